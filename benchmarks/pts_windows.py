@@ -159,7 +159,7 @@ def truth(folder: Path, trials: int) -> None:
     print(f"{len(rows)} trials of 2 s; true mean power of a trial {min(true_w):.1f} to "
           f"{max(true_w):.1f} W")  # fmt: skip
     print(f"ours: error of a trial's energy {min(errors):+.2%} to {max(errors):+.2%}, "
-          f"limit of error given {min(sure):.2%} to {max(sure):.2%}")  # fmt: skip
+          f"uncertainty given {min(sure):.2%} to {max(sure):.2%}")  # fmt: skip
     for result in file.results:
         text = f"{result.title} {result.description}"
         if "eeio" in result.entries[0].json or result.scale in ("MB/s", "J"):

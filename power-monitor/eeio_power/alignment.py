@@ -47,7 +47,7 @@ class Pulse:
 
 @dataclass(frozen=True)
 class Offset:
-    """How far the log's clock is ahead, s, with its limit of error."""
+    """How far the log's clock is ahead, s, with its uncertainty."""
 
     offset_s: float
     uncertainty_s: float
@@ -105,7 +105,7 @@ def find_offset(
     spread_w = ordered[int(0.95 * (len(ordered) - 1))] - ordered[int(0.05 * (len(ordered) - 1))]
     gaps_s = sorted(b - a for a, b in pairwise(times_s))
     period_s = gaps_s[len(gaps_s) // 2]
-    # A log is held on beyond its ends, and a part of the pulses fits elsewhere as well.
+    # A log is extended beyond its ends, and a part of the pulses fits elsewhere as well.
     covered = (
         times_s[0] - period_s <= pulses[0].start_s + best_s
         and pulses[-1].end_s + best_s <= times_s[-1] + period_s
@@ -118,16 +118,16 @@ def find_offset(
     seen = contrast_w > 0.0 and contrast_w >= MIN_CONTRAST * spread_w
     if not (covered and even and seen):
         raise PowerError(
-            f"the load pulses are not to be seen in the log within {search_s:g} s; does it cover "
-            "them, is its time zone right, and does it measure this machine? (--search)"
+            f"the log does not show the load pulses within {search_s:g} s; does it cover them, "
+            "is its time zone right, and does it measure this machine? (--search)"
         )
-    # Within one of the log's periods nobody knows where an edge was; the pulses' 2 n edges fall
-    # at different places in theirs, but a limit of error does not shrink with that.
+    # The place of an edge within one of the log's periods is unknown; the pulses' 2 n edges fall
+    # at different places in theirs, but an uncertainty does not shrink with that.
     return Offset(best_s, max(FINE_S, period_s / 2.0), contrast_w)
 
 
 class _Energy:
-    """The integral of a log, held from each reading back to the one before."""
+    """The integral of a log, with each reading applied back to the one before."""
 
     def __init__(self, times_s: Sequence[float], power_w: Sequence[float]) -> None:
         self._times_s = times_s
@@ -168,7 +168,9 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
         for process in processes:
             assert process.stdout is not None
             if not process.stdout.read(1):  # stopped before this it might never end
-                raise PowerError(f"{sys.executable} does not load the CPUs: it says why above")
+                raise PowerError(
+                    f"{sys.executable} does not load the CPUs; see its error message above"
+                )
         _send(processes, signal.SIGSTOP)
         yield processes
     finally:

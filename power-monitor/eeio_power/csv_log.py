@@ -1,7 +1,7 @@
 """A log of power or of a counter in columns, read as instruments and people write them.
 
 The encoding, the delimiter and the decimal sign are found out where `Layout` does not name them;
-what instruments write for no value is a missing reading.
+an instrument's mark for no value is a missing reading.
 """
 
 import codecs
@@ -58,7 +58,7 @@ _HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
 
 
 class NoReadingError(PowerError):
-    """The log has been begun and holds no reading yet."""
+    """The log has been started and contains no readings yet."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
     if kinds not in ({"power"}, {"energy"}, {"voltage", "current"}):
         raise PowerError("map: name power, or voltage and current, or an energy counter")
     if len(keys) != len(set(keys)) and kinds != {"power"}:
-        raise PowerError("map: a key is named twice; only power columns are added up")
+        raise PowerError("map: a key is repeated; only power columns are added up")
     return tuple(columns)
 
 
@@ -132,7 +132,7 @@ def decode(data: bytes, encoding: str | None) -> str:
             raise LookupError("no log is written so")
         return data.decode(encoding, errors="strict").removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
-        raise PowerError(f"the log is not in {encoding} ({error}); say encoding=") from error
+        raise PowerError(f"the log is not in {encoding} ({error}); give encoding=") from error
 
 
 def read_bytes(file: Path) -> bytes:
@@ -163,7 +163,7 @@ def parse_log(data: bytes, layout: Layout) -> Log:
         if line.strip()
     ]
     if not rows:
-        raise NoReadingError("the log holds no reading yet")
+        raise NoReadingError("the log contains no readings yet")
     if any(not column.startswith("#") for _, column in layout.columns):
         _check_width(_split(lines[header - 1], delimiter), rows)
     decimal_comma = layout.decimal_comma
@@ -206,7 +206,7 @@ class _RowReader:
             time_s = self._time(time_text, before_s)
             TIMESTAMP.checked(time_s, "it")
         except (ValueError, OverflowError) as error:
-            raise PowerError(f"line {number}: '{time_text:.60}' is no time ({error})") from error
+            raise PowerError(f"line {number}: '{time_text:.60}' is not a time ({error})") from error
         if time_s < before_s:
             raise PowerError(
                 f"line {number}: the log's clock runs backwards by {before_s - time_s:.3f} s: it "
@@ -275,11 +275,11 @@ class _RowReader:
         if moment.tzinfo is not None:
             return moment.timestamp()
         if self._layout.zone is None:
-            raise ValueError("it has no zone: say tz=")
+            raise ValueError("it has no time zone: give tz=")
         first_s = moment.replace(tzinfo=self._layout.zone).timestamp()
         if first_s >= before_s:
             return first_s
-        # The hour that comes twice in autumn: the second time.
+        # The repeated hour in autumn: its second occurrence.
         second_s = moment.replace(tzinfo=self._layout.zone, fold=1).timestamp()
         return second_s if second_s >= before_s else first_s
 
@@ -304,7 +304,7 @@ def _split(line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error as error:
-        raise PowerError(f"{line[:60]!r} is no line of a log: {error}") from error
+        raise PowerError(f"{line[:60]!r} is not a log line: {error}") from error
 
 
 def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[tuple[str, int]]]:

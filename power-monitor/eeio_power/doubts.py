@@ -107,8 +107,8 @@ def false_readings(
     if min(lengths_s) <= SAME_TIME_S:
         same = sum(length_s <= SAME_TIME_S for length_s in lengths_s)
         doubts.append(Doubt(
-            f"{channel.name}: {same + 1} readings have the same time: the clock stood still, or "
-            "they came in another order"
+            f"{channel.name}: {same + 1} readings have the same time: the clock stopped, or "
+            "they arrived out of order"
         ))  # fmt: skip
     if channel.quantity == "energy_j":
         return doubts
@@ -247,7 +247,7 @@ def step_doubts(
     if reading.domain != "package" or high - low <= LEAST_EQUAL_STEPS:
         return []
     return [
-        f"{channels[one].name} and {channels[other].name} move in step: are they two counters?"
+        f"{channels[one].name} and {channels[other].name} change in step: they may be one counter"
         for one, other in combinations(places, 2)
         if in_step(
             channels[one],
@@ -312,9 +312,10 @@ def repeated_reasons(
                 continue
             names = f"{channels[one].name} and {channels[other].name}"
             why = (
-                f"move in step: one counter of {counts} shown twice, whose sum is twice the energy"
+                f"change in step: they are one counter of {counts}, so their sum is double the "
+                "energy"
                 if same
-                else f"were read too rarely to tell whether they are one counter of {counts}"
+                else f"were read too rarely to detect whether they are one counter of {counts}"
             )
             for k in (one, other):
                 reasons[channels[k].name] = (

@@ -44,6 +44,7 @@ from operator import mul, ne, sub
 
 from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER
+from eeio_limits.reasons import low_coverage
 from eeio_power.doubts import (
     FINE_SHARE,
     LEAST_STEPS,
@@ -78,7 +79,7 @@ from eeio_power.stretches import (
 
 @dataclass(frozen=True)
 class ChannelEnergy:
-    """One channel over one window; the limits of error in J."""
+    """One channel over one window; the uncertainties in J."""
 
     channel: str
     energy_j: float | None
@@ -225,7 +226,7 @@ def _still_reasons(
     if watched_s <= STILL_PERIODS * native_period_s:
         return []
     if channel.resolution / watched_s < STILL_POWER_W:
-        return [f"{channel.name}: the counter stands still: it does not measure"]
+        return [f"{channel.name}: the counter does not change: it does not measure"]
     return []
 
 
@@ -244,7 +245,7 @@ def _doubted(found: ChannelEnergy, doubts: Sequence[Doubt]) -> ChannelEnergy:
 
 
 def _edges_error_j(stretches: Stretches, edges_s: Sequence[float], native_period_s: float) -> float:
-    """Limit of the error of cutting stretches at the edges of a window, J."""
+    """Uncertainty of cutting stretches at the edges of a window, J."""
     near_w, unsure_s = [], []
     for edge_s in edges_s:
         cut = min(bisect_left(stretches.ends_s, edge_s), len(stretches.ends_s) - 1)
@@ -289,7 +290,7 @@ def _gaps_error_j(
     start_s: float,
     end_s: float,
 ) -> float:
-    """Limit of the error of holding power over time that no reading averages, J."""
+    """Uncertainty of holding power over time that no reading averages, J."""
     # The reading at the end averages one native period: the rest of the stretch is unobserved.
     # Before the first or after the last reading, the edge's error includes it.
     starts_s, ends_s = stretches.starts_s, stretches.ends_s
@@ -336,7 +337,7 @@ def domain_energy(
     valid = energy_j is not None
     coverage = min((c.coverage for c in channels), default=0.0)
     if valid and coverage < LEAST_COVERAGE:
-        reasons = (f"readings stand for {coverage:.0%} of the window only: not to be compared",)
+        reasons = (low_coverage(coverage),)
     reading = EnergyReading(
         domain=domain,
         meter=meter,
@@ -449,7 +450,7 @@ def _excess(
     names = " + ".join(channel.name for channel in channels)
     return [
         f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "
-        f"{reading.power_w or 0.0:.1f} W and draws more, by more than both limits of error"
+        f"{reading.power_w or 0.0:.1f} W and draws more, by more than both uncertainties"
     ]
 
 

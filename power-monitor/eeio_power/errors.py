@@ -1,10 +1,10 @@
-"""The one error of this package."""
+"""The error of this package."""
 
 from eeio_limits import ShortError
 
 
 class PowerError(ShortError):
-    """Power cannot be read as asked.
+    """Power cannot be read as requested.
 
-    The message says what was wrong, with which file or device, and what to do about it.
+    The message contains the problem, the file or device, and the remedy.
     """

@@ -1,7 +1,8 @@
 """PASS or WARN: whether a reading meets the rules of a profile, and why not.
 
 A profile is a set of limits; the energy is the same under each. A reading that misses a limit is
-not wrong, it says less: WARN, with every limit that it missed. An invalid reading is always WARN.
+not wrong, but less precise: WARN, with every limit that it missed. An invalid reading is always
+WARN.
 
 Rates, Emerald's resolution and SPEC's uncertainty and settling follow the sources; windows,
 coverages, gaps and Emerald's uncertainty are this project's choice. Passing is not compliance.
@@ -13,16 +14,16 @@ HPC Working Group, Power Measurement Methodology, level 1 (a reading a second ov
 `lab`: this project's own, for comparing experiments: ten readings a second and 60 of the meter's
 periods.
 
-Where the power goes: system, module, package, dram, device, and the rest.
+Breakdown of power: system, module, package, dram, device, and the rest.
 
     rest = system - package - dram - device
 
 with module in the place of package and dram, which are in it, where a meter reads one, and with
 what is not in any of the parts: boards, fans, and, where the system is measured at the wall, the
-losses of the power supply. A part that was not measured stays in the rest, which says so.
+losses of the power supply. A part that was not measured stays in the rest, which has a remark.
 
-Idle power is stored as it was measured. What a load costs above idle is a view of two breakdowns
-(`above_idle`), made where a table wants it.
+Idle power is stored as measured. The power of a load above idle is a view of two breakdowns
+(`above_idle`), made for tables that show it.
 """
 
 import math
@@ -48,7 +49,7 @@ class Share:
     part: Part
     power_w: float | None
     uncertainty_w: float | None
-    """Limit of error of `power_w`, W."""
+    """Uncertainty of `power_w`, W."""
     kind: str | None
     meter: str | None
     reason: str | None = None
@@ -58,9 +59,9 @@ def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share
     """One share a part, in the order of `ALL`, from the readings of one window of `window_s`; a
     module's where there is a meter of one.
 
-    Where several meters read one domain, the better kind and then the smaller limit of error wins;
+    Where several meters read one domain, the better kind and then the smaller uncertainty wins;
     modelled values are never subtracted from measured ones. Several meters of devices may be on
-    several devices: one of them wins too, and the share says so.
+    several devices: one of them wins too, and the share has a remark.
     """
     has_module = any(reading.domain == "module" for reading in readings)
     domains = [domain for domain in DOMAINS if has_module or domain != "module"]
@@ -70,7 +71,7 @@ def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share
 
 
 def above_idle(busy: Sequence[Share], idle: Sequence[Share]) -> tuple[Share, ...]:
-    """What the load costs above idle, part by part (figure 6's view; never stored)."""
+    """The load's power above idle, part by part (figure 6's view; never stored)."""
     return tuple(_difference(b, i) for b, i in zip(busy, idle, strict=True))
 
 
@@ -83,7 +84,11 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
     others = [r.meter for r in valid if domain == "device" and r.meter != best.meter]
-    remarks = [f"without what {', '.join(others)} reads, if it is another device"] if others else []
+    remarks = (
+        [f"excludes the power from {', '.join(others)}, if it measures another device"]
+        if others
+        else []
+    )
     remarks += [f"doubtful: {'; '.join(best.reasons)}"] if best.doubtful else []
     remark = "; ".join(remarks) or None
     return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)
@@ -101,11 +106,11 @@ def _rest(system: Share, parts: Sequence[Share]) -> Share:
     if power_w < -uncertainty_w:
         return Share(
             "rest", None, None, None, None,
-            f"the parts say {-power_w:.1f} W more than the system: they are not parts of it",
+            f"the parts sum to {-power_w:.1f} W more than the system: they are not parts of it",
         )  # fmt: skip
     kinds = [system.kind, *(p.kind for p in known)]
     kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
-    reasons = [f"holds {', '.join(unknown)} too: not measured"] if unknown else []
+    reasons = [f"includes {', '.join(unknown)}, which is not measured"] if unknown else []
     reasons += [f"{p.part} {p.reason}" for p in known if p.reason]
     return Share("rest", power_w, uncertainty_w, kind, None, "; ".join(reasons) or None)
 
@@ -116,8 +121,8 @@ def _difference(busy: Share, idle: Share) -> Share:
             return Share(busy.part, None, None, None, None, f"{state}: {share.reason}")
     if busy.part == "rest" and busy.reason != idle.reason:
         reason = (
-            "the two rests do not hold the same parts: "
-            f"busy {busy.reason or 'none'}; idle {idle.reason or 'none'}"
+            f"the two rests do not include the same parts: busy {busy.reason or 'none'}; idle "
+            f"{idle.reason or 'none'}"
         )
         return Share(busy.part, None, None, None, None, reason)
     if busy.meter != idle.meter or busy.kind != idle.kind:
@@ -147,11 +152,11 @@ class GradeRules:
     """Native periods of the meter in a window, at least."""
     max_gap_s: float | None = None
     max_uncertainty: float | None = None
-    """Limit of error as a share of the energy."""
+    """Uncertainty as a share of the energy."""
     settle_s: float = 0.0
     """Time before a window in which the load was the window's, or idle."""
     domains: tuple[Domain, ...] = ("system",)
-    """What the rules are about; a part of a system meets none of them."""
+    """Domains to which the rules apply; a part of a system meets none of them."""
     measured_only: bool = True
 
 
@@ -197,7 +202,7 @@ def grade(
 ) -> Grade:
     """Judge one reading of a window of `window_s`.
 
-    `settled_s` is how long the load had been steady before the window, None if nobody knows.
+    `settled_s` is how long the load had been steady before the window, None if unknown.
     """
     reasons = [
         *_scope_reasons(reading, profile),
@@ -219,11 +224,11 @@ def grade(
 def _scope_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
     reasons = list(reading.reasons) if not reading.valid else []
     if reading.domain not in profile.domains:
-        reasons.append(f"{reading.domain} is a part: {profile.name} is about the whole system")
+        reasons.append(f"{reading.domain} is a part; {profile.name} requires the complete system")
     if reading.kind in ("modelled", "demo"):
-        reasons.append(f"{reading.kind} power: no profile takes it")
+        reasons.append(f"{reading.kind} power: no profile accepts it")
     elif reading.kind != "measured" and profile.measured_only:
-        reasons.append(f"{reading.kind}: {profile.name} wants a meter")
+        reasons.append(f"{reading.kind}: {profile.name} requires a meter")
     return reasons
 
 
@@ -234,13 +239,15 @@ def _rate_reasons(
     reasons = []
     if 1.0 / info.native_period_s < RATE_SLACK * wanted_hz:
         reasons.append(
-            f"the meter has a value every {info.native_period_s:g} s; {profile.name} wants "
-            f"{wanted_hz:g} a second"
+            f"the meter has a value every {info.native_period_s:g} s; {profile.name} requires "
+            f"{wanted_hz:g} per second"
         )
     achieved_hz = reading.samples / window_s
     # One reading more or less at the edges is no slower meter.
     if (reading.samples + 1) / window_s < RATE_SLACK * wanted_hz:
-        reasons.append(f"{achieved_hz:.2f} readings a second; {profile.name} wants {wanted_hz:g}")
+        reasons.append(
+            f"{achieved_hz:.2f} readings per second; {profile.name} requires {wanted_hz:g}"
+        )
     return reasons
 
 
@@ -252,11 +259,11 @@ def _window_reasons(
         reasons.append(f"a window of {window_s:.1f} s; {profile.name}: {profile.min_window_s:g} s")
     if profile.min_periods and window_s < profile.min_periods * info.native_period_s:
         reasons.append(
-            f"{window_s / info.native_period_s:.0f} of the meter's periods; {profile.name} wants "
-            f"{profile.min_periods:g}"
+            f"{window_s / info.native_period_s:.0f} of the meter's periods; {profile.name} "
+            f"requires {profile.min_periods:g}"
         )
     if profile.settle_s and settled_s is None:
-        reasons.append(f"nobody says how long the load was steady; {profile.settle_s:g} s wanted")
+        reasons.append(f"duration of the steady load is unknown; {profile.settle_s:g} s required")
     elif settled_s is not None and settled_s < profile.settle_s:
         reasons.append(f"settled for {settled_s:.1f} s; {profile.name}: {profile.settle_s:g} s")
     return reasons
@@ -275,7 +282,7 @@ def _quality_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
         share = reading.uncertainty_j / abs(reading.energy_j)
         if share > profile.max_uncertainty:
             reasons.append(
-                f"limit of error {share:.1%}; {profile.name}: {profile.max_uncertainty:.0%}"
+                f"uncertainty {share:.1%}; {profile.name}: {profile.max_uncertainty:.0%}"
             )
     return reasons
 
@@ -290,8 +297,8 @@ def _emerald_resolution(reading: EnergyReading, info: MeterInfo) -> list[str]:
         for channel in info.channels
         if channel.domain == reading.domain and channel.quantity == "power_w"
     ]
-    if 0.0 in steps_w:  # a log whose spec does not tell it
-        return ["the meter's resolution is not known; emerald wants one: give resolution="]
+    if 0.0 in steps_w:  # a log without a resolution in its spec
+        return ["the meter's resolution is unknown; emerald requires it: give resolution="]
     worst_w = max(steps_w, default=0.0)
     if worst_w > wanted_w:
         return [f"resolution {worst_w:g} W at {reading.power_w:.0f} W; emerald: {wanted_w:g} W"]

@@ -1,8 +1,8 @@
 """JSON over HTTP from meters on the network: a time limit, a size limit, no redirects.
 
-HTTP's Digest authentication (RFC 7616) with SHA-256, as Shelly's second generation asks for it.
+HTTP's Digest authentication (RFC 7616) with SHA-256, as Shelly's second generation requires it.
 
-MD5 is not offered: no meter that is read here wants it.
+MD5 is not supported: no supported meter requires it.
 """
 
 import base64
@@ -28,13 +28,13 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import number_option
 
 _ALGORITHM = "SHA-256"
-# Bounded everywhere, so that the time grows with the header's length alone.
+# Bounded everywhere, so that the time grows only with the header's length.
 _PARAMETER = re.compile(
     r'(?<![a-z])([a-z]{1,20})\s{0,4}=\s{0,4}(?:"([^"]{0,512})"|([^\s,"]{1,512}))', re.I
 )
 # http.client takes 64 KiB; no challenge is as long.
 _CHALLENGE_CHARACTERS = 4096
-# What a header may hold between quotation marks.
+# Characters that a header may contain between quotation marks.
 _SAFE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 
 
@@ -61,14 +61,18 @@ class Digest:
         """Raises PowerError for a challenge that this cannot answer."""
         algorithm = challenge.get("algorithm", "MD5")
         if algorithm.upper() != _ALGORITHM:
-            raise PowerError(f"it asks for Digest with {algorithm!r:.40}; only SHA-256 is known")
+            raise PowerError(
+                f"it requires Digest with {algorithm!r:.40}; eeio supports only SHA-256"
+            )
         if "auth" not in [word.strip() for word in challenge.get("qop", "").split(",")]:
-            raise PowerError("it asks for Digest without qop=auth, which is not known")
+            raise PowerError("it requires Digest without qop=auth, which eeio does not support")
         self._credentials = credentials
         self._realm, self._nonce = challenge.get("realm", ""), challenge.get("nonce", "")
         self._opaque = challenge.get("opaque")
         if not all(map(_SAFE.fullmatch, (credentials.user, self._realm, self._nonce))):
-            raise PowerError("user, realm or nonce of Digest hold what no header can")
+            raise PowerError(
+                "user, realm or nonce of Digest contain characters that a header cannot"
+            )
         self._count = 0
 
     def authorization(self, method: str, uri: str) -> str:
@@ -94,13 +98,13 @@ def _hash(text: str) -> str:
 
 CHUNK = 1 << 14
 TIMEOUT_S = 2.0
-# Nobody waits longer for a reading of something that changes every second.
+# The limit for a reading of a value that changes every second.
 MOST_TIMEOUT_S = 60.0
 _HANG_UP_PAUSE_S = 0.05
 
 OPTIONS = {
     "user": "user name",
-    "password_file": "file whose first line is the password; default: $EEIO_METER_PASSWORD",
+    "password_file": "file with the password in its first line; default: $EEIO_METER_PASSWORD",
     "cafile": "certificate to trust, for https",
     "insecure": "yes: do not check the certificate of https",
     "timeout_s": f"how long an answer may take, s (default {TIMEOUT_S:g})",
@@ -119,8 +123,8 @@ class JsonClient:
         timeout_s: float = TIMEOUT_S,
         credentials: Credentials | None = None,
     ) -> None:
-        """With `credentials` the server is asked how it wants them, and answered so (Digest or
-        Basic); `authorization` is sent unasked."""
+        """With `credentials`, the server's challenge is answered (Digest or Basic);
+        `authorization` is sent without one."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise PowerError(f"{url}: not an address; give HOST or http://HOST[:PORT]")
@@ -149,7 +153,7 @@ class JsonClient:
             return self._get(path)
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            # A server may drop a connection it has kept: once more, on a new one.
+            # A server may drop a persistent connection: retry once on a new one.
             if not kept or isinstance(error, TimeoutError):
                 raise PowerError(
                     f"{self.host}{_shown(path)}: {error or type(error).__name__}"
@@ -184,7 +188,7 @@ class JsonClient:
             raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
 
     def _answers(self, challenge: str) -> bool:
-        """Whether there is an answer to what the server asks for. Raises PowerError if not."""
+        """Whether the server's challenge can be answered. Raises PowerError if not."""
         assert self._credentials is not None
         wanted = parameters(challenge)
         if wanted is not None:
@@ -200,7 +204,7 @@ class JsonClient:
         return False
 
     def _requested(self, path: str) -> tuple[int, str, bytes]:
-        """Status, challenge and body of one answer, whole and in time."""
+        """Status, challenge and body of one complete answer within the time limit."""
         headers = dict(self._headers)
         if self._digest is not None:
             headers["Authorization"] = self._digest.authorization("GET", f"{self.base}{path}")
@@ -226,11 +230,11 @@ class JsonClient:
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError) or time.monotonic() < deadline_s:
                 raise
-            raise TimeoutError(f"timed out: no whole answer in {self._timeout_s:g} s") from error
+            raise TimeoutError(f"timed out: no complete answer in {self._timeout_s:g} s") from error
         finally:
             done.set()
         if time.monotonic() > deadline_s:
-            raise TimeoutError(f"timed out: no whole answer in {self._timeout_s:g} s")
+            raise TimeoutError(f"timed out: no complete answer in {self._timeout_s:g} s")
         # Read to its end, but the connection takes no request before it is closed.
         response.close()
         return response.status, response.getheader("WWW-Authenticate", ""), bytes(data)
@@ -285,8 +289,8 @@ def client(
 ) -> JsonClient:
     """A client as the options want it. Raises PowerError if they do not fit.
 
-    With `asked_user`, the user where none is named, the password is not sent before the server has
-    said how it wants it.
+    With `asked_user`, the user where none is named, the password is not sent before the server's
+    challenge.
     """
     authorization, credentials = None, None
     if requested_user is not None and ("user" in options or "password_file" in options):

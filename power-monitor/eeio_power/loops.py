@@ -304,7 +304,7 @@ class MeterLoop(Column):
             return True
 
     def nudge(self) -> None:
-        """Ask for a reading as soon as may be; nobody waits for it."""
+        """Request a reading as soon as possible, without waiting for it."""
         with self._changed:
             self._sample_wanted = True
             self._changed.notify_all()
@@ -405,7 +405,7 @@ class BatchLoop(Column):
             return True
 
     def nudge(self) -> None:
-        """Ask for a reading as soon as may be; nobody waits for it."""
+        """Request a reading as soon as possible, without waiting for it."""
         with self._changed:
             self._batches.sample_now()
 
@@ -527,7 +527,7 @@ class LoggedLoop:
         self._refresh()
 
     def close(self) -> None:
-        """The log is not ours."""
+        """The log belongs to another program."""
 
     def request_sample(self, time_s: float) -> bool:
         return False

@@ -8,7 +8,7 @@ with PowerMonitor(open_source(("auto",), estimates_allowed=False), samples) as p
     power.mark()
     readings = power.energy(start_s, end_s)
 
-Tells when something in a folder has changed (Linux' inotify).
+Reports changes in a folder (Linux' inotify).
 """
 
 import ctypes
@@ -68,7 +68,7 @@ class FolderWatch:
 
 @contextmanager
 def watched(folder: Path, changed: Callable[[float], None]) -> Iterator[None]:
-    """A `FolderWatch` meanwhile; where the system has no more of them nothing is called."""
+    """A `FolderWatch` meanwhile; if the system has no more of them, there are no calls."""
     try:
         watch = FolderWatch(folder, changed)
     except OSError:
@@ -112,15 +112,15 @@ _SHORT_S = 0.01
 
 @dataclass(frozen=True)
 class PowerSource:
-    """Open meters; `reason` says why there are none."""
+    """Open meters; `reason` if there are none."""
 
     meters: tuple[Meter, ...]
     reason: str | None
 
 
 def open_source(specs: Sequence[str], estimates_allowed: bool) -> PowerSource:
-    """Opens what `--meter` names. `auto`, and no spec at all, takes every measured source; where
-    there is none the model stands in for it, if estimates are allowed.
+    """Opens what `--meter` names. `auto`, and no spec at all, takes every measured source; without
+    one the model replaces it, if estimates are allowed.
 
     Raises PowerError for a meter that was named and cannot be read.
     """
@@ -132,7 +132,7 @@ def open_source(specs: Sequence[str], estimates_allowed: bool) -> PowerSource:
     if "none" in specs:
         return PowerSource((), "--meter none was given")
     return PowerSource(
-        (), "no measured power source was found (`eeio doctor` says what would add one)"
+        (), "no measured power source was found (`eeio doctor` lists how to add one)"
     )
 
 
@@ -187,7 +187,7 @@ class PowerMonitor:
             raise
 
     def stop(self) -> None:
-        """May be called twice."""
+        """May be called repeatedly."""
         if self._sampler is None:
             return
         self._sampler.stop()
@@ -241,7 +241,7 @@ class PowerMonitor:
             self.relax()
 
     def forget(self, before_s: float) -> None:
-        """No window from before that time will be asked for: its counters stay in the file alone,
+        """No window from before that time will be requested: its counters stay only in the file,
         for at a hundred readings a second a campaign of days would fill the memory."""
         if self._sampler is not None:
             self._sampler.forget_counters(before_s - _BEFORE_S)

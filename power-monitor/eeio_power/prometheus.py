@@ -15,11 +15,11 @@ from eeio_power.reading import EnergyReading
 from eeio_power.sampler import MeterRates, Sampler
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# What nobody answered for within this time is told as unseen, and counted no further.
+# Time without a valid reading is counted as unobserved after this time.
 GIVE_UP_S = 60.0
 # A connection takes this long at most, however its reader dawdles.
 CONNECTION_S = 10.0
-# Kept in memory for windows that are asked for late.
+# Stored in memory for windows that are requested late.
 KEEP_S = 2 * GIVE_UP_S
 
 

@@ -20,17 +20,18 @@ from typing import Any
 
 from eeio_limits import quantities as q
 from eeio_limits.reading import DOMAINS_WITHOUT_DRIVES, MARKS
+from eeio_limits.reasons import no_positive_power, unknown_energy
 
 Body = Mapping[str, Any]
 
 _BANDWIDTH = "MB/s"
-_NO_PHASE = "no phase of the trial has this bandwidth alone, and its power is that of all its I/O"
+_NO_PHASE = "no phase of the trial has exactly this bandwidth, and the power covers all its I/O"
 _NOT_ITS_OWN = "a trial with several bandwidths has one power, which is none of theirs"
 _SOURCE = ("meter", "domain", "kind")
 
 
 def idle_entries(window: Body) -> dict[str, Any]:
-    """`entries` of the idle baseline in this window, and what is `missing` of it."""
+    """`entries` of the idle baseline in this window, and its `missing` values."""
     entries, missing = [], []
     for reading in window["readings"]:
         if not reading["valid"]:
@@ -278,15 +279,15 @@ def _efficiency(
 
 
 def _why_unusable(reading: Mapping[str, Any]) -> str | None:
-    """As `eeio run` leaves such a reading out of MB/J."""
+    """The same rules as in `eeio run`, which excludes such a reading from MB/J."""
     if not reading["valid"] or reading["coverage"] < q.LEAST_COVERAGE:
         return "; ".join(reading["reasons"])
     if reading["power_w"] <= 0.0:
-        return "its mean power is not above 0 W"
+        return no_positive_power(reading["power_w"])
     limit_j = reading["uncertainty_j"]
     if reading["kind"] == "modelled" or limit_j is None:
         return None
     share = limit_j / reading["energy_j"]
     if share <= q.MOST_UNKNOWN:
         return None
-    return f"the energy is known to ±{100 * share:.0f} % only: too short a window for this meter"
+    return unknown_energy(share)

@@ -1,4 +1,4 @@
-"""The energy of one command: what `eeio record power` does and prints."""
+"""The energy of one command: implementation and output of `eeio record power`."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True)
 class Recording:
-    """One command and what it cost."""
+    """One command with its time and energy."""
 
     duration_s: float
     exit_code: int
@@ -37,7 +37,7 @@ class Recording:
     interrupted: bool
     readings: tuple[EnergyReading, ...]
     idle: tuple[EnergyReading, ...]
-    """The time before the command; empty if none was asked for."""
+    """The time before the command; empty if none was requested."""
     idle_s: float
     infos: tuple[MeterInfo, ...]
     rates: tuple[MeterRates, ...]
@@ -66,11 +66,11 @@ def record(
         try:
             process = subprocess.Popen(list(command), stdout=stdout)
         except OSError as error:
-            raise PowerError(f"{command[0]}: {error.strerror}; nothing was measured") from error
+            raise PowerError(f"{command[0]}: {error.strerror}; no measurement was made") from error
         try:
             timed_out, interrupted = _wait(process, timeout_s)
         except BaseException:
-            # Nobody measures it any more, and what is measured next must not have it beside it.
+            # It is no longer measured, and must not run during the next measurement.
             _end(process)
             raise
         end_s = time.monotonic()
@@ -113,7 +113,7 @@ READING_FIELDS = (
     "meter", "domain", "kind", "power_w", "energy_j", "uncertainty_j", "coverage",
     "largest_gap_s", "samples", "lost", "valid", "reasons", "includes", "leaves_out", "doubtful",
 )  # fmt: skip
-# What recordings of the first versions do not have.
+# Fields that recordings of the first versions lack.
 LATER_FIELDS = ("includes", "leaves_out", "doubtful")
 
 
@@ -128,7 +128,7 @@ def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bo
             process.wait()
             return False, interrupted
         except KeyboardInterrupt:
-            # The terminal has told the command too: its end is the end of the measurement.
+            # The terminal signals the command too: its end is the end of the measurement.
             interrupted = True
     _end(process)
     return True, interrupted

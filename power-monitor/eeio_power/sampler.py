@@ -164,7 +164,7 @@ class Sampler:
         keep_s: float = math.inf,
     ) -> None:
         if not 0.0 < rate_hz < math.inf:
-            raise PowerError(f"a sampling rate of {rate_hz} Hz cannot be; give a positive number")
+            raise PowerError(f"a sampling rate of {rate_hz} Hz is invalid; give a positive number")
         self.path = path
         self._clock = clock
         self._loops = [_loop(meter, meter_info(meter, rate_hz), clock, keep_s) for meter in meters]
@@ -189,7 +189,9 @@ class Sampler:
         A meter that does not answer is waited for about one and a half of its periods.
         """
         if self._stream is not None:
-            raise PowerError(f"{self.path}: this sampler was started before; make a new one")
+            raise PowerError(
+                f"{self.path}: this sampler has already been started; create a new one"
+            )
         self._stream = _Stream(self.path, self._loops, self._clock, self._load)
         for loop in self._loops:
             loop.start()
@@ -354,11 +356,11 @@ class _Stream:
             self._file = _new_file(path)
         except FileExistsError as error:
             raise PowerError(
-                f"{path}: exists already, and samples are never overwritten; name another file"
+                f"{path}: exists, and samples are never overwritten; choose another file"
             ) from error
         except OSError as error:
             raise PowerError(
-                f"{path}: cannot write samples there: {error.strerror}; make the folder, or name "
+                f"{path}: cannot write samples: {error.strerror}; create the folder, or choose "
                 "another one"
             ) from error
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -390,8 +392,8 @@ class _Stream:
                 del self._unwritten[: count or 0]
         except OSError as error:
             self.error = (
-                f"{self._path}: samples are not written: {error.strerror}; they are kept in "
-                "memory and tried again: make room on the disk"
+                f"{self._path}: samples are not written: {error.strerror}; they stay in memory "
+                "until the next attempt. Free space on the disk"
             )
         else:
             self.error = None

@@ -49,7 +49,7 @@ READABLE_VERSIONS = (1, 2)
 """Version 2 describes channels in more detail; it contains all of version 1."""
 
 MISSING = math.nan
-"""Marks a failed read in the arrays; never leaves them as a number."""
+"""Marks a failed read in the arrays; never returned as a number."""
 
 # zlib's value for "a gzip header precedes the data".
 GZIP_WBITS = 31
@@ -342,11 +342,11 @@ def _channel(body: Mapping[str, Any]) -> Channel:
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
         raise LimitError("a channel without quantity")
     if channel.counts is not None and not isinstance(channel.counts, str):
-        raise LimitError("a channel that counts nothing")
+        raise LimitError("a channel with invalid counts")
     if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
-        raise LimitError("a channel that holds what no machine has")
+        raise LimitError("a channel with unknown contents")
     if channel.remark is not None and not isinstance(channel.remark, str):
-        raise LimitError("a remark without words")
+        raise LimitError("a remark without text")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):
@@ -485,7 +485,7 @@ class _Columns:
             raise PowerError(f"{place} is not a sample: {line!r:.100}") from error
         known = q.TIMESTAMP.least <= time_s <= q.TIMESTAMP.most
         if not known or (value_text and not least <= value <= most):
-            raise PowerError(f"{place}: no such time or value can be: {line!r:.100}")
+            raise PowerError(f"{place}: time or value out of range: {line!r:.100}")
         if self._last_s[m] != time_s:
             if time_s < self._last_s[m]:
                 raise PowerError(f"{place}: the time runs backwards: {line!r:.100}")

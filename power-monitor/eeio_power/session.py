@@ -4,7 +4,7 @@
 
 It opens the meters, samples them without a pause, and answers one line per request:
 
-    {"do": "idle", "seconds": 5}                       energy of the next seconds, nothing running
+    {"do": "idle", "seconds": 5}                       energy of the next seconds, without work
     {"do": "begin"}                                    a tool is about to start: sample at once;
                                                        with "output" and "arguments": what it writes
                                                        into that folder is kept, and when
@@ -310,7 +310,7 @@ class Session:
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
         """Every phase that has a window gets the energy of that window, or of its stretches; a
-        write that of the time until its bytes were on the device too. The limit of error contains
+        write that of the time until its bytes were on the device too. The uncertainty contains
         the time that the edges of the window may be off (`edges_unsure_s`)."""
         for phase in body.get("phases", []):
             begin_s, end_s = phase.get("start_s"), phase.get("end_s")

@@ -73,7 +73,7 @@ def absurdity(channel: Channel, value: float) -> str | None:
         return None if possible else f"{channel.name}: {value:g} J is not an energy"
     least_w, most_w = possible_w(channel)
     if value < least_w:
-        return f"{channel.name}: {value:g} W is negative: is its clamp or shunt turned round?"
+        return f"{channel.name}: {value:g} W is negative: its clamp or shunt may be reversed"
     if value > most_w:
         return f"{channel.name}: {value:g} W is more than the {most_w:g} W it can draw"
     return None
@@ -86,7 +86,7 @@ class Doubt:
     reason: str
     error_j: float = math.inf
     widens: bool = False
-    """It may as well be true: the limit of error covers it, however large it is."""
+    """It may be true: the uncertainty covers it, however large it is."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Readings:
     """Of readings in the window that cannot be true; they are left out."""
 
     def inside(self, start_s: float, end_s: float) -> int:
-        """How many lie in the window."""
+        """How many are in the window."""
         return bisect_right(self.times_s, end_s) - bisect_right(self.times_s, start_s)
 
 
@@ -199,7 +199,7 @@ class Stretches:
     """Why the energy of the window is not known."""
     doubts: tuple[Doubt, ...] = ()
     unsure_j: float = 0.0
-    """Limit of the error of steps that may be a wrap or a reset, J."""
+    """Uncertainty due to steps that may be a wrap or a reset, J."""
 
     @property
     def inner(self) -> range:
@@ -417,7 +417,7 @@ class _Steps:
             return
         if wrapped and near_w and not self._fits(k, step_j, near_w):
             found.broken.append(
-                f"{channel.name}: the counter began again: as a wrap that is "
+                f"{channel.name}: the counter restarted: as a wrap that is "
                 f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
             )
         elif length_s > self._late_s:
@@ -430,7 +430,7 @@ class _Steps:
             ))  # fmt: skip
         elif not near_w:
             found.doubts.append(Doubt(
-                f"{channel.name}: the counter may have been reset, and no other reading tells"
+                f"{channel.name}: the counter may have been reset, and no other reading shows it"
             ))  # fmt: skip
         else:
             # If it was a reset, all energy of the stretch is unknown. There is one at most: after
@@ -439,7 +439,7 @@ class _Steps:
 
     def _gap_words(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:
         return (
-            f"{self._channel.name}: {length_s:.1f} s without a reading, in which it counted "
+            f"{self._channel.name}: {length_s:.1f} s without a reading at a mean of "
             f"{step_j / length_s:.1f} W, next to {_watts(near_w)}"
         )
 
@@ -502,7 +502,7 @@ class _Steps:
                 least_w = 0.5 * min(before_w, after_w)
                 if self.joules[last] >= least_w * caught_up_s:
                     continue
-            yield Doubt(f"{self._channel.name}: the counter stood still for {lasted_s:.3g} s")
+            yield Doubt(f"{self._channel.name}: the counter did not change for {lasted_s:.3g} s")
 
 
 def _watts(powers_w: Sequence[float]) -> str:

@@ -35,7 +35,7 @@ def read_text(path: Path) -> str:
 
 
 def read_int(path: Path) -> int:
-    """The file's integer. Raises OSError, or ValueError if it holds something else."""
+    """The file's integer. Raises OSError, or ValueError for other contents."""
     # One read: an integer is never longer, and this is what a fast meter does all day.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -45,7 +45,7 @@ def read_int(path: Path) -> int:
 
 
 def read_optional_int(path: Path) -> int | None:
-    """The file's integer, or None if it cannot be read or holds something else."""
+    """The file's integer, or None if it cannot be read or has other contents."""
     try:
         return read_int(path)
     except (OSError, ValueError):
@@ -86,7 +86,7 @@ Sensor = TypeVar("Sensor")
 SomeSensor = TypeVar("SomeSensor", bound="Readable")
 
 Problem = tuple[str, str]
-"""What is wrong, and what to do about it."""
+"""The problem and its remedy."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Choice(Generic[Sensor]):
         return self.sensors
 
     def finding(self, spec: str, kind: Kind, contents: Mapping[Domain, Contents]) -> Detected:
-        """The choice as `find` tells it, with what its domains hold."""
+        """The choice as `find` returns it, with the contents of its domains."""
         reason, remedy = self.problem or (None, None)
         available = self.problem is None
         return Detected(spec, kind, tuple(contents), available, reason, remedy, contents)
@@ -137,13 +137,13 @@ class SensorMeter(Generic[SomeSensor]):
         return [sensor.read() for sensor in self.sensors]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def named(
     sensors: Sequence[Sensor], only: str, name_of: Callable[[Sensor], str], noun: str
 ) -> Choice[Sensor]:
-    """The sensors that `only=A+B` names, which the user says add up to the system."""
+    """The sensors that `only=A+B` names: the user states that they add up to the system."""
     names = [name_of(sensor) for sensor in sensors]
     wanted = only.split("+")
     unknown = [name for name in wanted if name not in names]

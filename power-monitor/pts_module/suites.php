@@ -29,7 +29,7 @@ class eeio_power_suites
 				}
 				if(!$profile->test_installation || !$profile->test_installation->is_installed())
 				{
-					throw new eeio_power_refused($identifier . ' of ' . $word . ' is not installed: `phoronix-test-suite install ' . $identifier . '` says why');
+					throw new eeio_power_refused($identifier . ' of ' . $word . ' is not installed: `phoronix-test-suite install ' . $identifier . '` shows why');
 				}
 			}
 		}

@@ -43,7 +43,7 @@ class Reading(Protocol):
     def energy_j(self) -> float | None: ...
     @property
     def uncertainty_j(self) -> float | None:
-        """Limit of error of the energy, J."""
+        """Uncertainty of the energy, J."""
 
     @property
     def includes(self) -> Sequence[str]: ...
@@ -73,12 +73,12 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
             parts = _parts(whole, known)
             if len(parts) > 1 and _exceeds(parts, whole):
                 names = " + ".join(_watts(part) for part in parts)
-                words = f"{names} draw more than the {_watts(whole)} that holds them{_BEYOND}"
+                words = f"{names} draw more than the {_watts(whole)} that includes them{_BEYOND}"
                 found.append(((whole, *parts), words))
     return found
 
 
-_BEYOND = ", by more than all their limits of error"
+_BEYOND = ", by more than all their uncertainties"
 
 
 def named(reading: Reading) -> str:
@@ -95,7 +95,7 @@ def _same_domain(one: Reading, other: Reading) -> str | None:
     extra = _held_by_one(more, less)
     if extra and not (extra == {"supply"} and _is_too_little(less, more)):
         return None
-    return f"{_watts(one)} and {_watts(other)} are more apart than both limits of error"
+    return f"{_watts(one)} and {_watts(other)} are more apart than both uncertainties"
 
 
 def _held_by_one(more: Reading, less: Reading) -> set[str]:

@@ -88,7 +88,7 @@ def open_file(path: Path) -> BufferedReader:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise LimitError("a pipe or a device, and no file: copy what it gives into one")
+    raise LimitError("a pipe or a device instead of a file: copy its data into a file")
 
 
 def read_bytes(path: Path, most_bytes: int) -> bytes:

@@ -120,7 +120,7 @@ def _read(name: str, path: Path) -> ModuleType:
     folder = [str(path.parent)] if path.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folder)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python")
+        raise ImportError(f"{path} is not Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -65,11 +65,16 @@ class Quantity:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"{what or self.name}: {shortened(value)} is not a number"
         unit = f" {self.unit}" if self.unit else ""
-        kind = "a whole number of" if self.whole else "between"
+        kind = "an integer" if self.whole else "a number"
         return (
-            f"{what or self.name}: {shortened(value)} is not {kind} "
+            f"{what or self.name}: {shortened(value)} is not {kind} from "
             f"{self.least:.12g} to {self.most:.12g}{unit}"
         )
+
+
+def percent(part: float) -> str:
+    """A share in percent, two digits below 10 %: `0.05`, `1.2`, `34`, `533`."""
+    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"
 
 
 def shortened(value: object) -> str:
@@ -136,7 +141,7 @@ CARBON = Quantity("carbon", "kg", 0, 1e12)
 LEAST_COVERAGE = 0.5
 """Of a window: with less of it seen by a meter its mean power is not compared with others."""
 MOST_UNKNOWN = 0.5
-"""An energy with a larger limit of error, as a share of it, is not shown."""
+"""An energy with a larger uncertainty, as a share of it, is not shown."""
 FACTOR = Quantity("factor", "", -1e12, 1e12)
 """The factor or offset that an import applies to a column."""
 

@@ -4,18 +4,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from eeio_limits import quantities as q
+from eeio_limits.reasons import low_coverage, no_positive_power
 
 Kind = Literal["measured", "device-reported", "modelled", "demo"]
 Domain = Literal["system", "module", "package", "dram", "device"]
 
 KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
 DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
-"""The widest first: a value for the whole machine says most. `module`: processors and memory on a
-board of their own (Jetson, Grace Hopper, the rails of a Raspberry Pi 5), without the drives and the
-supply of the system around it."""
+"""The widest first: a value for the complete machine is the most useful. `module`: processors and
+memory on a separate board (Jetson, Grace Hopper, the rails of a Raspberry Pi 5), without the drives
+and the supply of the system around it."""
 DOMAINS_WITHOUT_DRIVES: tuple[Domain, ...] = ("module", "package", "dram")
 MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}
-"""What marks a figure whose power was not measured, by the kind of its readings."""
+"""Mark of a figure without measured power, by the kind of its readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class EnergyReading:
     """Energy of one power domain over one window, as one meter saw it.
 
     `kind` is `measured`, `device-reported`, `modelled` or `demo` (fictitious). An invalid reading
-    has no power, energy or uncertainty (they are None, never 0) and says why in `reasons`. A valid
-    one may carry reasons too: they are remarks.
+    has no power, energy or uncertainty (they are None, never 0) and has the cause in `reasons`. A
+    valid one may have reasons too: they are remarks.
     """
 
     domain: Annotated[str, DOMAINS]
@@ -35,7 +36,7 @@ class EnergyReading:
     energy_j: Annotated[float, q.WINDOW_ENERGY] | None
     """Energy of the window, J."""
     uncertainty_j: Annotated[float, q.ENERGY] | None
-    """Limit of error of `energy_j`, J: see `eeio_power.energy`."""
+    """Uncertainty of `energy_j`, J: see `eeio_power.energy`."""
     coverage: Annotated[float, q.SHARE]
     """Share of the window that readings account for, 0 to 1."""
     largest_gap_s: Annotated[float, q.DURATION] | None
@@ -47,19 +48,19 @@ class EnergyReading:
     valid: bool
     reasons: tuple[str, ...] = ()
     includes: tuple[str, ...] = field(default=(), metadata={"later": True})
-    """What of the machine is in the domain, by its meter; empty where nobody told."""
+    """Parts of the machine in the domain, by its meter; empty if unknown."""
     leaves_out: tuple[str, ...] = field(default=(), metadata={"later": True})
     doubtful: bool = field(default=False, metadata={"later": True})
     """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
 
     @property
     def leaves_drives_out(self) -> bool:
-        """Whether what the drives draw is not in it, so that its MB/J is not the storage's."""
+        """Whether the power excludes the drives, so that its MB/J is not the storage's."""
         return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
 
     @property
     def uncertainty_relative(self) -> float | None:
-        """The limit of error as a share of the energy; None without one, and of 0 J."""
+        """The uncertainty as a share of the energy; None without one, and of 0 J."""
         if self.uncertainty_j is None or not self.energy_j:
             return None
         share = self.uncertainty_j / abs(self.energy_j)
@@ -72,16 +73,10 @@ class EnergyReading:
         if not self.valid:
             return None
         if self.power_w is not None and self.power_w <= 0.0:
-            return (
-                f"{self.meter}: the mean power of {self.power_w:.3g} W is not above 0: not ranked "
-                "and not compared"
-            )
+            return f"{self.meter}: {no_positive_power(self.power_w)}"
         if self.coverage >= q.LEAST_COVERAGE:
             return None
-        return (
-            f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
-            f"{q.LEAST_COVERAGE:.0%}: not ranked and not compared"
-        )
+        return f"{self.meter}: {low_coverage(self.coverage)}"
 
     def to_json(self) -> dict[str, Any]:
         """The reading as plain JSON types, one key a field."""

@@ -41,7 +41,7 @@ class Mean:
     """Energy over time of all windows together, W."""
     energy_j: float
     uncertainty_j: float
-    """Limit of error of `energy_j`, J."""
+    """Uncertainty of `energy_j`, J."""
     includes: tuple[str, ...]
     leaves_out: tuple[str, ...]
 

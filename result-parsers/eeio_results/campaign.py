@@ -22,7 +22,7 @@ from eeio_results.statistics.stopping import LENGTHS_S
 from eeio_results.typed import LATER
 
 PilotUse = Literal["once", "each", "stored", "none"]
-"""Whether pilots that are stored are used while they hold, each campaign makes its own, only stored
+"""Whether stored pilots are used while they are valid, each campaign runs new ones, only stored
 ones are used, or none."""
 
 
@@ -54,13 +54,13 @@ class Options:
     rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
     """How often each meter is read, where it has something new so often."""
     work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
-    """In the protocol's place: what each run moves."""
+    """Replaces the protocol's value: the bytes of each run."""
     counter_rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
     """How often energy counters are, while a tool runs."""
     min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
     """In the protocol's place: how long each phase should last."""
     adaptive: bool = field(default=False, metadata=LATER)
-    """Repeat only what is not known well enough, in the presets that do not do so anyway."""
+    """Repeat only imprecise experiments, in presets that do not do so by default."""
     precision: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
     """In the place of the adaptive protocol's, as the two after it."""
     indifference: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
@@ -72,17 +72,17 @@ class Options:
     trace_journal: bool = field(default=False, metadata=LATER)
     """Whether ext4's journal is traced around each run."""
     max_written_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
-    """What the campaign may write, test files included; None: no budget."""
+    """Bytes that the campaign may write, including test files; None: no budget."""
     precondition_percent: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
-    """In the suite's place: how much of what is measured is written before."""
+    """Replaces the suite's value: share of the measured area that is written before."""
     drop_caches_by: str | None = field(default=None, metadata=LATER)
-    """For the shell: what empties the caches of the servers behind the files."""
+    """Shell command that empties the caches of the servers behind the files."""
     server_power: tuple[str, ...] = field(default=(), metadata=LATER)
-    """For the shell, one a server: what runs `eeio meter node -` there."""
+    """Shell commands, one per server, that run `eeio meter node -` there."""
     sweeps: tuple[str, ...] = field(default=(), metadata=LATER)
     """Values of a factor in the place of the suite's, as `threads=1..256`."""
     windows_of: str | None = field(default=None, metadata=LATER)
-    """The preset whose study tells how long delayjc holds; None: the campaign's own."""
+    """The preset with the study's delay of delayjc; None: the campaign's preset."""
     smt: tuple[str, ...] = field(default=(), metadata=LATER)
     """`on`, `off` or both; none: left as it is. So `turbo`."""
     turbo: tuple[str, ...] = field(default=(), metadata=LATER)
@@ -151,7 +151,7 @@ class AdaptiveProtocol:
     lengths_s: tuple[Annotated[float, q.PAUSE], ...] = field(default=LENGTHS_S, metadata=LATER)
     pilot: PilotUse = field(default="once", metadata=LATER)
     fixed_repetitions: Annotated[int, q.REPETITIONS] | None = field(default=None, metadata=LATER)
-    """Of the protocol in whose place it stands."""
+    """Of the protocol that it replaces."""
 
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
@@ -164,7 +164,7 @@ class AdaptiveProtocol:
         if self.settle_least_s > self.settle_most_s:
             return f"settle: {self.settle_least_s:g} s at least is more than the most"
         if any(length_s < 1 or length_s % 1 for length_s in self.lengths_s):
-            return "lengths_s: run times are whole seconds, 1 or more"
+            return "lengths_s: run times are integer seconds, 1 or more"
         return None
 
 
@@ -191,7 +191,7 @@ class SteadyProtocol:
         if self.most_rounds < self.rounds:
             return f"steady: {self.most_rounds} rounds at most are fewer than the window's"
         if self.active_share == 0:
-            return "steady: active_share 0 leaves nothing to measure"
+            return "steady: active_share 0 leaves no area to measure"
         return None
 
 
@@ -214,7 +214,7 @@ class Protocol:
     min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
     adaptive: AdaptiveProtocol | None = field(default=None, metadata=LATER)
     sizes_of: str | None = field(default=None, metadata=LATER)
-    """The preset whose sizes and times the profiles take; None: that of the campaign's own name."""
+    """The preset of the profiles' sizes and times; None: that of the campaign's name."""
     steady: SteadyProtocol | None = field(default=None, metadata=LATER)
 
 
@@ -415,7 +415,7 @@ class Design:
 @dataclass(frozen=True)
 class _StoredProtocol(Protocol):
     leave_out: tuple[Mapping[str, str], ...] = field(default=(), metadata=LATER)
-    """Written by early versions, always empty: what was left out stands in `not_measured`."""
+    """Written by early versions, always empty: `not_measured` lists the omitted experiments."""
 
 
 @dataclass(frozen=True)
@@ -480,7 +480,7 @@ class StoredDesign:
         try:
             datetime.fromisoformat(self.created_utc or "1970-01-01")
         except ValueError as error:
-            return f"created_utc: {q.shortened(self.created_utc)} is no date: {error}"
+            return f"created_utc: {q.shortened(self.created_utc)} is not a date: {error}"
         return None
 
 

@@ -33,7 +33,7 @@ from eeio_results.work import (
 )
 
 _NO_PROFILE = "no profile of this level is in the suite"
-_NO_BYTES = "how many bytes it moved is not known, and so not how many a second"
+_NO_BYTES = "the number of bytes is unknown, and therefore the bandwidth"
 _NO_DATA = "metadata operations move no data"
 
 
@@ -42,7 +42,7 @@ _OF_DATA = (
     "efficiency_bytes_per_j", "energy_j_per_gb", "marginal.energy_j_per_gb",
     "marginal.efficiency_bytes_per_j",
 )  # fmt: skip
-_NO_IDENTITY = "the record tells no identity of the drive, only the kernel's name"
+_NO_IDENTITY = "the record contains no identity of the drive, only the kernel's name"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _experiment_rows(
     campaign: Campaign, experiment: Experiment, runs: list[Run], rules: Rules
 ) -> list[Row]:
     if not runs:
-        reason = "the campaign ended before this experiment ran; `eeio resume` goes on"
+        reason = "the campaign ended before this experiment ran; `eeio resume` continues it"
         return [_missing_row(campaign, experiment.level, experiment, reason)]
     failed = [run for run in runs if run.validity]
     names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
@@ -243,7 +243,7 @@ def _phase_row(
     if not bandwidths:
         reasons["bandwidth_bytes_per_s"] = next(
             iter(invalid_reasons),
-            _NO_BYTES if uncounted else "the tool gave no bandwidth for this phase",
+            _NO_BYTES if uncounted else "the tool reported no bandwidth for this phase",
         )
         if uncounted:
             reasons.setdefault("efficiency_bytes_per_j", reasons["bandwidth_bytes_per_s"])
@@ -328,7 +328,7 @@ def _why_no_energy(
     if campaign.idle_reason:
         return campaign.idle_reason
     if any(phase.start_s is None for phase, _ in used):
-        return f"the tool does not tell when it did I/O: {used[0][0].window_source}"
+        return f"the tool does not report the time of its I/O: {used[0][0].window_source}"
     if any(phase.energy and not window.energy for phase, window in used):
         return "power was read until the tool returned, not until the bytes were on the device"
-    return "no measured power source was found; only an estimate is there"
+    return "no measured power source was found, only an estimate"

@@ -99,7 +99,7 @@ def parse_xml(content: bytes) -> ElementTree.Element:
         raise
     except (expat.ExpatError, LookupError, ValueError) as error:
         # Python supports only some of the encodings that a document may name, and expat fewer.
-        raise LimitError(f"not whole XML: {error}") from error
+        raise LimitError(f"not complete XML: {error}") from error
     return builder.close()
 
 

@@ -83,7 +83,7 @@ class DomainFigures:
     def contents(self) -> str | None:
         """The contents of the domain as text; None if its meter does not report them."""
         parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
-        parts += [f"leaves out {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        parts += [f"excludes {', '.join(self.leaves_out)}"] if self.leaves_out else []
         return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _figures(
         told["energy_j_per_gb"] = _why_no_work(windows, reason)
     relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
     if not relative:
-        told["uncertainty_relative"] = reason or "the meter states no limit of error"
+        told["uncertainty_relative"] = reason or "the meter states no uncertainty"
     per_operation = _per_operation(key, windows, operations)
     if not per_operation and any(operations):
         told["energy_j_per_operation"] = reason or "no valid reading"
@@ -234,13 +234,13 @@ def _marginal(
         for name in names[1:]:
             missing[f"marginal.{name}"] = (
                 f"in {no_higher} of {len(above)} repetitions power is not above idle by more than "
-                "its limit of error"
+                "its uncertainty"
             )
     return found, missing
 
 
 def _limit_w(reading: EnergyReading) -> float:
-    """The limit of error of its mean power, W; 0 where the meter states none."""
+    """The uncertainty of its mean power, W; 0 where the meter states none."""
     if not reading.power_w or not reading.energy_j or reading.uncertainty_j is None:
         return 0.0
     return reading.power_w * reading.uncertainty_j / reading.energy_j

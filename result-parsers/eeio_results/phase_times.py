@@ -54,9 +54,9 @@ def impossible_stretches(phase: _Phase) -> str | None:
     if not phase.stretches:
         return None
     if phase.start_s is None or phase.end_s is None:
-        return "stretches: of a phase whose own window is not known"
+        return "stretches: of a phase without a known window"
     if phase.until_durable is not None:
-        return "stretches: of a phase that goes on until it is durable, which is one stretch"
+        return "stretches: of a phase that lasts until it is durable, which is one stretch"
     edges = [edge for one in phase.stretches for edge in (one.start_s, one.end_s)]
     if edges != sorted(edges) or any(one.start_s >= one.end_s for one in phase.stretches):
         return "stretches: they do not follow each other"

@@ -97,7 +97,7 @@ def recompute(statement: Statement) -> Recomputed:
     if agrees is not None:
         return Recomputed(statement, value, low, high, agrees, statement.remark)
     half = 10.0**-decimals / 2
-    room = f"what is printed leaves {low:.4g} to {high:.4g}"
+    room = f"the printed figures allow {low:.4g} to {high:.4g}"
     if low <= printed + half and printed - half <= high:
         reason = _joined(f"only the rounding allows it: {room}", statement.remark)
         return Recomputed(statement, value, low, high, "partial", reason)

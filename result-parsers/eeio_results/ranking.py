@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.domains import DomainFigures
 from eeio_results.record import MARKS
-from eeio_results.units import percent
 from eeio_results.windows import FLUSH_UNKNOWN
 
 MOST_UNCERTAIN = 0.1
-"""With a limit of error above this share of the energy a figure is not ranked."""
+"""With an uncertainty above this share of the energy a figure is not ranked."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def why_too_short(duration_s: float | None, requested_s: float | None) -> str | 
     """Why windows of that median duration are not ranked if longer ones were requested."""
     if duration_s is None or requested_s is None or duration_s >= requested_s:
         return None
-    return f"lasted {duration_s:.2g} s, shorter than the {requested_s:g} s that were asked for"
+    return f"lasted {duration_s:.2g} s, shorter than the requested {requested_s:g} s"
 
 
 def why_not_ranked(
@@ -54,7 +54,7 @@ def why_not_ranked(
     known = figures.uncertainty_relative
     if known is not None and known.median > rules.most_uncertain:
         return (
-            f"its limit of error is ±{percent(known.median)} % of the energy, more than "
+            f"{imprecise_energy(known.median)}; the ranking limit is "
             f"{100 * rules.most_uncertain:g} %"
         )
     return None

@@ -17,6 +17,7 @@ from eeio_limits import quantities as q
 from eeio_limits import reading as readings
 from eeio_limits.reading import MARKS as MARKS
 from eeio_limits.reading import EnergyReading as EnergyReading
+from eeio_limits.reasons import partial_io
 from eeio_results import typed
 from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches, lasted_s
 from eeio_results.typed import LATER, PAIRS
@@ -217,10 +218,7 @@ class Phase:
         share = self.io_share
         if share is None or share >= LEAST_IO_SHARE:
             return None
-        return (
-            f"the tool did I/O in {share:.0%} of the time that the power is the mean of; bytes and "
-            "energy of all of it are in the record"
-        )
+        return partial_io(share)
 
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
@@ -247,7 +245,7 @@ def impossible_durable(
     if durable is None:
         return None
     if start_s is None or end_s is None:
-        return "until_durable: of a phase whose own window is not known"
+        return "until_durable: of a phase without a known window"
     if durable.end_s < end_s - _DURABLE_TOLERANCE_S:
         return f"until_durable: it ends at {durable.end_s} s, before the phase at {end_s} s"
     return None
@@ -329,7 +327,7 @@ class Run:
     settled_after_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
     """Of an adaptive campaign: how long the pause before the run was."""
     settled_reason: str | None = field(default=None, metadata=LATER)
-    """What ended that pause."""
+    """Reason why that pause ended."""
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -340,7 +338,7 @@ class Run:
         if not self.phases or self.experiment.level == "context":
             return None
         if self.device is None or self.device_before is None:
-            return f"{UNCHECKED}: {self.device_reason or 'the record says no reason'}"
+            return f"{UNCHECKED}: {self.device_reason or 'the record gives no reason'}"
         return next((note for note in self.notes if note.startswith(CHECKED)), None)
 
     @property
@@ -418,7 +416,7 @@ class Machine:
     drive_id: str | None = field(default=None, metadata=LATER)
     """World wide name, or model and serial number (or a hash of them): the same on every port."""
     drive_label: str | None = field(default=None, metadata=LATER)
-    """What the user calls it."""
+    """The user's name for it."""
     rotation_rate_rpm: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
     drive_interface: str | None = field(default=None, metadata=LATER)
     drive_link_speed: str | None = field(default=None, metadata=LATER)

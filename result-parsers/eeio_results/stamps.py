@@ -7,7 +7,7 @@ from eeio_results.store import Campaign
 QUICK = "QUICK: not a measurement"
 DEMO = "DEMO: fictitious power"
 QUICK_WARNING = f"{QUICK}. Runs this short check the set-up; publish `standard`."
-DEMO_WARNING = f"{DEMO}. The demo meter invents it; nothing was measured."
+DEMO_WARNING = f"{DEMO}. The demo meter invents it; no power was measured."
 
 
 def stamp_of(campaigns: Iterable[Campaign]) -> str:

@@ -126,7 +126,7 @@ def why_not_steady(found: State | None) -> str | None:
         return None
     return (
         f"no steady state after {found.rounds} rounds ({len(found.restless)} of "
-        f"{len(found.tracked)} experiments go on changing): the figures are of rounds "
+        f"{len(found.tracked)} experiments still change): the figures are of rounds "
         f"{found.first} to {max(found.rounds, 1)}"
     )
 

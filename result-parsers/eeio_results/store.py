@@ -115,7 +115,8 @@ class Campaign:
         """Where it falls short of its protocol; reported before any figure."""
         missing = self.planned_runs - self.stored_runs
         found = [
-            f"{missing} of {self.planned_runs} runs are not done; `eeio resume {self.name}` goes on"
+            f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
+            f"{self.name}`"
         ] if missing else []  # fmt: skip
         why = (self.design.ended, why_not_steady(self.steady_state))
         return found + [one for one in why if one is not None]
@@ -154,8 +155,8 @@ class Store:
                 _sync_directory(self.folder.parent)
         except FileExistsError:
             raise EeioError(
-                f"{self.folder} is there already: `eeio resume {self.folder.name}` goes on with "
-                "it, `--name` gives this campaign another name"
+                f"{self.folder} exists: continue it with `eeio resume {self.folder.name}`, or "
+                "choose another `--name`"
             ) from None
         finally:
             remove_half_made(aside)
@@ -167,8 +168,8 @@ class Store:
             self.folder.mkdir()
         except FileExistsError:
             raise EeioError(
-                f"{self.folder} is there already: `eeio resume {self.folder.name}` goes on with "
-                "it, `--name` gives this campaign another name"
+                f"{self.folder} exists: continue it with `eeio resume {self.folder.name}`, or "
+                "choose another `--name`"
             ) from None
         for sub in ("raw", "samples"):
             (self.folder / sub).mkdir()
@@ -354,7 +355,7 @@ def load(folder: Path) -> Campaign:
     design = read_design(folder)
     if not (folder / _MACHINE).exists():
         raise EeioError(
-            f"{folder}: ended before its first run; `eeio resume {folder.name}` goes on"
+            f"{folder}: ended before its first run; continue with `eeio resume {folder.name}`"
         )
     idle_path = folder / _IDLE
     idle: dict[str, Any] = (
@@ -413,7 +414,7 @@ def _read_runs(path: Path, design: Design) -> list[Run]:
             raise SchemaError(f"{where}: not a run record: {error}") from error
         if run.order_index in runs:
             raise SchemaError(
-                f"{path}: run {run.order_index} is there twice; keep one of the two lines"
+                f"{path}: run {run.order_index} is repeated; delete one of the two lines"
             )
         runs[run.order_index] = run
     return list(runs.values())
@@ -441,8 +442,8 @@ def _planned(
             raise SchemaError(f"{where}: not a run record: {name} is missing")
         if body[name] != wanted:
             raise SchemaError(
-                f"{where}: its {name} is not what {_CAMPAIGN} plans for run {index}: one of the "
-                "two files was changed"
+                f"{where}: its {name} differs from that of run {index} in {_CAMPAIGN}: one of "
+                "the two files was changed"
             )
     return planned
 

@@ -100,7 +100,7 @@ def _text(value: Any) -> Any:
     if type(value) is str:
         # Many records contain the same few names and reasons.
         return intern(value) if len(value) < 256 else value
-    raise LimitError(f"{shortened(value)} is no text")
+    raise LimitError(f"{shortened(value)} is not text")
 
 
 def _truth(value: Any) -> Any:
@@ -119,7 +119,7 @@ def _any_number(value: Any) -> Any:
 def _complete(value: Any) -> Any:
     if type(value) is int:
         return value
-    raise LimitError(f"{shortened(value)} is no whole number")
+    raise LimitError(f"{shortened(value)} is not an integer")
 
 
 _PLAIN: Mapping[Any, _Read] = types.MappingProxyType(
@@ -135,7 +135,7 @@ def _number(quantity: Quantity, whole: bool) -> _Read:
         if (kind is int or (kind is float and not whole)) and least <= value <= most:
             return value
         if whole and kind is float:
-            raise LimitError(f"{shortened(value)} is no whole number")
+            raise LimitError(f"{shortened(value)} is not an integer")
         raise LimitError(quantity.refusal(value))
 
     return number
@@ -185,7 +185,7 @@ def _sequence(item: Any, stored: bool) -> _Read:
 
     def sequence(value: Any) -> Any:
         if type(value) is not of:
-            raise LimitError(f"{shortened(value)} is no list")
+            raise LimitError(f"{shortened(value)} is not a list")
         if not value:
             return ()
         if quick is not None and quick(value):
@@ -235,7 +235,7 @@ def _first_fault(readers: Sequence[_Read], values: Sequence[Any]) -> LimitError:
             each(value)
         except LimitError as error:
             return _at(place, error)
-    raise AssertionError("a value that was refused is taken")
+    raise AssertionError("a rejected value was accepted")
 
 
 def _fixed(readers: tuple[_Read, ...], stored: bool) -> _Read:
@@ -243,7 +243,7 @@ def _fixed(readers: tuple[_Read, ...], stored: bool) -> _Read:
 
     def fixed(value: Any) -> Any:
         if type(value) is not of or len(value) != len(readers):
-            raise LimitError(f"{shortened(value)} is no list of {len(readers)}")
+            raise LimitError(f"{shortened(value)} is not a list of {len(readers)}")
         try:
             return tuple([one(part) for one, part in zip(readers, value, strict=True)])
         except LimitError:
@@ -255,7 +255,7 @@ def _fixed(readers: tuple[_Read, ...], stored: bool) -> _Read:
 def _mapping(each: _Read, stored: bool) -> _Read:
     def mapping(value: Any) -> Any:
         if type(value) is not dict if stored else not isinstance(value, Mapping):
-            raise LimitError(f"{shortened(value)} is no object")
+            raise LimitError(f"{shortened(value)} is not an object")
         found = {}
         for key, one in value.items():
             name = _text(key)
@@ -287,7 +287,7 @@ def _object(kind: Any) -> _Read:
         if type(body) is not dict:
             if type(body) is kind:  # read before, and given instead of its JSON
                 return body
-            raise LimitError(f"{shortened(body)} is no object")
+            raise LimitError(f"{shortened(body)} is not an object")
         found = {}
         name = ""
         try:

@@ -6,6 +6,7 @@ MB is 10^6 bytes and MiB is 2^20 bytes everywhere in eeio.
 import re
 
 from eeio_limits.quantities import SIZE, shortened
+from eeio_limits.quantities import percent as percent
 from eeio_results.errors import EeioError
 
 MB = 1_000_000
@@ -55,8 +56,3 @@ def prefixed(value: float, unit: str) -> tuple[float, str]:
         if least <= factor <= largest and abs(value) >= factor:
             return factor, f"{prefix}{'B' if unit == 'bytes' and prefix else unit}"
     return 1.0, unit
-
-
-def percent(part: float) -> str:
-    """A share in percent, two digits below 10 %: `0.05`, `1.2`, `34`, `533`."""
-    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"

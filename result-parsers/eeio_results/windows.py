@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
+from eeio_limits.reasons import partial_io, unknown_energy
 from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
-from eeio_results.units import percent
 
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
 _SAME_S = 1e-6
-FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were on the device"
+FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,9 @@ def known(reading: EnergyReading) -> EnergyReading:
     share = reading.uncertainty_j / abs(reading.energy_j)
     if share <= MOST_UNKNOWN:
         return reading
-    why = f"the energy is known to ±{percent(share)} % only: too short a window for this meter"
     return replace(
         reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
-        reasons=(*reading.reasons, why),
+        reasons=(*reading.reasons, unknown_energy(share)),
     )  # fmt: skip
 
 
@@ -146,14 +145,14 @@ def judged(
 def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | None, str | None]:
     """The rate at which a write came into the page cache, in bytes/s, or why there is none."""
     if not writes(phase.operation):
-        return None, "nothing is written"
+        return None, "no data are written"
     if experiment.cache.buffer == "off":
         return None, "buffer off: writes pass by the page cache"
     if experiment.flush is None:
         return None, FLUSH_UNKNOWN
     if phase.includes_flush:
-        return None, "the tool's own time holds its flush"
-    return phase.bandwidth_bytes_per_s, "the tool gave no bandwidth for this phase"
+        return None, "the tool's time includes its flush"
+    return phase.bandwidth_bytes_per_s, "the tool reported no bandwidth for this phase"
 
 
 def _why_not_durable(experiment: Experiment, phase: Phase) -> str | None:
@@ -180,7 +179,4 @@ def why_no_efficiency(phase: Phase) -> str | None:
     io_s = share * tool_s + max(0.0, complete_s - tool_s)
     if complete_s <= 0 or io_s / complete_s >= LEAST_IO_SHARE:
         return None
-    return (
-        f"there was I/O in {io_s / complete_s:.0%} of the time that the power is the mean of; "
-        "bytes and energy of all of it are in the record"
-    )
+    return partial_io(io_s / complete_s)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from eeio_limits.reasons import partial_operations
 from eeio_results.domains import Quartiles, quartiles
 from eeio_results.record import LEAST_IO_SHARE, Experiment, Phase
 from eeio_results.traces.journal_figures import FIGURES
@@ -85,7 +86,7 @@ def why_not_powered(phase: Phase, window: Window) -> str | None:
     span_s, lasted_s = phase.metrics.get("span_s"), window.duration_s
     if span_s is None or not lasted_s or span_s / lasted_s >= LEAST_IO_SHARE:
         return window.why_no_efficiency
-    return f"the operations took {span_s / lasted_s:.0%} of the time that the power is the mean of"
+    return partial_operations(span_s / lasted_s)
 
 
 def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
@@ -112,7 +113,7 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
             ("duration_s", lasts, phases[0].window_source),
             ("bytes", moved, "the record has no count of bytes"),
             ("page_cache_bandwidth_bytes_per_s", into_cache, cached[0][1]),
-            ("iops", served, "the tool tells none"),
+            ("iops", served, "the tool reports none"),
             ("latency_s", latencies, _why_no_latency(phases)),
             ("spatiality_seen", seen, _why_not_observed(phases)),
             ("journal", journal, "the journal was not traced (--trace-journal, on ext4)"),
@@ -132,7 +133,7 @@ def _observed_by(phases: Sequence[Phase]) -> str:
 
 def _why_not_observed(phases: Sequence[Phase]) -> str:
     told = next((p.spatiality_seen_reason for p in phases if p.spatiality_seen_reason), None)
-    return told or "nothing saw the order in which requests arrived"
+    return told or "the order of the requests was not observed"
 
 
 def _reported(phases: Sequence[Phase], name: str) -> list[float]:
@@ -141,5 +142,5 @@ def _reported(phases: Sequence[Phase], name: str) -> list[float]:
 
 def _why_no_latency(phases: Sequence[Phase]) -> str:
     if any(name.startswith("read_latency_") for phase in phases for name in phase.metrics):
-        return "the tool tells those of reads and of writes apart: they are in the record"
-    return "the tool tells none"
+        return "the tool reports those of reads and of writes separately, in the record"
+    return "the tool reports none"

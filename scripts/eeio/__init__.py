@@ -7,6 +7,6 @@ __version__ = "0.1.0"
 # Before anything that an older Python cannot read: it would fail far from the reason.
 if sys.version_info < (3, 11):  # noqa: UP036
     raise SystemExit(
-        f"eeio: this is Python {sys.version_info[0]}.{sys.version_info[1]}, and 3.11 or newer is "
-        "needed; scripts/setup says how to get one"
+        f"eeio: this is Python {sys.version_info[0]}.{sys.version_info[1]}; eeio requires 3.11 "
+        "or newer. Run scripts/setup for instructions"
     )

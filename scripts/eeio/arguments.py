@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
                 action.help = text
 
     def _usage_words(self) -> str:
-        """Only what must be given: the options are listed below it."""
+        """Only required arguments: the options are listed below it."""
         formatter = self._get_formatter()
         needed = [a for a in self._get_optional_actions() if a.required]
         options = len(self._get_optional_actions()) > len(needed)
@@ -88,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class WithProgram(Parser):
-    """What follows `--` is one program with its arguments, and none of ours."""
+    """The arguments after `--` are one program with its arguments, not options of eeio."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         words = list(args or ())

@@ -45,7 +45,7 @@ def check_names(campaigns: Sequence[Campaign]) -> None:
         except LimitError as error:
             raise RejectedError(str(error)) from error
         if names.count(name) > 1:
-            raise RejectedError(f"two campaigns lie in folders called {name}: rename one of them")
+            raise RejectedError(f"two campaigns are in folders called {name}: rename one of them")
 
 
 def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
@@ -189,18 +189,18 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
         f"Made by eeio {__version__} of records that were measured on {hosts}. They name the "
         "machine and its drives.",
         "",
-        "| what | where |",
+        "| content | place |",
         "|---|---|",
         "| records (one a run), design, machine, idle power, samples of the meters | `data/` |",
         "| tables: CSV (SI units), JSON, Markdown, LaTeX (booktabs) | `tables/` |",
         "| figures, SVG and PDF, for two columns | `figures/` |",
         "| how it was measured, for the paper's text | `methods.md`, `methods.tex` |",
-        f"| what to cite | `{PAPERS}`, `{_CITATION}` |",
+        f"| papers to cite | `{PAPERS}`, `{_CITATION}` |",
         f"| checksums of all else | `{SUMS}` |",
         "",
         f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
-        "eeio in PATH; the tables are then the same, byte by byte. The commands that measured "
-        "stand at its top.",
+        "eeio in PATH; the tables are then the same, byte by byte. The measuring commands are "
+        "at its top.",
         "",
     ]
     return "\n".join(lines)
@@ -208,9 +208,9 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
 
 def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> None:
     """The folder of files that are copied and of those that were made, by their paths in it, with
-    its checksums. Raises RejectedError where it is there already."""
+    its checksums. Raises RejectedError where it exists."""
     if folder.exists():
-        raise RejectedError(f"{folder} is there already: name another with -o")
+        raise RejectedError(f"{folder} exists: choose another with -o")
     sums = {}
     for name in sorted({*data, *made}):
         path = folder / name
@@ -231,7 +231,7 @@ def archive(folder: Path, path: Path) -> None:
     try:
         out = path.open("xb")
     except FileExistsError:
-        raise RejectedError(f"{path} is there already: name another with -o") from None
+        raise RejectedError(f"{path} exists: choose another with -o") from None
     with (
         out,
         gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed,

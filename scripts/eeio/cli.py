@@ -20,7 +20,7 @@ from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
 
 _EXIT_CODES = """\
-exit codes: 0 done; 1 failed; 2 wrong usage or rejected input, nothing changed;
+exit codes: 0 done; 1 failed; 2 wrong usage or rejected input, no changes made;
 3 done, but some runs failed or are invalid; 4 compare --fail-if: worse;
 128 + N stopped by signal N"""
 

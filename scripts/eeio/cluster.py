@@ -128,7 +128,7 @@ def load(path: Path) -> NodeRecording:
         counted = body.get("counted", True) is not False
         return NodeRecording(str(body.get("node", path.stem)), duration_s, readings, counted)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RejectedError(f"{path}: not what `eeio meter node` writes ({error})") from error
+        raise RejectedError(f"{path}: not output of `eeio meter node` ({error})") from error
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
@@ -252,7 +252,7 @@ def _load(folder: Path) -> tuple[list[Node], list[_Place]]:
                     q.COUNT.checked(body[key], "ranks")
             places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
         except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
-            raise RejectedError(f"{path}: not what `eeio meter node` writes ({error})") from error
+            raise RejectedError(f"{path}: not output of `eeio meter node` ({error})") from error
     return nodes, places
 
 
@@ -308,8 +308,8 @@ def parts(
         early_s, late_s = begun.unix_s - first.unix_s, last.unix_s - ended.unix_s
         if max(early_s, late_s) > _CLOCK_SET_S:
             raise RejectedError(
-                f"{name}: its clock is {max(early_s, late_s):.2f} s off, or more: its part of the "
-                "program lies outside of the run; let the nodes keep one time (NTP)"
+                f"{name}: its clock is {max(early_s, late_s):.2f} s off, or more: its part of "
+                "the program is outside the run; synchronise the nodes' clocks (NTP)"
             )
         unseen_s = max(unseen_s, -early_s, -late_s)
     recordings = []

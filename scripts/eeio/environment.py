@@ -1,4 +1,4 @@
-"""The machine as a campaign found it: what somebody else needs to know to repeat it."""
+"""The machine as a campaign found it: the data needed to repeat the campaign."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ def capture(
     disk = device.disk_sysfs if device else None
     if disk is None:
         for name in ("device", "device_model", "device_size_bytes", "scheduler"):
-            missing[name] = "no block device lies behind the target"
+            missing[name] = "the target has no block device"
     mount = mount_of(directory) if directory else None
     if mount is None:
         missing["filesystem"] = "only a raw device was measured"
@@ -125,14 +125,14 @@ def _cpu_model(missing: dict[str, str]) -> str | None:
 
 
 def _filesystem_features(mount: Mount, missing: dict[str, str]) -> str | None:
-    """How a file system that was there already had been made, as its own tool tells."""
+    """How an existing file system was made, from its tool's output."""
     commands = {
         "ext4": ["dumpe2fs", "-h", mount.source],
         "xfs": ["xfs_info", str(mount.mount_point)],
         "btrfs": ["btrfs", "inspect-internal", "dump-super", mount.source],
     }
     if mount.filesystem not in commands:
-        missing["mkfs_options"] = f"eeio knows no tool that tells them of {mount.filesystem}"
+        missing["mkfs_options"] = f"eeio supports no tool that prints them for {mount.filesystem}"
         return None
     try:
         text = run_command(commands[mount.filesystem])
@@ -155,7 +155,7 @@ def _distribution() -> str | None:
 
 
 def _virtualization() -> str | None:
-    """The hypervisor's name where the firmware or the CPU tells of one."""
+    """The hypervisor's name if the firmware or the CPU reports one."""
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     if "hypervisor" not in flags:
         return None

@@ -11,7 +11,7 @@ EXIT_SIGNAL_BASE = 128
 
 
 class RejectedError(EeioError):
-    """The input cannot be used: nothing was touched (exit code 2)."""
+    """The input cannot be used: no changes were made (exit code 2)."""
 
 
 class InterruptedCampaignError(BaseException):

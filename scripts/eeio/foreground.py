@@ -20,7 +20,7 @@ if os.read(gate, 1):
     except OSError as error:
         sys.exit(f"eeio: {sys.argv[2]}: {error.strerror}")
 """
-"""Becomes the program once a byte comes (it is noted in the journal, the tracer is ready); nothing
+"""Becomes the program once a byte comes (it is noted in the journal, the tracer is ready); exits
 when we end before that. What Python ignores at its start the program must not be born with. execvp
 imports warnings: here already, so that no tracer sees it."""
 

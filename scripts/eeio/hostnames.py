@@ -1,4 +1,4 @@
-"""Whether the names of this machine itself are known: MPI asks for them at every start.
+"""Whether this machine's names can be resolved: MPI resolves them at every start.
 
 A machine with no line for them in /etc/hosts (containers, boards) asks a name server, which may not
 know them, or not answer. hwloc, which every program of Open MPI loads, looks for X displays 0 to 9
@@ -51,5 +51,5 @@ def _ask(name: str) -> str | None:
     except subprocess.TimeoutExpired:
         return f"no name server answered within {_PATIENCE_S:g} s"
     except OSError:
-        return None  # no getent: nothing can be told of it
-    return None if done.returncode == 0 else "neither /etc/hosts nor a name server knows it"
+        return None  # no getent: unknown
+    return None if done.returncode == 0 else "neither /etc/hosts nor a name server resolves it"

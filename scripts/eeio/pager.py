@@ -26,7 +26,7 @@ def show(text: str, wanted: bool = True) -> None:
 
 
 def command() -> list[str]:
-    """The pager's words; none for no pager."""
+    """The pager's command; empty for no pager."""
     if os.environ.get("NO_PAGER"):
         return []
     told = os.environ.get("EEIO_PAGER", os.environ.get("PAGER", "less"))

@@ -1,4 +1,4 @@
-"""Where things lie: what eeio ships, and what it writes for the user (XDG base directories)."""
+"""Paths: files that eeio ships, and files that it writes for the user (XDG base directories)."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def install_root() -> Path:
 
 
 def state_root() -> Path:
-    """What must be put back after a crash."""
+    """Settings to restore after a crash."""
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
@@ -36,9 +36,7 @@ def shipped(kind: str) -> Path:
     for candidate in (package.parents[1] / kind, package / "share" / kind):
         if candidate.is_dir():
             return candidate
-    raise RejectedError(
-        f"{kind}/ is missing beside the eeio package in {package}; install it again"
-    )
+    raise RejectedError(f"{kind}/ is missing next to the eeio package in {package}; reinstall eeio")
 
 
 def search_path(kind: str) -> list[Path]:

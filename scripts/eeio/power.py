@@ -1,4 +1,4 @@
-"""Power as eeio takes it from eeio_power: meters refused in its words, readings in its records."""
+"""Power from eeio_power: meters rejected with eeio's errors, readings in its records."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from eeio_results.record import EnergyReading, IdleMedian
 
 
 def check_meters(specs: tuple[str, ...]) -> None:
-    """Refuses meters that are named and not there, before anything is touched."""
+    """Rejects named meters that are missing, before any change."""
     try:
         close_meters(open_meters(specs or ("auto",)))
     except PowerError as error:
@@ -20,7 +20,7 @@ def check_meters(specs: tuple[str, ...]) -> None:
 
 
 def recorded(readings: Sequence[EnergyReading]) -> tuple[EnergyReading, ...]:
-    """What a meter saw of a window, as a run record holds it; invalid where a record cannot."""
+    """A meter's reading of a window, as in a run record; invalid if a record cannot contain it."""
     return tuple(map(_recorded, readings))
 
 

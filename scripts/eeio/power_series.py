@@ -1,4 +1,4 @@
-"""Power over time of a campaign, of the samples that it kept: what the report's page draws."""
+"""Power over time of a campaign, from its stored samples, for the report's page."""
 
 from eeio_power import samples
 from eeio_power.errors import PowerError

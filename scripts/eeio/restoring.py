@@ -1,4 +1,4 @@
-"""What a command changed is put back, however it ends."""
+"""Restores the settings that a command changed, however it ends."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ def restoring(journal: UndoJournal) -> Iterator[list[str]]:
     """Signals raise in the block, and all that the journal holds is put back after it. The list has
     then what could not be, which is said as well."""
     failures: list[str] = []
-    with signals_raise("what was changed is put back"):
+    with signals_raise("changed settings are restored"):
         try:
             try:
                 yield failures
@@ -26,7 +26,7 @@ def restoring(journal: UndoJournal) -> Iterator[list[str]]:
 
 
 def tell(failures: Iterable[str]) -> None:
-    """On stderr, what could not be put back."""
+    """Prints on stderr the settings that could not be restored."""
     for failure in failures:
         print(
             f"eeio: could not restore: {failure}; `eeio doctor restore` tries again",

@@ -1,4 +1,4 @@
-"""What the command prints, made harmless for a terminal.
+"""The command's output, made harmless for a terminal.
 
 Tool output, file names, sensors' names and reasons of servers reach the screen in many lines. They
 all leave through here, so that none of them can move the cursor, set a title, or turn the

@@ -20,9 +20,9 @@ from eeio_results.traces.events import Event, Unobserved
 
 NAMES = ("strace", "bpftrace")
 OVERHEAD = {
-    "strace": "the program ran under strace, which stops it at each call (17 to 60 us where that "
-    "was measured, benchmarks/README.md) and takes power itself: MB/s, J and MB/J are the traced "
-    "program's, of small requests far from the program's own",
+    "strace": "the program ran under strace, which stops it at each call (17 to 60 us in "
+    "benchmarks/README.md) and draws power: MB/s, J and MB/J are the traced program's. With "
+    "small requests they differ much from the untraced ones",
     "bpftrace": "the program ran under bpftrace (3 to 9 us a call where that was measured, "
     "benchmarks/README.md), which takes power itself: MB/s, J and MB/J are the traced program's",
 }
@@ -43,7 +43,7 @@ def refuse(tracer: str, folder: Path | None = None) -> None:
     if folder is not None and (
         any(folder.glob("strace.*")) or (folder / bpftrace.OUTPUT_FILE).exists()
     ):
-        raise RejectedError(f"{folder}: holds a trace already; name another with -o")
+        raise RejectedError(f"{folder}: contains a trace; choose another with -o")
 
 
 def run(
@@ -114,7 +114,7 @@ def _under_strace(
 def no_bpftrace(
     kernel: Path = Path("/sys/kernel"), pids: str = "/proc/self/ns/pid", user: int | None = None
 ) -> str | None:
-    """Why bpftrace cannot trace here, and what to do; None if it can be tried."""
+    """Why bpftrace cannot trace here, with the remedy; None if it can be tried."""
     instead = "or take --tracer strace"
     if shutil.which("bpftrace") is None:
         return f"bpftrace is missing: install the package bpftrace, {instead}"
@@ -130,8 +130,8 @@ def no_bpftrace(
         )
     if str(Path(pids).readlink()) != _INITIAL_PIDS:
         return (
-            "bpftrace knows processes by the machine's own numbers, which this container does not "
-            f"see: start it with the machine's (--pid=host), {instead}"
+            "bpftrace needs the host's process numbers, which this container does not see: "
+            f"start it with --pid=host, {instead}"
         )
     return None
 
@@ -240,7 +240,8 @@ class _Bpftrace:
         if not readable or not self._process.stdout.readline():
             said = self._end()
             raise RejectedError(
-                f"bpftrace did not start, so nothing was run: {said}; or take --tracer strace"
+                f"bpftrace did not start, so the command was not run: {said}; or use --tracer "
+                "strace"
             )
         self._ready_s = time.monotonic()
 
@@ -255,8 +256,8 @@ class _Bpftrace:
         fits = [s for s in (0.0, ahead_s) if self._begun_s <= began_s - s <= self._ready_s]
         if len(fits) != 1:
             raise EeioError(
-                f"bpftrace's clock ({began_s:.3f} s) cannot be told: the machine was suspended for "
-                f"{ahead_s:.3f} s since it started; take --tracer strace"
+                f"bpftrace's clock ({began_s:.3f} s) is ambiguous: the machine was suspended "
+                f"for {ahead_s:.3f} s since it started; use --tracer strace"
             )
         return fits[0]
 

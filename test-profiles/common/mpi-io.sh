@@ -16,7 +16,7 @@ choose_io() {
 	# For the record (docs/how-to/adding-a-profile.md).
 	[ -d "${output:-}" ] || return 0
 	{
-		printf 'MPI-IO by %s, ' "${OMPI_MCA_io:-what Open MPI chooses (no ROMIO was found; OMPIO ignores its hints)}"
+		printf 'MPI-IO by %s, ' "${OMPI_MCA_io:-the default of Open MPI (no ROMIO was found; OMPIO ignores its hints)}"
 		"$mpirun" --version 2>/dev/null | head -n 1
 	} >"$output/notes.txt"
 }

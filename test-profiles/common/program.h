@@ -138,5 +138,5 @@ static inline FILE *create(const char *path)
 static inline void close_result(FILE *file, const char *path)
 {
 	if (ferror(file) | fclose(file))
-		fail("%s: the result was not written whole", path);
+		fail("%s: the result was not written completely", path);
 }

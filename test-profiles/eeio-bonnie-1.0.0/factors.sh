@@ -29,13 +29,13 @@ bytes request_size "$request_size" && request_bytes=$bytes
 bytes file_size "$file_size"
 size_mib=$((bytes / 1048576))
 [ "$size_mib" -ge 8 ] && [ $((bytes % 1048576)) = 0 ] ||
-	refuse "file_size=$file_size: give whole MiB, at least 8m"
+	refuse "file_size=$file_size: give a multiple of 1 MiB, at least 8m"
 if [ "$characters" != 0 ]; then
 	[ "$buffer" = on ] || refuse "characters=$characters: a byte at a time is no direct I/O; give buffer=on"
 	[ "$flush" = end ] || refuse "characters=$characters: not with flush=each, which would flush every byte; give flush=end"
 	bytes characters "$characters"
 	[ $((bytes % 1048576)) = 0 ] && [ "$bytes" -le $((size_mib * 1048576)) ] ||
-		refuse "characters=$characters: give whole MiB, at most file_size=$file_size"
+		refuse "characters=$characters: give a multiple of 1 MiB, at most file_size=$file_size"
 	characters_mib=$((bytes / 1048576))
 fi
 # A buffered measurement counts only on a file of at least twice the memory.

@@ -325,7 +325,7 @@ static void report(const struct options *o, const struct world *w, const struct 
 	if (o->eeio)
 		write_eeio(o, w, every, bytes, &s);
 	if (fflush(stdout))
-		fail("the result was not written whole: %s", strerror(errno));
+		fail("the result was not written completely: %s", strerror(errno));
 }
 
 int main(int count, char **words)

@@ -114,10 +114,10 @@ static void check_options(const struct options *o, int ranks)
 	if (o->stride > 1 && !o->strided)
 		refuse("stride=%" PRId64 ": give pattern=strided", o->stride);
 	if (o->stride > o->client_bytes / o->request)
-		refuse("stride=%" PRId64 ": longer than what a client has", o->stride);
+		refuse("stride=%" PRId64 ": longer than the data of a client", o->stride);
 	check_joined(o->ranks, ranks);
 	if (o->api == MPIIO && o->direct)
-		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
+		refuse("MPI-IO has no direct I/O here: api=mpiio requires direct=off");
 	if (o->collective && (o->api != MPIIO || !o->shared))
 		refuse("collective=on: only MPI-IO has collective calls, in one file: give api=mpiio "
 		       "file=shared");
@@ -127,7 +127,7 @@ static void check_options(const struct options *o, int ranks)
 	if (o->timed && !o->replay)
 		refuse("timed=on keeps the times of a trace: give replay=FILE");
 	if (o->fill && !o->replay)
-		refuse("fill=on writes what a trace touches: give replay=FILE");
+		refuse("fill=on writes the blocks of a trace: give replay=FILE");
 	if (o->rate && (o->replay || o->pace != NO_CLIENTS || o->collective || !o->runtime_s))
 		refuse("rate: offered to servers for a time: give runtime_s, without replay, pace and "
 		       "collective");
@@ -138,7 +138,7 @@ static void check_options(const struct options *o, int ranks)
 		       " and %" PRId64 ", not %d",
 		       o->servers, o->clients, ranks);
 	if (o->shared && o->replay)
-		refuse("replay=%s: servers have files of their own; give file=private", o->replay);
+		refuse("replay=%s: servers have separate files; give file=private", o->replay);
 }
 
 static struct options parse_options(int count, char **words)

@@ -38,7 +38,7 @@ done
 
 [ "$api" = posix ] || [ "$buffer" = on ] ||
 	refuse "buffer=off: MPI-IO has no direct I/O; give buffer=on with api=mpiio"
-[ "$operation" != read ] || [ -z "$flush" ] || refuse "flush=$flush: a read flushes nothing; leave it out"
+[ "$operation" != read ] || [ -z "$flush" ] || refuse "flush=$flush: a read does not flush; leave it out"
 [ "$fsync" != off ] || flush=${flush:-none}
 flush=${flush:-end}
 [ "$operation" != mixed ] || [ -n "$replay" ] || refuse "operation=mixed: give replay=TRACE with it"

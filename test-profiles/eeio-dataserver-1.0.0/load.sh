@@ -25,8 +25,8 @@ load_options() { # prints the emulator's
 calibrate() { # pre.sh's own words
 	[ -n "$load" ] && [ -z "$(load_maximum)" ] || return 0
 	EEIO_LOAD_CALIBRATES=yes EEIO_OUTPUT_DIR="$HOME/calibration" LOG_FILE='' "$HOME/eeio-dataserver" "$@" >/dev/null ||
-		{ echo "eeio-dataserver: the run at whole speed, which a load is a share of, failed" >&2 && exit 1; }
+		{ echo "eeio-dataserver: the run at full speed, which defines the load, failed" >&2 && exit 1; }
 	maximum=$(sed -n 's/.*"bandwidth_bytes_per_s": \([0-9]*\).*/\1/p' "$HOME/calibration/eeio.json" | head -n 1)
-	[ "${maximum:-0}" -gt 0 ] || { echo "eeio-dataserver: the run at whole speed moved nothing" >&2 && exit 1; }
+	[ "${maximum:-0}" -gt 0 ] || { echo "eeio-dataserver: the run at full speed moved no bytes" >&2 && exit 1; }
 	echo "$maximum $(load_of)" >>"$load_file"
 }

@@ -7,7 +7,7 @@
 [ "$file" = private ] || [ -z "$clients$stripe$replay" ] ||
 	refuse "file=shared: each process is its own client, of one file; leave out clients, stripe and replay"
 [ "$file$pace" = sharednone ] || [ "$file" = private ] ||
-	refuse "pace=$pace: clients of their own have servers with a file each; give file=private"
+	refuse "pace=$pace: separate clients require a file per server; give file=private"
 bytes request_size "$request_size" && request_bytes=$bytes
 [ $((request_bytes % 4096)) = 0 ] && [ "$request_bytes" -le 1073741824 ] ||
 	refuse "request_size=$request_size: give a multiple of 4k up to 1g"
@@ -24,6 +24,6 @@ client_bytes=$((bytes / clients / request_bytes * request_bytes))
 # Requests of several clients in turn leave gaps for each of them; a single one needs gaps of its own.
 [ "$pattern$clients" = strided1 ] && stride=${stride:-17} || stride=${stride:-1}
 [ "$pattern$clients/$stride" != strided1/1 ] ||
-	refuse "stride=1: one client's requests would lie one behind the other; give 2 to 1024"
+	refuse "stride=1: one client's requests would be contiguous; give 2 to 1024"
 [ "$stride" -le $((client_bytes / request_bytes)) ] ||
 	refuse "stride=$stride: longer than the file; give a larger file_size"

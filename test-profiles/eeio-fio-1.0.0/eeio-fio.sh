@@ -45,7 +45,7 @@ else
 	cd "$scratch" || refuse "$scratch: cannot be entered" # as fio splits a path at its colons
 fi
 case $(date +%N) in
-'' | *[!0-9]*) refuse "this date knows no nanoseconds (busybox?), which tell when fio's I/O began and ended:" \
+'' | *[!0-9]*) refuse "this date prints no nanoseconds (busybox?), which are needed for the times of fio's I/O:" \
 	"install the package coreutils" ;;
 esac
 # The stamps bracket the I/O; the second is late. fio redirects the output itself: the # ends it before.

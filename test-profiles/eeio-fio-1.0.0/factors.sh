@@ -33,10 +33,10 @@ case $iodepth-$engine in
 1-* | *-libaio | *-io_uring | *-posixaio) ;;
 *) refuse "iodepth=$iodepth: engine=$engine has one request at a time; give engine=libaio or io_uring" ;;
 esac
-[ -z "$read_share" ] || [ "$operation" = mixed ] || refuse "read_share=$read_share: of operation=mixed alone"
+[ -z "$read_share" ] || [ "$operation" = mixed ] || refuse "read_share=$read_share: only for operation=mixed"
 # end (without the word, too): fio counts its fsync in the time that its bandwidth is of.
 case $operation-$flush in
-read-?*) refuse "flush=$flush: a read flushes nothing; leave it out" ;;
+read-?*) refuse "flush=$flush: a read does not flush; leave it out" ;;
 *-none | read-) flush_option='' ;;
 *-each) flush_option=--sync=1 ;;
 *) flush_option=--end_fsync=1 ;;

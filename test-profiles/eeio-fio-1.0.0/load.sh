@@ -27,9 +27,9 @@ load_options() { # prints fio's
 calibrate() { # pre.sh's own words
 	[ -z "$(load_maximum)" ] || return 0
 	EEIO_LOAD_CALIBRATES=yes EEIO_OUTPUT_DIR="$HOME/calibration" LOG_FILE='' "$HOME/eeio-fio" "$@" >/dev/null ||
-		{ echo "eeio-fio: the run at whole speed, which a load is a share of, failed" >&2 && exit 1; }
+		{ echo "eeio-fio: the run at full speed, which defines the load, failed" >&2 && exit 1; }
 	maximum=$(awk '/^        "bw_bytes" : / && $3 + 0 > most { most = $3 + 0 } END { printf "%.0f", most }' \
 		"$HOME/calibration/fio.json")
-	[ "${maximum:-0}" -gt 0 ] || { echo "eeio-fio: the run at whole speed moved nothing" >&2 && exit 1; }
+	[ "${maximum:-0}" -gt 0 ] || { echo "eeio-fio: the run at full speed moved no bytes" >&2 && exit 1; }
 	echo "$maximum $(load_of)" >>"$load_file"
 }

@@ -11,11 +11,11 @@ if [ -n "$device" ]; then
 		refuse "operation=$operation would erase $device: set EEIO_ERASE=$device to allow it"
 	fi
 	if [ "${EEIO_ERASE:-}" = "$device" ]; then
-		mounts=$(lsblk -nro MOUNTPOINT "$device") || refuse "$device: lsblk cannot tell whether it is mounted"
+		mounts=$(lsblk -nro MOUNTPOINT "$device") || refuse "$device: lsblk cannot determine whether it is mounted"
 		[ -z "$(echo "$mounts" | tr -d ' \n')" ] || refuse "$device: mounted; unmount it and its partitions first"
 	fi
 	# Asked by its number: the node need not lie in /dev nor have the kernel's name.
-	device_bytes=$(lsblk -bdnro SIZE "$device") || refuse "$device: lsblk cannot tell its size"
+	device_bytes=$(lsblk -bdnro SIZE "$device") || refuse "$device: lsblk cannot determine its size"
 	device=$(readlink -f "$device")
 	[ $((share_bytes * processes)) -le "$device_bytes" ] ||
 		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"

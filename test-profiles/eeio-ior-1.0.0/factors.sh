@@ -26,7 +26,7 @@ for word; do
 	esac
 done
 
-[ "$operation" = write ] || [ -z "$flush" ] || refuse "flush=$flush: a read flushes nothing; leave it out"
+[ "$operation" = write ] || [ -z "$flush" ] || refuse "flush=$flush: a read does not flush; leave it out"
 [ "$fsync" != off ] || flush=${flush:-none}
 flush=${flush:-end}
 [ "$api$flush" != hdf5each ] || refuse "flush=each: not with HDF5; give flush=end, api=mpiio or api=posix"

@@ -38,7 +38,7 @@ sequential-*) refuse "operation=$operation: IOzone's sequential tests are operat
 random-*) refuse "operation=$operation: IOzone's random test reads, then writes: give operation=mixed" ;;
 *) refuse "operation=$operation: IOzone's strided test is operation=read" ;;
 esac
-[ -z "${asked:-}" ] || [ "$operation" != read ] || refuse "flush=$asked: a read flushes nothing; leave it out"
+[ -z "${asked:-}" ] || [ "$operation" != read ] || refuse "flush=$asked: a read does not flush; leave it out"
 
 file_size=${file_size:-$(preset_value file_size)}
 [ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"

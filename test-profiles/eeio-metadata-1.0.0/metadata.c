@@ -493,7 +493,7 @@ static void report(const struct options *o, const struct all *a)
 	if (o->eeio)
 		write_eeio(o, a, &sums, seconds, apart_s, windows);
 	if (fflush(stdout))
-		fail("the result was not written whole: %s", strerror(errno));
+		fail("the result was not written completely: %s", strerror(errno));
 }
 
 /* --- one mode or the other -------------------------------------------------------------------- */

@@ -30,8 +30,8 @@ means=mixed
 [ "$workload" != readrandom ] || means="read"
 [ "${operation:-$means}" = "$means" ] ||
 	refuse "operation=$operation: workload=$workload is operation=$means"
-[ "$workload.$sync" != readrandom.on ] || refuse "sync=on: workload=readrandom writes nothing"
-[ "$workload" != readrandom ] || [ -z "$flush" ] || refuse "flush=$flush: workload=readrandom writes nothing"
+[ "$workload.$sync" != readrandom.on ] || refuse "sync=on: workload=readrandom does not write"
+[ "$workload" != readrandom ] || [ -z "$flush" ] || refuse "flush=$flush: workload=readrandom does not write"
 case $sync in on) means=each ;; *) means=none ;; esac
 [ "${flush:-$means}" = "$means" ] || refuse "flush=$flush: sync=$sync is flush=$means"
 [ "$workload" != fillseq ] || [ "$processes" = 1 ] ||

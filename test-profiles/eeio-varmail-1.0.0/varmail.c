@@ -386,7 +386,7 @@ static void report(const struct options *o, int64_t synced_ns)
 	if (o->eeio)
 		write_eeio(o, &all, synced_ns, loop_ns, fsync_ns);
 	if (fflush(stdout))
-		fail("the result was not written whole: %s", strerror(errno));
+		fail("the result was not written completely: %s", strerror(errno));
 }
 
 /* --- the processes ------------------------------------------------------------------------------ */

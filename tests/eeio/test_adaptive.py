@@ -164,11 +164,11 @@ class _Power(PowerMonitor):
 @pytest.mark.parametrize(
     ("idle_at_s", "idle_w", "after_s", "words"),
     [
-        (0.5, 10.0, 3.0, "power is back at idle and the drive stands still"),
-        (6.0, 10.0, 8.0, "power is back at idle and the drive stands still"),
+        (0.5, 10.0, 3.0, "power is back at idle and the drive does no I/O"),
+        (6.0, 10.0, 8.0, "power is back at idle and the drive does no I/O"),
         (99.0, 10.0, 20.0, "not settled after the most there is: power is 2.00 of idle"),
-        (None, 10.0, 7.0, "a fixed pause: no power tells when it is idle"),
-        (0.5, None, 7.0, "a fixed pause: no power tells when it is idle"),
+        (None, 10.0, 7.0, "a fixed pause: no meter shows when it is idle"),
+        (0.5, None, 7.0, "a fixed pause: no meter shows when it is idle"),
     ],
 )
 def test_a_pause_ends_when_the_machine_has_settled(
@@ -275,7 +275,7 @@ def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
         done = eeio("resume", "c")
         assert done.returncode in (0, 3), done.stderr
     again = load(folder).runs[12:]
-    assert again and not any("no power tells" in (one.settled_reason or "") for one in again)
+    assert again and not any("no meter shows" in (one.settled_reason or "") for one in again)
 
 
 @pytest.mark.fast_variants(1)
@@ -316,7 +316,7 @@ def test_a_rule_that_makes_no_sense_is_rejected(
 
 def test_run_times_are_whole_seconds_as_profiles_take_them() -> None:
     assert replace(RULE, lengths_s=(1.0, 20.0)).impossible() is None
-    assert "whole seconds" in str(replace(RULE, lengths_s=(0.5,)).impossible())
+    assert "integer seconds" in str(replace(RULE, lengths_s=(0.5,)).impossible())
 
 
 def test_plan_as_json_has_the_least_and_the_most(home: Path, eeio: Eeio) -> None:
@@ -381,8 +381,8 @@ def _plan_tells(home: Path, eeio: Eeio) -> None:
     table = eeio(*words, "--detect", "5%", "--from", "c")
     assert "to see 5.0% in 8 of 10 campaigns, by the spread of c" in table.stdout
     for wrong, said in (
-        (("--detect", "0.5%"), "no direction is below the floor"),
-        (("--from", "c"), "--from is of --detect"),
+        (("--detect", "0.5%"), "is below the minimum effect"),
+        (("--from", "c"), "--from requires --detect"),
         (("--detect", "5%", "--from", "nobody"), "nobody"),
     ):
         refused = eeio(*words, *wrong)
@@ -421,5 +421,5 @@ def test_extend_rejects_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
     )  # fmt: skip
     assert eeio(*words).returncode in (0, 3)
     done = eeio("resume", "--extend", "fixed")
-    assert done.returncode == 2 and "one random order of a fixed number" in done.stderr
+    assert done.returncode == 2 and "a fixed number and one random order" in done.stderr
     assert "plan --detect 5% --from fixed" in done.stderr

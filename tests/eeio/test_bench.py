@@ -55,7 +55,7 @@ def test_a_command_has_its_figures_or_the_reason_why_not(home: Path, eeio: Eeio)
     assert first["executions"] > 3, "what is over so soon is repeated inside a run"
     for name in ("energy_j", "power_w", "efficiency_bytes_per_j"):
         assert first[name] is None and "meter" in first["reasons"][name]
-    assert second["durable_s"] is None and second["reasons"]["durable_s"] == "it wrote nothing"
+    assert second["durable_s"] is None and second["reasons"]["durable_s"] == "it wrote no data"
     time = next(one for one in body["comparisons"] if one["metric"] == "duration_s")
     assert (time["a"], time["b"]) == (first["command"], "true") and time["ratio"] > 0
     assert {one["metric"] for one in body["comparisons"]} >= {"energy_j", "duration_s"}
@@ -269,16 +269,16 @@ def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("exit 3",), 1, "exit 3: exit code 3; --ignore-failure measures it all the same"),
+        (("exit 3",), 1, "exit 3: exit code 3; to measure it anyway, use --ignore-failure"),
         (("no-such-command",), 1, "a shell finds no such command"),
         (("--", "no-such-command"), 2, "no-such-command: No such file or directory"),
         (("sleep 60", "--timeout", "0.3"), 1, "not done after 0.3 s, and was ended"),
-        (("sleep 5 &",), 1, "1 of its processes went on in the background"),
-        (("setsid sleep 5 & sleep 0.05",), 1, "1 of its processes went on in the background"),
+        (("sleep 5 &",), 1, "1 of its processes continued in the background"),
+        (("setsid sleep 5 & sleep 0.05",), 1, "1 of its processes continued in the background"),
         (("kill -9 $PPID; sleep 1",), 1, "the process that times it was killed (SIGKILL)"),
         (("true", "--stdin", "/nowhere"), 2, "--stdin /nowhere: no such file"),
         (("true", "--directory", "/nowhere"), 2, "/nowhere: no such directory"),
-        (("true", "true"), 2, "a command is given twice"),
+        (("true", "true"), 2, "a command is repeated"),
         ((), 2, "no command"),
         (("true", "--prepare", "exit 4"), 1, "--prepare exit 4: exit code 4"),
         (("true", "-P", "n", "1", "2"), 2, "no command has the parameter {n}"),
@@ -364,7 +364,7 @@ def test_steps_of_a_scan_have_no_rounding() -> None:
         request.scanned("x", "2", "1", None)
     with pytest.raises(RejectedError, match="1001 values"):
         request.scanned("x", "0", "1000", None)
-    with pytest.raises(RejectedError, match="no name of a parameter"):
+    with pytest.raises(RejectedError, match="not a valid parameter name"):
         request.scanned("a b", "0", "1", None)
 
 

@@ -119,7 +119,7 @@ def test_the_methods_tell_what_was_run(bundled: Path) -> None:
     assert "QUICK: not a measurement" in said
     assert "5 of 6 windows" not in said and "1 x the tool failed" in said
     assert "6 of 6 runs were done, 1 of them invalid" in said
-    assert "limit of error of the energy" in said and "Idle baseline" in said
+    assert "uncertainty of the energy" in said and "Idle baseline" in said
     tex = (bundled / "methods.tex").read_text()
     assert "\\input" not in tex and r"b\$oard\_\{" in tex
 
@@ -143,7 +143,7 @@ def test_raw_output_on_wish(stored: Path, home: Path) -> None:
 def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: str) -> None:
     (home / there).write_text("mine")
     done = eeio("export", "bundle", "c", "-o", str(home / "artifact"))
-    assert done.returncode == 2 and "is there already" in done.stderr
+    assert done.returncode == 2 and "exists: choose" in done.stderr
     assert (home / there).read_text() == "mine"
     assert not {"artifact", "artifact.tar.gz"} - {there} & {p.name for p in home.iterdir()}
 

@@ -36,7 +36,7 @@ GOOD = EnergyReading(
 )  # fmt: skip
 BAD = replace(
     GOOD, power_w=None, energy_j=None, uncertainty_j=None, coverage=0.4, valid=False,
-    reasons=("the counter stood still",),
+    reasons=("the counter did not change",),
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_an_invalid_or_missing_node_is_named() -> None:
     dram = replace(GOOD, domain="dram")
     package, memory = add([node("a", GOOD, dram), node("b", BAD)]).readings
     assert not package.valid and package.energy_j is None and package.power_w is None
-    assert package.reasons == ("b: the counter stood still",)
+    assert package.reasons == ("b: the counter did not change",)
     assert not memory.valid and memory.energy_j is None and memory.coverage == 0.0
     assert memory.reasons == ("b: no reading of dram",)
 
@@ -139,7 +139,7 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     assert done.returncode == 3 and "other: it stood still" in done.stdout
     (nodes / "other.json").write_text("{}")
     done = eeio("meter", "sum", *files)
-    assert done.returncode == 2 and "not what `eeio meter node` writes" in done.stderr
+    assert done.returncode == 2 and "not output of `eeio meter node`" in done.stderr
 
 
 def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:
@@ -232,7 +232,9 @@ def test_a_node_that_is_missing_is_noticed(
         write_node(folder, "b", ranks)
         assert [node.name for node in load_nodes(folder)] == ["a", "b"]
         (folder / "b.csv.gz").unlink()
-        with pytest.raises(RejectedError, match=r"b\.json: not what .*cannot read the samples"):
+        with pytest.raises(
+            RejectedError, match=r"b\.json: not output of .*cannot read the samples"
+        ):
             load_nodes(folder)
 
 

@@ -75,7 +75,7 @@ def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--pue", "0.5"], "pue: 0.5 is not between 1 to 100"),
+        (["--pue", "0.5"], "pue: 0.5 is not a number from 1 to 100"),
         (["--duty-cycle", "0"], "never in use"),
         (["--years", "0"], "years: 0; leave it out"),
         (["--capacity", "4"], "write it as 150T"),
@@ -94,7 +94,7 @@ def test_numbers_that_cannot_be(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--grid-g-per-kwh", "-3"], "is not between 0"),
+        (["--grid-g-per-kwh", "-3"], "is not a number from 0"),
         (["--grid-g-per-kwh", "none.csv"], "none.csv: cannot be read"),
         (["--inputs", "none.yaml"], "none.yaml: cannot be read"),
         (["--workload", "none.yaml"], "none.yaml: cannot be read"),

@@ -146,11 +146,10 @@ def test_those_of_a_64_bit_kernel_do_not() -> None:
         ({"sys/class/block/sda/dev": "8:0"}, None),
         ({"sys/class/block/sda/dev": "253:0", "sys/class/block/sda/slaves/sdb": "",
           "sys/class/block/sda/slaves/sdc": ""},
-         "sda, which lies on sdb, sdc: what each of them moves is not told apart"),
+         "sda, which is on sdb, sdc: their I/O is not separated"),
         ({"sys/class/block/sda/dev": "252:0", "sys/class/block/sda/slaves/sdb": "",
           "sys/class/block/sda/bcache/state": "clean"},
-         "sda, which lies on sdb: what bcache's own cache answers is not told from what its disk "
-         "does"),
+         "sda, which is on sdb: I/O of bcache's cache and of its disk are not separated"),
     ],
 )  # fmt: skip
 def test_what_a_device_lies_on_is_told(
@@ -164,10 +163,10 @@ def test_what_a_device_lies_on_is_told(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("30 1 0:40 / /data rw - zfs tank/data rw,xattr", "its own cache, the ARC, may answer"),
+        ("30 1 0:40 / /data rw - zfs tank/data rw,xattr", "its cache (ARC) may answer"),
         ("30 1 0:40 / /data rw - nfs4 server:/export rw", "its server has the devices"),
         ("30 1 0:40 / /data rw - 9p host0 rw,trans=virtio", "the host has the devices"),
-        ("30 1 0:40 / /data rw - overlay overlay rw,lowerdir=/l", "what lies below it"),
+        ("30 1 0:40 / /data rw - overlay overlay rw,lowerdir=/l", "the file system below it"),
         ("30 1 0:40 / /data rw - btrfs /dev/sda rw", "/data spans 2 devices: sda, sdb"),
     ],
 )
@@ -192,7 +191,7 @@ def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
         pytest.skip("no block device lies under the tests' folder")
     told = itertools.cycle([BEFORE, AFTER])
     monkeypatch.setattr(counters, "read_counters", lambda device: next(told))
-    monkeypatch.setattr(counters, "lies_on", lambda device: "dm-0, which lies on sda, sdb: both")
+    monkeypatch.setattr(counters, "lies_on", lambda device: "dm-0, which is on sda, sdb: both")
     monkeypatch.setattr("platform.machine", lambda: "armv7l")
     code = main(["run", "dummy-suite", "--directory", str(target), "--name", "c",
                  "--meter", "none", "--idle", "0", "--settle", "0",
@@ -204,5 +203,5 @@ def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
     for run in runs:
         assert run["device_after"]["read_bytes"] == FULL + 10**9
         if run["phases"]:
-            assert "checked against dm-0, which lies on sda, sdb: both" in run["notes"]
+            assert "checked against dm-0, which is on sda, sdb: both" in run["notes"]
     assert any(run["phases"] for run in runs)

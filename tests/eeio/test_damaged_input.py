@@ -119,8 +119,8 @@ def folder(home: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("table: runs.csv", "table: /etc/passwd", "within the folder"),
-        ("table: runs.csv", "table: ../runs.csv", "within the folder"),
+        ("table: runs.csv", "table: /etc/passwd", "in the folder"),
+        ("table: runs.csv", "table: ../runs.csv", "in the folder"),
         ("\n  name: board", "\n  name: ../x", "campaigns/0: campaign name"),
         ("scale: 10", "scale: .inf", "scale"),
         ("divide: 2", "divide: 0", "divide"),
@@ -418,7 +418,7 @@ def test_a_damaged_definition_hides_no_other(home: Path, eeio: Eeio, kind: str) 
 def test_numbers_that_no_campaign_holds(home: Path, eeio: Eeio, option: str) -> None:
     done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), option)
     assert done.returncode == 2
-    assert "whole number" in done.stderr and "Traceback" not in done.stderr
+    assert "an integer" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -292,7 +292,7 @@ def over_a_mounted_device(rig: Rig) -> tuple[Path, str]:
     lower = rig.ext4()
     upper = rig.attach(lower)
     rig.mount(lower)
-    return upper, f"{upper} lies on {lower}, and {lower} is mounted at"
+    return upper, f"{upper} is on {lower}, and {lower} is mounted at"
 
 
 def over_a_device_with_another_over_it(rig: Rig) -> tuple[Path, str]:
@@ -328,7 +328,7 @@ def journal_of_a_mounted_ext4(rig: Rig) -> tuple[Path, str]:
     _do("mke2fs", "-q", "-F", "-b", "4096", "-O", "journal_dev", str(node))
     _do("mkfs.ext4", "-q", "-F", "-b", "4096", "-J", f"device={node}", str(other))
     rig.mount(other)
-    return node, f"{node} is in use, and its user lets nobody else"
+    return node, f"{node} is in exclusive use"
 
 
 def held_exclusively(rig: Rig) -> tuple[Path, str]:
@@ -422,16 +422,16 @@ def _empty_loop_device(rig: Rig) -> Path:
 @pytest.mark.parametrize(
     ("device", "erase", "expected"),
     [
-        ("{node}", "{other}", "name it twice"),
-        ("{node}", "/dev/null", "name it twice"),
-        ("{node}", "/dev/no-such-device", "name it twice"),
+        ("{node}", "{other}", "name it in both options"),
+        ("{node}", "/dev/null", "name it in both options"),
+        ("{node}", "/dev/no-such-device", "name it in both options"),
         ("{home}/image", "{home}/image", "is not a block device"),
         ("/dev/null", "/dev/null", "is not a block device"),
         ("/dev/tty", "/dev/tty", "is not a block device"),
         ("{home}", "{home}", "is not a block device"),
         ("/dev/no-such-device", "/dev/no-such-device", "No such file"),
         ("{home}/dangling", "{home}/dangling", "No such file"),
-        ("{free}", "{free}", "holds 0 bytes"),
+        ("{free}", "{free}", "has 0 bytes"),
     ],
 )
 def test_what_is_not_the_device_is_left_alone(
@@ -534,9 +534,9 @@ def test_what_a_device_carries_is_lost_only_when_named(
     node = _make(rig, what)
     before = _digest(rig.home / "image")
     done = rig.run(node)
-    _rejected(done, "carries", words)
+    _rejected(done, "contains", words)
     for name in wrong:
-        _rejected(rig.run(node, "--lose", name), "carries")
+        _rejected(rig.run(node, "--lose", name), "contains")
     assert _digest(rig.home / "image") == before
     # And with the very words that were told it is.
     told = subprocess.run(
@@ -551,7 +551,7 @@ def test_what_a_device_carries_is_lost_only_when_named(
 
 def test_a_device_that_carries_nothing_needs_no_name(rig: Rig) -> None:
     node = rig.device()
-    _rejected(rig.run(node, "--lose", "ext4:HOME"), "carries no such thing")
+    _rejected(rig.run(node, "--lose", "ext4:HOME"), "contains no such signature")
     done = rig.run(node)
     assert done.returncode == 0, done.stderr
     assert PATTERN in (rig.home / "image").read_bytes()
@@ -562,7 +562,7 @@ def test_a_reader_stops_nothing_and_is_told(rig: Rig) -> None:
     process = rig.opener(node, "os.O_RDONLY")
     plan = rig.eeio("plan", dummy.suite(rig.home, WRITES), "--device", str(node),
                     "--erase", str(node))  # fmt: skip
-    assert f"also held open by process {process.pid} (" in plan.stdout, plan.stderr
+    assert f"also opened by process {process.pid} (" in plan.stdout, plan.stderr
     assert rig.run(node).returncode == 0
 
 
@@ -572,9 +572,9 @@ def test_a_plan_tells_what_is_lost(rig: Rig) -> None:
     before = _digest(rig.home / "image")
     done = rig.eeio(*words, "--erase", str(node), "--lose", "ext4:HOME")
     assert (
-        f"{node}: WRITTEN OVER: all that is on it is lost, ext4 'HOME' (UUID {UUID})" in done.stdout
+        f"{node}: OVERWRITTEN: all its data are destroyed, ext4 'HOME' (UUID {UUID})" in done.stdout
     )
-    _rejected(rig.eeio(*words, "--lose", "ext4:HOME"), "--lose ext4:HOME needs --erase DEV")
+    _rejected(rig.eeio(*words, "--lose", "ext4:HOME"), "--lose ext4:HOME requires --erase DEV")
     assert _digest(rig.home / "image") == before
 
 
@@ -582,7 +582,7 @@ def test_file_systems_are_made_only_over_what_was_named(rig: Rig) -> None:
     node = _make(rig, "xfs")
     words = ("--directory", str(rig.home / "target"), "--filesystem", "ext4")
     before = _digest(rig.home / "image")
-    _rejected(rig.run(node, *words), "carries xfs", f"--lose xfs:{UUID}")
+    _rejected(rig.run(node, *words), "contains xfs", f"--lose xfs:{UUID}")
     assert _digest(rig.home / "image") == before
 
 
@@ -713,7 +713,7 @@ def test_a_campaign_goes_on_over_what_it_may_lose_and_made_itself(rig: Rig) -> N
     _drop_last_run(rig.home)
     _do("mkfs.ext4", "-q", "-F", str(node))
     before = _digest(rig.home / "image")
-    _rejected(rig.resume(), "carries ext4", "--lose ext4:")
+    _rejected(rig.resume(), "contains ext4", "--lose ext4:")
     assert _digest(rig.home / "image") == before
 
 

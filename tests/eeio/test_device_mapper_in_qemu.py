@@ -104,7 +104,7 @@ case("under an inactive volume", "/dev/vdc")
 
 EXPECTED = {
     "identity": r"TEST-1, 33554432 bytes",
-    "lies on": r"dm-0, which lies on vda: .*",
+    "lies on": r"dm-0, which is on vda: .*",
     "counted": r"\[8388608, 8388608\]",
     "below a held one": r"/dev/vda is used by dm-0.*",
     "another uuid": r".*is no longer the device that the campaign began on.*",
@@ -112,7 +112,7 @@ EXPECTED = {
     "active volume": "free",
     "identity of a volume": r"LVM-\w{64}, 33554432 bytes",
     "under an active volume": r"/dev/vdc is used by dm-0.*",
-    "under an inactive volume": r"/dev/vdc .* carries LVM2_member.*",
+    "under an inactive volume": r"/dev/vdc .* contains LVM2_member.*",
 }
 
 

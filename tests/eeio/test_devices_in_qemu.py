@@ -85,7 +85,7 @@ case("free again", "/dev/vdd")
 """
 
 EXPECTED = {
-    "partition table": "carries gpt",
+    "partition table": "contains gpt",
     "table named, partition not": "--lose ext4:DATA",
     "all named": "free",
     "empty partition": "free",
@@ -99,7 +99,7 @@ EXPECTED = {
     "the mirror itself": "free",
     "half of a mounted mirror": "/dev/vdc is used by md0",
     "a mounted mirror": "/dev/md0 is mounted at /mnt",
-    "half of a stopped mirror": "carries linux_raid_member",
+    "half of a stopped mirror": "contains linux_raid_member",
     "under device mapper": "/dev/vdd is used by dm-0",
     "device mapper itself": "free",
     "free again": "free",

@@ -74,8 +74,8 @@ def test_what_a_program_knows_of_its_own_requests_stays() -> None:
     ("seen", "of", "reason"),
     [
         (Seen(reason="tracing the drive's requests needs root"), phase(), "needs root"),
-        (SEEN, phase(start_s=None, end_s=None, window_source="none: test"), "when it was is not"),
-        (Seen(SEEN.requests, BEGAN_S + 0.5), phase(), "the first 60 requests of the run"),
+        (SEEN, phase(start_s=None, end_s=None, window_source="none: test"), "its time is unknown"),
+        (Seen(SEEN.requests, BEGAN_S + 0.5), phase(), "the 60 recorded requests"),
         (SEEN, phase(start_s=8.0, end_s=9.0), "0 requests reached the drive, fewer than 8"),
     ],
 )
@@ -169,4 +169,4 @@ def test_a_campaign_keeps_it(home: Path, eeio: Eeio, disk: tuple[Path, Path]) ->
                 or "trac" in found["spatiality_seen_reason"]
             )
     reasons = {p["spatiality_seen_reason"] for record in unseen for p in record["phases"]}
-    assert reasons == {"nobody asked what the drive saw (--see-order)"}
+    assert reasons == {"the drive's request order was not requested (--see-order)"}

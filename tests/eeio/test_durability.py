@@ -252,7 +252,7 @@ wait $!
     ("victim", "said"),
     [
         ("$!", "killed (SIGKILL) before it was done"),
-        ("$children", "a process of fio was ended by signal 9 before it was done"),
+        ("$children", "a process of fio was ended by signal 9 before its end"),
     ],
 )
 def test_a_tool_that_is_killed_before_its_flush_has_no_figure(

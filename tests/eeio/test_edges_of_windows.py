@@ -1,4 +1,4 @@
-"""What the edges of a window may be off, in the limit of error of its energy."""
+"""What the edges of a window may be off, in the uncertainty of its energy."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -49,4 +49,4 @@ def test_power_record_shows_no_energy_that_is_not_known(limit_j: float, shown: b
         reasons=(),
     )  # fmt: skip
     assert ("80.00 J" in line(one)) == shown
-    assert ("unknown: known to ±51 % only" in line(one)) == (not shown)
+    assert ("known only to ±51 %" in line(one)) == (not shown)

@@ -285,7 +285,7 @@ def test_what_cannot_be_reached_touches_nothing(
     pstate: Path, journal: UndoJournal, hz: int
 ) -> None:
     before = bytes_of(pstate)
-    with pytest.raises(RejectedError, match=r"policy0 goes from 0\.8 GHz to 3\.9 GHz"):
+    with pytest.raises(RejectedError, match=r"range of policy0 is 0\.8 GHz to 3\.9 GHz"):
         frequency.set_frequency(hz, journal, pstate)
     assert bytes_of(pstate) == before
     assert journal.entries == ()
@@ -309,7 +309,7 @@ def test_a_kernel_that_takes_another_value_is_an_error(
         return write(path, text, **options)
 
     monkeypatch.setattr(Path, "write_text", clamped)
-    with pytest.raises(EeioError, match=r"scaling_max_freq: asked to be 2100000, .* 2000000"):
+    with pytest.raises(EeioError, match=r"scaling_max_freq: set to 2100000, .* 2000000"):
         frequency.set_frequency(2_100_000_000, journal, pstate)
     monkeypatch.undo()
     assert journal.undo_all() == []
@@ -480,7 +480,7 @@ def test_what_cannot_be_measured_is_unverified(pstate: Path) -> None:
     found = frequency.verify(1_000_000_000, pstate, no_counter)
     assert (found.reached, found.achieved_hz) == (None, None)
     assert found.reason == "processor 0 has no counter"
-    assert "own tree" in str(frequency.verify(1_000_000_000, pstate).reason)
+    assert "machine's tree" in str(frequency.verify(1_000_000_000, pstate).reason)
 
 
 def test_cycles_are_counted_or_the_reason_is_told() -> None:
@@ -617,7 +617,7 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     assert process.communicate(timeout=TIMEOUT_S)[0] == ""
     assert bytes_of(tree) == before
     _replay(log, limits)
-    assert eeio("doctor", "restore").stderr.strip() == "nothing to restore"
+    assert eeio("doctor", "restore").stderr.strip() == "no settings to restore"
 
 
 def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None:
@@ -644,7 +644,7 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["wanted_hz"], body["achieved_hz"], body["exit_code"]) == (2_400_000_000, None, 0)
-    assert "own tree" in body["reason"]
+    assert "machine's tree" in body["reason"]
     assert bytes_of(tree) == before
 
 

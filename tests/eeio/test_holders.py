@@ -113,13 +113,13 @@ def the_disk_of_the_partition_in_an_array(tree: Tree) -> tuple[str, str]:
 def the_part_below_mounted(tree: Tree) -> tuple[str, str]:
     tree.over("dm-0", "252:0", "sda1")
     tree.mount("8:1", b"/data")
-    return "dm-0", "/dev/dm-0 lies on /dev/sda1, which is mounted at /data; unmount it first"
+    return "dm-0", "/dev/dm-0 is on /dev/sda1, which is mounted at /data; unmount it first"
 
 
 def loop_over_a_disk_with_a_mounted_partition(tree: Tree) -> tuple[str, str]:
     tree.loop("loop0", "7:0", b"/dev/sda")
     tree.mount("8:1", b"/data")
-    return "loop0", "/dev/loop0 lies on /dev/sda, and /dev/sda1 is mounted at /data"
+    return "loop0", "/dev/loop0 is on /dev/sda, and /dev/sda1 is mounted at /data"
 
 
 def loop_over_the_disk(tree: Tree) -> tuple[str, str]:
@@ -136,7 +136,7 @@ def loop_10_beside_loop_1(tree: Tree) -> tuple[str, str]:
     """The one that is asked for must not pass for the other, whose name begins so."""
     tree.loop("loop1", "7:1", b"/dev/sdb")
     tree.loop("loop10", "7:10", b"/dev/sdb (deleted)")
-    return "loop1", "/dev/loop1 lies on /dev/sdb, and /dev/sdb is used by loop10"
+    return "loop1", "/dev/loop1 is on /dev/sdb, and /dev/sdb is used by loop10"
 
 
 def one_image_twice(tree: Tree) -> tuple[str, str]:

@@ -245,7 +245,7 @@ def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: 
     finally:
         subprocess.run(["umount", str(small)], check=True)
     assert done.returncode == 1
-    assert "journal.gz: the trace was not written whole" in done.stderr
+    assert "journal.gz: the trace was not written completely" in done.stderr
     assert "No space left on device" in done.stderr and "Traceback" not in done.stderr
     assert not _instances(traced)
 
@@ -272,7 +272,7 @@ def test_a_static_program_is_rejected_for_delayjc(ext4: Path, eeio: Eeio) -> Non
         "--", "sh", "-c", str(program),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "libdelayjc.so held no call" in done.stdout
+    assert "libdelayjc.so delayed no call" in done.stdout
 
 
 def test_the_program_in_this_folder_is_the_one_looked_at(

@@ -29,7 +29,7 @@ def test_an_image_is_not_made_over_what_is_there(
     for command, said in (("plan", "`eeio run` would refuse this: "), ("run", "")):
         done = eeio(command, *words)
         assert done.returncode == 2, done.stderr
-        assert done.stderr.startswith(f"eeio: {said}{path} is there already")
+        assert done.stderr.startswith(f"eeio: {said}{path} exists")
         assert done.stderr.count("\n") == 1
     assert victim.exists() == (kind != "link to nothing")
     assert not victim.exists() or victim.read_text() == "precious"

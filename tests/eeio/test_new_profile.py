@@ -54,7 +54,7 @@ def test_a_made_suite_runs_at_once(home: Path, own: Path, eeio: Eeio) -> None:
     runs = load(home / "data/eeio/results/c").runs
     (phase,) = runs[0].phases
     # On a busy machine both lines around so short a command may arrive at once.
-    sources = ("arrived", "the whole run of the profile's script")
+    sources = ("arrived", "the complete run of the profile's script")
     assert phase.metrics["told_s"] > 0 and any(one in phase.window_source for one in sources)
     shown = eeio("report", "c").stdout
     assert "mydd size=1m" in shown and "mydd size=2m" in shown
@@ -75,8 +75,8 @@ def test_without_bytes_there_is_power_and_no_mb_per_joule(
     assert run.duration_s >= 1 and row["duration_s"]["median"] > 0.9
     assert row["operations_per_s"]["median"] == 10 and row["n"] == 1
     assert row["efficiency_bytes_per_j"] is None and row["bandwidth_bytes_per_s"] is None
-    assert "how many bytes" in row["reasons"]["efficiency_bytes_per_j"]
-    assert "MB/s, MB/J: how many bytes it moved is not known" in eeio("report", "c").stdout
+    assert "number of bytes" in row["reasons"]["efficiency_bytes_per_j"]
+    assert "MB/s, MB/J: the number of bytes is unknown" in eeio("report", "c").stdout
 
 
 def test_a_plan_tells_what_is_written_or_that_nobody_knows(
@@ -90,8 +90,8 @@ def test_a_plan_tells_what_is_written_or_that_nobody_knows(
                    str(home / "target"), "--allow-memory-filesystem").stdout
         for name in ("one", "two")
     }  # fmt: skip
-    assert "beside what 1 experiments write" in planned["one"]
-    assert "beside what" not in planned["two"]
+    assert "plus the writes of 1 experiments" in planned["one"]
+    assert "plus the writes" not in planned["two"]
     assert "at most 0.27 GB written" in planned["two"], "once before, and in each of three runs"
 
 
@@ -116,7 +116,7 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
         (("x", "--factor", "n=1", "--", "echo"), "{n}"),
         (("x", "--factor", "n=1,1", "--", "echo", "{n}"), "each once"),
         (("x", "--factor", "n=$(id)", "--", "echo", "{n}"), "$(id)"),
-        (("x", "--factor", "n=1", "--factor", "n=2", "--", "echo", "{n}"), "twice"),
+        (("x", "--factor", "n=1", "--factor", "n=2", "--", "echo", "{n}"), "is repeated"),
         (("x", "--factor", "level=1", "--", "echo", "{level}"), "level"),
         (("x", "--factor", "n", "--", "echo", "{n}"), "NAME=A,B"),
         (("x", "--figure", "([0-9]+)", "--", "true"), "--unit"),

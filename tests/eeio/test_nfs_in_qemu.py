@@ -132,7 +132,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
             f"/run/disk/eeio-{name}", f"/run/disk/eeio-{name}",
         ]  # fmt: skip
         assert of["sync"] is None and of["reason"] is None
-        assert of["dropped"].startswith("dropped whole page cache; 0 of ")
+        assert of["dropped"].startswith("dropped complete page cache; 0 of ")
         # What was written is on the server's device, and is read from it.
         assert SIZE <= of["written"] < 1.1 * SIZE
         assert of["same"] == SIZE and SIZE <= of["read"] < 1.1 * SIZE

@@ -25,4 +25,4 @@ def test_it_is_told_in_one_line(real: bool) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert "and 3.11 or newer is needed" in done.stderr
+    assert "eeio requires 3.11 or newer" in done.stderr

@@ -182,7 +182,7 @@ def test_cost_and_guideline(campaign: str, said: Said, tmp_path: Path) -> None:
         assert second["j_per_gb"]["value"] == pytest.approx(scale * median, rel=1e-12)
         for form in ("table", "html"):
             shown = said("guideline", *sides, "--format", form)
-            assert f"{number(median)} [" in shown and "What a TB costs that is moved" in shown
+            assert f"{number(median)} [" in shown and "Cost per moved TB" in shown
 
 
 def test_a_comparison(campaign: str, said: Said, tmp_path: Path) -> None:

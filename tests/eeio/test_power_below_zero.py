@@ -62,8 +62,8 @@ def test_a_campaign_stores_a_power_below_zero_and_goes_on(
     row = _row(eeio)
     for figure in ("power_w", "energy_j", "efficiency_bytes_per_j", "energy_j_per_gb"):
         assert row[figure] is None
-    assert "the energy is known to ±" in row["reasons"]["energy_j_per_gb"]
-    assert "the energy is known to ±" in row["ranked_reason"]
+    assert "the energy is known only to ±" in row["reasons"]["energy_j_per_gb"]
+    assert "the energy is known only to ±" in row["ranked_reason"]
     for form in ("table", "markdown", "html", "csv", "latex"):
         assert eeio("report", "killed", "--format", form).returncode == 0, form
     assert eeio("compare", "killed", "killed").returncode in (0, 2)
@@ -85,7 +85,7 @@ def test_bench_measures_with_such_a_sensor(home: Path, eeio: Eeio) -> None:
     body = json.loads(done.stdout)
     for command in body["commands"]:
         assert command["energy_j"] is None and command["efficiency_bytes_per_j"] is None
-        assert "the energy is known to ±" in command["reasons"]["energy_j"]
+        assert "the energy is known only to ±" in command["reasons"]["energy_j"]
 
 
 def test_a_figure_that_no_record_holds_makes_its_run_invalid(
@@ -95,7 +95,7 @@ def test_a_figure_that_no_record_holds_makes_its_run_invalid(
 
     def measured(self: Measurement, planned: Any, *rest: Any) -> Any:
         if planned.order_index == 1:
-            raise LimitError("power_w: -500 is not between -100 to 1e+09 W")
+            raise LimitError("power_w: -500 is not a number from -100 to 1e+09 W")
         return measure(self, planned, *rest)
 
     monkeypatch.setattr(Measurement, "measure", measured)
@@ -107,4 +107,4 @@ def test_a_figure_that_no_record_holds_makes_its_run_invalid(
     assert code != 2, capsys.readouterr().err
     lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
     reasons = [json.loads(line)["validity"] for line in lines]
-    assert reasons == [[], ["power_w: -500 is not between -100 to 1e+09 W"], []]
+    assert reasons == [[], ["power_w: -500 is not a number from -100 to 1e+09 W"], []]

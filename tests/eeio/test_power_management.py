@@ -96,7 +96,7 @@ def test_each_value_is_held_proved_and_put_back(
         for what in ("reading", "idle", "first read")
     ]
     (refused,) = [one for one in found if one.invalid is not None]
-    assert refused.state == "aspm=deep" and "'deep' is refused: Invalid argument" in str(
+    assert refused.state == "aspm=deep" and "'deep' is rejected: Invalid argument" in str(
         refused.invalid
     )
     assert policy.value == "default" and not journal.entries
@@ -108,7 +108,7 @@ def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
     setting = Setting("x", "on", str(path), None, "drive", ("auto",))
     journal = UndoJournal(tmp_path / "journal.json")
     with (
-        pytest.raises(EeioError, match="told 'auto', it reads back ''"),
+        pytest.raises(EeioError, match="set to 'auto', but it reads back ''"),
         setting.held_at("auto", journal),
     ):
         pass

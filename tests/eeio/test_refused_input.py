@@ -82,7 +82,7 @@ def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
     for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
         done = eeio("report", "mine", str(other))
         assert done.returncode == 2, done.stdout
-        assert "named twice" in done.stderr
+        assert "is repeated" in done.stderr
 
 
 def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(

@@ -162,7 +162,7 @@ def test_a_command_is_not_run_for_another_drive(home: Path, loop: str) -> None:
     journal = UndoJournal(home / "journal.json")
     journal.add(replace(entry, identity="another drive, 4096 bytes"))
     (failure,) = journal.undo_all()
-    assert "nothing was written" in failure and not (home / "ran").exists()
+    assert "no value was written" in failure and not (home / "ran").exists()
     journal.add(entry)
     journal.undo(entry)
     assert (home / "ran").exists()

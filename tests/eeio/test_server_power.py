@@ -82,15 +82,18 @@ def test_the_power_of_servers_counts_with_this_machines(
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("exit 3", "it did not record, and said nothing"),
+        ("exit 3", "it did not record and printed no message"),
         ("echo no route to host >&2; exit 255", "no route to host"),
-        ("echo recording; while read -r line; do :; done; echo nonsense", "not what `eeio meter"),
+        (
+            "echo recording; while read -r line; do :; done; echo nonsense",
+            "not output of `eeio meter",
+        ),
         ("echo recording; exit 0", "it did not record"),
         # More messages than a pipe takes: it waited until somebody would read them.
         (
             "head -c 200000 /dev/zero >&2; echo recording; while read -r line; do :; done; "
             "head -c 200000 /dev/zero >&2; echo nonsense",
-            "not what `eeio meter",
+            "not output of `eeio meter",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_campaign_has_them_as_factors(home: Path, eeio: Eeio) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--frequency", "lowest", "--smt", "on"), "held with SMT and turbo off"),
+        (("--frequency", "lowest", "--smt", "on"), "requires SMT and turbo off"),
         (("--smt", "sometimes"), "on, off, or on,off"),
     ],
 )

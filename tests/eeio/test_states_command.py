@@ -74,7 +74,7 @@ def test_a_drive_that_does_not_stand_by_is_told(
     (home / "state.stuck").touch()
     code, body = _states(home, eeio, loop, drive)
     assert code == 3
-    assert "something uses it" in body["states"][2]["invalid"]
+    assert "a program uses it" in body["states"][2]["invalid"]
     assert body["states"][0]["invalid"] is None
 
 
@@ -107,7 +107,7 @@ def test_a_drive_without_states_is_rejected(
     (home / "state").write_text("unknown\n")
     done = eeio("drive", "states", "--device", loop, environment=drive)
     assert done.returncode == 2
-    assert "tells no power state" in done.stderr
+    assert "reports no power state" in done.stderr
 
 
 @pytest.mark.root
@@ -124,7 +124,7 @@ def test_a_drive_behind_a_bridge_without_answers_is_rejected(
     )
     done = eeio("drive", "states", "--device", loop, environment=drive)
     assert done.returncode == 2
-    assert "does not come through" in done.stderr
+    assert "drive's answer is blocked" in done.stderr
 
 
 @pytest.mark.root

@@ -79,7 +79,7 @@ def test_what_is_set_is_proved_and_what_is_rejected_is_said(controller: NvmeCont
 
 @pytest.mark.parametrize("value", ["", "state", "state x", "format 1", "state -1"])
 def test_what_no_journal_holds_is_put_nowhere(controller: NvmeController, value: str) -> None:
-    with pytest.raises(EeioError, match="nothing that an NVMe drive can be set back to"):
+    with pytest.raises(EeioError, match="not a state that an NVMe drive can be restored to"):
         nvme_power.put_back(str(controller.node), value)
 
 
@@ -192,7 +192,7 @@ def test_listing_changes_nothing(file: Path, loop: str) -> None:
     assert all(one["value"] is not None or one["reason"] for one in body["settings"])
     assert file.stat().st_mtime_ns == before
     table = eeio(file, "drive", "states", "--device", loop, "--list").stdout
-    assert "as the drive describes them" in table and "What saves power" in table
+    assert "as the drive describes them" in table and "Power saving features" in table
 
 
 @pytest.mark.root

@@ -43,7 +43,7 @@ def loop(tmp_path: Path) -> Iterator[Path]:
 @root
 def test_a_free_device_may_be_erased_only_when_named_twice(loop: Path) -> None:
     assert device.check_erasable(loop, Permission(loop)).name == loop.name
-    with pytest.raises(RejectedError, match="name it twice"):
+    with pytest.raises(RejectedError, match="name it in both options"):
         device.check_erasable(loop, Permission(Path("/dev/null")))
 
 
@@ -127,7 +127,7 @@ def test_a_file_system_is_made_measured_and_taken_away(filesystem: str, tmp_path
 def test_an_image_is_taken_away_even_when_the_mount_fails(tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     (tmp_path / "eeio-ext4").write_text("in the way")
-    with pytest.raises(EeioError, match="eeio-ext4 is there already"):
+    with pytest.raises(EeioError, match="eeio-ext4 exists"):
         image.make_on_loop("ext4", tmp_path, 16 << 20, journal)
     assert journal.undo_all() == []
     assert [path.name for path in tmp_path.iterdir()] == ["eeio-ext4"]

@@ -71,7 +71,7 @@ def test_restore_after_sigkill(home: Path, eeio: Eeio) -> None:
     assert (home / "setting").read_text() == "original"
     assert not (home / "image").exists()
     assert not group_alive(child)
-    assert eeio("doctor", "restore").stderr.strip() == "nothing to restore"
+    assert eeio("doctor", "restore").stderr.strip() == "no settings to restore"
 
 
 def test_the_next_run_restores_too(home: Path, eeio: Eeio) -> None:
@@ -265,7 +265,7 @@ def test_what_is_no_journal_is_set_aside(
     assert setting.read_text() == "original"
     assert path.with_name(f"{path.name}.bad").read_text() == content
     assert main(["doctor", "restore"]) == 0
-    assert capsys.readouterr().err.strip() == "nothing to restore"
+    assert capsys.readouterr().err.strip() == "no settings to restore"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge"])
@@ -321,7 +321,7 @@ def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
         assert [journal.undo_all() for journal in found.journals] == [[]]
         assert other.poll() is None
     _, said = other.communicate(timeout=30)
-    assert (other.returncode, said.strip()) == (0, "nothing to restore")
+    assert (other.returncode, said.strip()) == (0, "no settings to restore")
 
 
 def _has_open(pid: int, path: str) -> bool:
@@ -358,7 +358,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
     journal = UndoJournal(home / "journal.json")
     journal.add(UndoEntry("directory", str(home / "mine")))
     (failure,) = journal.undo_all()
-    assert "not followed" in failure
+    assert "refusing to follow a symbolic link" in failure
     journal.add(UndoEntry("file", str(home / "mine")))
     journal.undo(journal.entries[-1])
     assert (home / "victim").is_dir()

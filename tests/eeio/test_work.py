@@ -54,7 +54,7 @@ def test_each_run_moves_the_work_and_campaign_json_says_it(
 
 @pytest.mark.parametrize(
     ("work", "said"),
-    [("0", "0 bytes are none"), ("-1", "not a size"), ("many", "not a size"), ("[1]", "no text")],
+    [("0", "0 bytes are none"), ("-1", "not a size"), ("many", "not a size"), ("[1]", "not text")],
 )
 def test_work_that_is_none_is_rejected(tmp_path: Path, eeio: Eeio, work: str, said: str) -> None:
     with pytest.raises(RejectedError, match=said):

@@ -52,13 +52,13 @@ def test_a_good_reading_passes_every_profile(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
-        ("spec", {"uncertainty_j": 4000.0}, "limit of error 2.0%; spec: 1%"),
-        ("spec", {"samples": 500}, "0.50 readings a second; spec wants 1"),
+        ("spec", {"uncertainty_j": 4000.0}, "uncertainty 2.0%; spec: 1%"),
+        ("spec", {"samples": 500}, "0.50 readings per second; spec requires 1"),
         ("spec", {"coverage": 0.9}, "coverage 90.0%; spec: 99%"),
         ("spec", {"largest_gap_s": 6.0}, "a gap of 6.00 s"),
-        ("spec", {"kind": "device-reported"}, "wants a meter"),
+        ("spec", {"kind": "device-reported"}, "requires a meter"),
         ("spec", {"domain": "package"}, "package is a part"),
-        ("lab", {"kind": "modelled"}, "modelled power: no profile takes it"),
+        ("lab", {"kind": "modelled"}, "modelled power: no profile accepts it"),
         ("green500-l1", {"valid": False, "reasons": ("it wrapped",)}, "it wrapped"),
     ],
 )
@@ -73,9 +73,9 @@ def test_windows_meters_and_settling_are_judged() -> None:
     short = grade(reading(window_s=5.0), info(), PROFILES["spec"], 5.0, settled_s=60.0)
     assert any("a window of 5.0 s; spec: 60 s" in r for r in short.reasons)
     slow = grade(reading(rate_hz=1.0), info(1.0), PROFILES["lab"], 20.0, settled_s=60.0)
-    assert any("20 of the meter's periods; lab wants 60" in r for r in slow.reasons)
-    assert any("a value every 1 s; lab wants 10" in r for r in slow.reasons)
-    for settled_s, words in ((None, "nobody says"), (3.0, "settled for 3.0 s; spec: 30 s")):
+    assert any("20 of the meter's periods; lab requires 60" in r for r in slow.reasons)
+    assert any("a value every 1 s; lab requires 10" in r for r in slow.reasons)
+    for settled_s, words in ((None, "is unknown"), (3.0, "settled for 3.0 s; spec: 30 s")):
         found = grade(reading(), info(), PROFILES["spec"], 1000.0, settled_s)
         assert any(words in r for r in found.reasons)
 
@@ -126,7 +126,7 @@ def test_what_was_not_measured_is_none_with_the_reason() -> None:
     assert found["dram"].power_w is None
     assert found["dram"].reason == "no meter reads dram"
     assert found["rest"].power_w == pytest.approx(120.0)
-    assert found["rest"].reason == "holds dram, device too: not measured"
+    assert found["rest"].reason == "includes dram, device, which is not measured"
     found = shares(reading(None))
     assert found["rest"].power_w is None
     assert found["rest"].reason == "the system is not known: no reading in the window"
@@ -168,7 +168,7 @@ def test_rests_of_different_parts_are_not_compared() -> None:
     idle = breakdown([reading(150.0)], 1000.0)
     rest = above_idle(busy, idle)[-1]
     assert rest.power_w is None, "the idle rest has the idle package in it"
-    assert "do not hold the same parts" in (rest.reason or "")
+    assert "do not include the same parts" in (rest.reason or "")
 
 
 def test_two_drives_are_two_parts_and_no_contradiction() -> None:
@@ -178,7 +178,7 @@ def test_two_drives_are_two_parts_and_no_contradiction() -> None:
     found = shares(reading(100.0), *drives)
     assert (found["device"].meter, found["device"].power_w) == ("nvme0", 5.0)
     for part in ("device", "rest"):
-        assert "what nvme1 reads, if it is another device" in (found[part].reason or "")
+        assert "the power from nvme1, if it measures another device" in (found[part].reason or "")
     assert found["rest"].power_w == pytest.approx(95.0)
 
 
@@ -189,7 +189,7 @@ def test_meters_that_contradict_each_other_both_say_so() -> None:
     plug, bmc = reading(200.0), reading(150.0, meter="bmc", uncertainty=0.05)
     for found in judged([plug, bmc]):
         assert found.valid, "a remark, not a verdict"
-        assert any("more apart than both limits of error" in reason for reason in found.reasons)
+        assert any("more apart than both uncertainties" in reason for reason in found.reasons)
     assert judged([plug, replace(bmc, power_w=199.0, energy_j=199e3)])[0].reasons == ()
     assert judged([plug, replace(bmc, domain="package")])[0].reasons == ()
     assert judged([plug, replace(bmc, kind="modelled")])[0].reasons == ()

@@ -91,7 +91,7 @@ def test_a_window_of_which_little_was_seen_says_so(tmp_path: Path) -> None:
     body = "".join(f"{time_s},0,5.0\n" for time_s in (10.0, 13.9, 17.8))
     (reading,) = load(write(tmp_path / "s.gz", body, slow)).energy(10.5, 17.5)
     assert reading.valid and reading.coverage < 0.5
-    assert "of the window only" in reading.reasons[0]
+    assert "readings cover " in reading.reasons[0]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_a_log_in_an_encoding_that_none_is_in(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (GOOD.replace("2017-11-13 12:00:01", "0001-01-01 00:00:00"), "line 3: .*is no time"),
-        (GOOD.replace("2017-11-13 12:00:01", "2001-99-99"), "line 3: .*is no time"),
+        (GOOD.replace("2017-11-13 12:00:01", "0001-01-01 00:00:00"), "line 3: .*is not a time"),
+        (GOOD.replace("2017-11-13 12:00:01", "2001-99-99"), "line 3: .*is not a time"),
         (GOOD + "2017-11-13 12:00:02;" + "9" * 140_000 + "\n", "line 4 is longer"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> No
         ("ipmi:serial", "it is open, lanplus or lan"),
         ("ipmi:open,host=bmc", "a host needs ipmi:lanplus"),
         ("ipmi,mode=fast", "it is dcmi, sdr or nm"),
-        ("ipmi,sensor=a\"b", "no sensor's name"),
+        ("ipmi,sensor=a\"b", "not a sensor name"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit(
@@ -174,12 +174,12 @@ def test_sensors_are_chosen_or_rejected() -> None:
         ({"CPU1_Power": 40.0}, "of parts of the machine"),
         ({"MEM Power": 12.0}, "of parts of the machine"),
         ({"GPU1 Power": 250.0}, "of parts of the machine"),
-        ({"PS1 Input Power": 88.0}, "one supply alone"),
+        ({"PS1 Input Power": 88.0}, "a single supply sensor"),
         ({"PSU1_PIN": 88.0, "PSU2_PIN": None}, "PSU2_PIN gives no reading"),
         ({"PS1 Input Power": 88.0, "PS2 Output Power": 80.0}, "not every supply"),
-        ({"/SYS/PS0/IN_POWER": 88.0}, "one supply alone"),
-        ({"AC_PWR_PSU1": 88.0}, "one supply alone"),
-        ({"Power Supply": 88.0}, "one supply alone"),
+        ({"/SYS/PS0/IN_POWER": 88.0}, "a single supply sensor"),
+        ({"AC_PWR_PSU1": 88.0}, "a single supply sensor"),
+        ({"Power Supply": 88.0}, "a single supply sensor"),
         ({"P12V Power": 88.0}, "of a rail"),
         ({"PVCCIN Power": 88.0}, "of a rail"),
         ({"Foo Power": 88.0, "Bar Power": 80.0}, "none is clearly the system's"),
@@ -205,7 +205,7 @@ def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None
     (machine / "watts").write_text(
         "no\nPS1 Input Power,88,Watts,ok\nPS2 Input Power,,,ns\nCPU1 Power,40,Watts,ok"
     )
-    with pytest.raises(PowerError, match="no watts for sensor PS2 Input Power"):
+    with pytest.raises(PowerError, match="no power for sensor PS2 Input Power"):
         meter.read()
     meter.close()
     with pytest.raises(PowerError, match=r"PS2 Input Power gives no reading.*name the system's"):
@@ -219,7 +219,7 @@ def test_sensors_of_one_name_are_not_taken_for_each_other(machine: Path) -> None
     twice = "Input Power,88,Watts,ok,10.1\nInput Power,92,Watts,ok,10.2"
     assert watt_sensors(twice.split("\n")) == {"Input Power": None}
     (machine / "watts").write_text(f"no\n{twice}")
-    with pytest.raises(PowerError, match="no watts for sensor Input Power"):
+    with pytest.raises(PowerError, match="no power for sensor Input Power"):
         opened(machine)
 
 
@@ -243,7 +243,7 @@ def test_a_sensor_that_is_named_is_of_what_its_name_says(machine: Path) -> None:
     assert [c.domain for c in meter.channels] == ["dram"]
     assert meter.read() == [12.0]
     meter.close()
-    with pytest.raises(PowerError, match="is a GPU's"):
+    with pytest.raises(PowerError, match="belongs to a GPU"):
         opened(machine, "ipmi,sensor=GPU1 Power")
 
 
@@ -256,7 +256,7 @@ def test_the_node_managers_domains(machine: Path) -> None:
     assert meter.read() == [301.0, 120.0, 40.0]
     assert meter._shell._command[-6:-2] == ["-b", "0", "-t", "0x2c"]  # type: ignore[attr-defined]
     (machine / "watts").write_text("nm 0 120 40")
-    with pytest.raises(PowerError, match=r"says 0 W \(Node Manager\)"):
+    with pytest.raises(PowerError, match=r"reports 0 W \(Node Manager\)"):
         meter.read()
     (machine / "watts").write_text("nm off")
     with pytest.raises(PowerError, match="Node Manager's power measurement is off"):

@@ -257,7 +257,7 @@ def test_a_record_holds_both_times_and_what_was_said(helper: Path) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "complaint"),
-    [(b"", "ipmitool ended"), (b"x" * 5000, "talks without end"), (b"301 W\n", "ended: 301 W")],
+    [(b"", "ipmitool ended"), (b"x" * 5000, "exceeds the limit"), (b"301 W\n", "ended: 301 W")],
 )
 def test_an_answer_without_an_end_is_none(helper: Path, answer: bytes, complaint: str) -> None:
     _, out, words = told(helper, answer)

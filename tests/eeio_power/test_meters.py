@@ -64,7 +64,7 @@ def test_discover_finds_every_kind_there_or_not(machine: Path, tmp_path: Path) -
         ("rapl,speed=3", "rapl has no option 'speed'; it has: root .*max_w .*name"),
         ("rapl,root", "'root' is not an option; write options as key=value"),
         ("rapl,root=", "not an option"),
-        ("rapl,root=/a,root=/b", "given twice"),
+        ("rapl,root=/a,root=/b", "is repeated"),
         ("auto,root=/x", "no meter 'auto'"),
         ("rapl,max_w=0", "max_w=0 is not a number above 0"),
         ("perf,max_w=0", "max_w=0 is not a number above 0"),
@@ -155,7 +155,7 @@ def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
         ("import a_module_nobody_has", r"bench.py:1: ModuleNotFoundError: .*nobody_has"),
         ("def find(:", r"bench.py:1: SyntaxError"),
         ("raise SystemExit(3)", "SystemExit"),
-        ("OPTIONS = {}", r"bench.py offers no open_meter"),
+        ("OPTIONS = {}", r"bench.py defines no open_meter"),
         (BENCH.replace("return Bench", "return 1 / 0 #"), r"open_meter failed: .*ZeroDivision"),
         (BENCH.replace("return Bench", "return object #"), "has no spec, name, kind"),
         (BENCH.replace('"measured"', '"guessed"'), "its kind is one of measured"),
@@ -191,7 +191,7 @@ def test_a_find_that_fails_is_told_in_its_finding(
     ("name", "words"),
     [("rapl", "eeio itself has a meter 'rapl' already"),
      ("auto", "eeio itself has a meter 'auto' already"),
-     ("my-meter", "is no name of a meter")],
+     ("my-meter", "is not a valid meter name")],
 )  # fmt: skip
 def test_a_name_that_is_taken_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str

@@ -38,7 +38,7 @@ def reading(
     limit: float = 0.02,
     contents: Contents | None = None,
 ) -> EnergyReading:
-    """A mean over a minute, with a limit of error as a share of it."""
+    """A mean over a minute, with an uncertainty as a share of it."""
     told = contents or Contents()
     return EnergyReading(
         domain=domain, meter=meter, kind="measured", power_w=power_w,
@@ -49,7 +49,7 @@ def reading(
 
 
 def machine(rng: random.Random) -> list[EnergyReading]:
-    """Meters of one machine that agree: each says the truth within its own limit of error."""
+    """Meters of one machine that agree: each says the truth within its own uncertainty."""
     package_w, dram_w, device_w = rng.uniform(20, 200), rng.uniform(2, 40), rng.uniform(1, 25)
     inner_w = package_w + dram_w + device_w
     behind_w = inner_w * rng.uniform(1.05, 1.8)
@@ -192,7 +192,7 @@ def test_packages_that_move_in_step_are_told_and_others_are_not() -> None:
     ]
     (found,) = samples(dict(zip(counters, (80.0, 80.0), strict=True))).energy(0.0, 10.0)
     assert found.valid and found.doubtful, "nobody knows: two packages may run alike"
-    assert "rapl:package-0 and rapl:package-1 move in step" in found.reasons[0]
+    assert "rapl:package-0 and rapl:package-1 change in step" in found.reasons[0]
     (found,) = samples(dict(zip(counters, (80.0, 80.4), strict=True))).energy(0.0, 10.0)
     assert not found.doubtful and found.reasons == ()
 

@@ -55,7 +55,7 @@ def test_of_several_bandwidths_only_what_was_told_has_an_efficiency() -> None:
     assert efficiencies(none) == []
     assert reasons(none) == ["as told"]
     assert reasons(made([told(), told()])) == [
-        "no phase of the trial has this bandwidth alone, and its power is that of all its I/O"
+        "no phase of the trial has exactly this bandwidth, and the power covers all its I/O"
     ]
 
 

@@ -185,7 +185,7 @@ def test_amds_package_counter_is_counted_once_however_many_dies_show_it(
     (reading,) = samples.energy(0.0, 2.0)
     assert reading.power_w == pytest.approx(68.0), "and not 136"
     (finding,) = [f for f in discover(tmp_path) if f.spec == "rapl"]
-    assert finding.reason == ("package-0 is shown by 2 zones: rapl:package-0-die-0 is counted")
+    assert finding.reason == ("2 zones show package-0: eeio uses rapl:package-0-die-0")
     # Another folder than the kernel's: the processors are the machine's all the same.
     (moved,) = open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
     assert len(moved.channels) == 1
@@ -221,7 +221,7 @@ def test_zones_of_one_package_that_move_in_step_have_no_sum(tmp_path: Path) -> N
     (reading,) = read_machine(tmp_path, rapl).energy(0.0, 2.0)
     assert not reading.valid and reading.power_w is None
     (reason,) = reading.reasons
-    assert "rapl:package-0-die-0 and rapl:package-0-die-1 move in step" in reason
+    assert "rapl:package-0-die-0 and rapl:package-0-die-1 change in step" in reason
     assert "dies=once" in reason
     (reading,) = read_machine(tmp_path, rapl, "rapl,reader=no,dies=once").energy(3.0, 4.0)
     assert reading.power_w == pytest.approx(68.0, rel=1e-3)
@@ -239,7 +239,7 @@ def test_a_read_that_came_late_does_not_make_two_counters_of_one(tmp_path: Path)
     late = [v + (68.0 * 0.02 if k == len(second) // 2 else 0.0) for k, v in enumerate(second)]
     (reading,) = MeterSamples(samples.info, samples.times_s, (first, late)).energy(0.0, 2.0)
     assert not reading.valid, f"{reading.power_w} W is twice what the package draws"
-    assert "move in step" in reading.reasons[0]
+    assert "change in step" in reading.reasons[0]
 
 
 def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> N
     same = MeterSamples(samples.info, short.times_s, (short.values[0],) * 4)
     (package, _) = same.energy(0.0, 0.2)
     assert not package.valid
-    assert "too rarely to tell" in package.reasons[0]
+    assert "too rarely to detect" in package.reasons[0]
     assert short.energy(0.0, 0.2)[0].valid, "one step that differs is enough"
 
 
@@ -258,7 +258,7 @@ def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> N
 def test_a_zone_without_a_name_is_not_left_out_of_the_sum(tmp_path: Path, label: str) -> None:
     zones = [FakeZone("intel-rapl:0", "package-0", 1.0), FakeZone("intel-rapl:1", label, 1.0)]
     rapl = machine(tmp_path, "GenuineIntel", zones)
-    with pytest.raises(PowerError, match="which no RAPL zone is called"):
+    with pytest.raises(PowerError, match="which is not a RAPL zone's name"):
         open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
 
 

@@ -231,12 +231,12 @@ def test_misuse_is_told(tmp_path: Path) -> None:
     for rate_hz in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(PowerError, match="Hz"):
             Sampler([meter], tmp_path / "s.gz", rate_hz=rate_hz)
-    with pytest.raises(PowerError, match="make the folder"):
+    with pytest.raises(PowerError, match="create the folder"):
         Sampler([meter], tmp_path / "no" / "s.gz").start()
     sampler = Sampler([], tmp_path / "s.gz")
     assert sampler.write_error is None
     sampler.stop()
-    with sampler, pytest.raises(PowerError, match="started before"):
+    with sampler, pytest.raises(PowerError, match="already been started"):
         sampler.start()
     sampler.stop()
     assert sampler.energy(0.0, 1.0) == []
@@ -253,7 +253,7 @@ def test_samples_of_another_run_are_never_overwritten(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "nowhere")
     for taken in (path, link):
         sampler = Sampler([ScriptedMeter([POWER], lambda: [1.0])], taken)
-        with pytest.raises(PowerError, match=f"{taken.name}: exists already"):
+        with pytest.raises(PowerError, match=f"{taken.name}: exists, and"):
             sampler.start()
         sampler.stop()
     assert path.read_bytes() == b"other samples"

@@ -166,7 +166,7 @@ def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> Non
         )
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
-    assert "unseen" in (finding.reason or "")
+    assert "without a sensor" in (finding.reason or "")
 
 
 @pytest.mark.parametrize("port", ["ucsi-source-psy-USBC000:001", "tcpm-source-psy-4-0022"])
@@ -208,7 +208,7 @@ def test_a_battery_beside_a_weak_charger_is_not_the_system(tmp_path: Path) -> No
     assert meter.read() == [None]
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
-    assert "AC is plugged in beside BAT0" in (finding.reason or "")
+    assert "AC is plugged in together with BAT0" in (finding.reason or "")
     assert open_meters(["auto"], tmp_path) == []
     write_tree(folder, {"BAT0/charge_behaviour": "auto inhibit-charge [force-discharge]"})
     assert meter.read() == [pytest.approx(3.0)], "told to discharge, it feeds the machine alone"
@@ -274,7 +274,7 @@ def test_a_drive_that_reports_no_power_is_rejected(tmp_path: Path) -> None:
 def test_drives_are_named_by_their_controller(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match="which drive"):
         open_meters(["nvme"])
-    with pytest.raises(PowerError, match="no NVMe controller"):
+    with pytest.raises(PowerError, match="not an NVMe controller"):
         open_meters(["nvme:/dev/nvme0n1"])
     with pytest.raises(PowerError, match="No such file"):
         open_meters(["nvme:/dev/nvme0"], tmp_path)

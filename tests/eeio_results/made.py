@@ -112,7 +112,7 @@ def written(
     uncertainty_j: float = 0.1,
 ) -> Phase:
     """A buffered write of 1 GB: 2 s at 500 MB/s into the page cache at 80 W, then `flush` more
-    seconds until it is on the device; all of that at `power_w`, with that limit of error."""
+    seconds until it is on the device; all of that at `power_w`, with that uncertainty."""
     complete_s = 2.0 + flush
     until = None
     if durable:

@@ -50,7 +50,7 @@ def test_what_no_single_window_can_tell_the_campaign_does() -> None:
     assert {key[:2] for key in keys} == {("system", "ipmi"), ("package", "rapl")}
     assert words == (
         "over 40 windows of the campaign: package (rapl) 100.0 W is in system (ipmi) 84.0 W and "
-        "draws more, by more than all their limits of error"
+        "draws more, by more than all their uncertainties"
     )
     assert agreement(slow_bmc(0.16, windows=1)).contradictions == ()
     assert agreement(slow_bmc(0.04)).contradictions == (), "within both accuracies, however long"

@@ -80,7 +80,7 @@ def test_bandwidth_and_power_of_different_times_make_no_efficiency() -> None:
     assert best is not None and best.power_w is not None and best.energy_j is not None
     assert best.efficiency_bytes_per_j is None
     reason = row.reasons["efficiency_bytes_per_j"]
-    assert "did I/O in 50% of the time" in reason
+    assert "I/O covers 50% of the power window" in reason
     assert reason in render_terminal(document(build([campaign])))
     assert computing.io_share == 0.5 and whole.io_share == 1.0
 
@@ -123,7 +123,7 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     ("metrics", "readings", "why"),
     [
         # A phase of 1 s, of which the operations took half.
-        ({"span_s": 0.5}, (energy(50.0),), "the operations took 50% of the time"),
+        ({"span_s": 0.5}, (energy(50.0),), "operations cover 50% of the power window"),
         ({}, (), "no measured power source was found"),
     ],
 )
@@ -348,7 +348,7 @@ def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> N
         ({"notes": ("by hand", "checked against dm-0, which lies on sda, sdb: what each")},
          "checked against dm-0, which lies on sda, sdb: what each"),
         # An older record.
-        ({"device": None, "device_before": None, "device_after": None}, "says no reason"),
+        ({"device": None, "device_before": None, "device_after": None}, "gives no reason"),
     ],
 )  # fmt: skip
 def test_what_was_compared_with_a_device_is_told_under_the_table(

@@ -61,7 +61,7 @@ def test_mb_j_of_a_domain_without_drives_says_so_beside_the_figure() -> None:
     shown = every_format(report(MODULE))
     for form in ("text", "markdown", "html"):
         assert "2 (without drives)" in shown[form].replace("\\", ""), form
-        assert "leaves out drives, fans, supply" in shown[form].replace("\\", ""), form
+        assert "excludes drives, fans, supply" in shown[form].replace("\\", ""), form
     (line,) = (
         r for r in csv_module.DictReader(io.StringIO(shown["csv"])) if r["power_domain"] == "module"
     )

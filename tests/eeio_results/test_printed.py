@@ -1,4 +1,4 @@
-"""What papers print, recomputed from what else they print: the verdicts, and the four papers."""
+"""Printed figures of papers, recomputed: the verdicts, and the four papers."""
 
 import pytest
 

@@ -79,7 +79,7 @@ def _damage(text: str, key: str, value: Any) -> str:
     [
         ("schema_version", 99, "schema version 99"),
         ("schema_version", None, "no schema_version"),
-        ("repetition", 0, "its repetition is not what"),
+        ("repetition", 0, "its repetition differs from"),
         ("phases", "none", "not a run record"),
         ("surprise", 1, "not a run record"),
     ],
@@ -97,7 +97,7 @@ def test_a_doubled_run_is_named(tmp_path: Path) -> None:
     made = _store(tmp_path)
     made.append(run(0))
     made.runs_path.write_text(made.runs_path.read_text() * 2)
-    with pytest.raises(SchemaError, match="run 0 is there twice"):
+    with pytest.raises(SchemaError, match="run 0 is repeated"):
         store.load(made.folder)
 
 
@@ -141,10 +141,10 @@ def test_a_campaign_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         assert not made.folder.exists()
         # Another that makes the same, or clears what is left of the dead, leaves it alone.
         assert not store.remove_half_made(new.folder.parent)
-        with pytest.raises(EeioError, match="is there already"), made.made_complete():
+        with pytest.raises(EeioError, match="exists: continue"), made.made_complete():
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
-    with pytest.raises(EeioError, match="is there already"), made.made_complete() as new:
+    with pytest.raises(EeioError, match="exists: continue"), made.made_complete() as new:
         new.create(design("c", 1))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 

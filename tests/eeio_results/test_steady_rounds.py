@@ -65,7 +65,7 @@ def test_before_it_is_steady_another_round_is_run(tmp_path: Path, rounds: int) -
     found = made.steady_state
     assert found is not None and not found.is_steady and goes_on(found, RULE)
     assert made.shortcomings == [
-        f"no steady state after {rounds} rounds (1 of 1 experiments go on changing): the figures "
+        f"no steady state after {rounds} rounds (1 of 1 experiments still change): the figures "
         f"are of rounds {rounds - 4} to {rounds}"
     ]
     assert build([made]).warnings == [f"c: {made.shortcomings[0]}"]
@@ -114,7 +114,7 @@ def test_without_writes_the_reads_are_tracked() -> None:
     [
         (SteadyProtocol(rounds=1), "no slope"),
         (SteadyProtocol(rounds=6, most_rounds=5), "fewer than the window"),
-        (SteadyProtocol(active_share=0.0), "nothing to measure"),
+        (SteadyProtocol(active_share=0.0), "no area to measure"),
     ],
 )
 def test_a_rule_that_makes_no_sense(rule: SteadyProtocol, words: str) -> None:

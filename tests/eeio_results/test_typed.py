@@ -193,19 +193,19 @@ def test_a_dataclass_is_read_with_what_is_in_it() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("count", 3.0, "count: 3.0 is no whole number"),
-        ("count", -1, "count: count: -1 is not a whole number of 0 to"),
+        ("count", 3.0, "count: 3.0 is not an integer"),
+        ("count", -1, "count: count: -1 is not an integer from 0 to"),
         ("count", True, "count: count: True is not a number"),
         ("kind", "c", "kind: 'c' is not one of a, b"),
-        ("parts", {}, "parts: a dict is no list"),
-        ("parts", [{"share": 2}], "parts/0/share: share: 2 is not between 0 to 1"),
+        ("parts", {}, "parts: a dict is not a list"),
+        ("parts", [{"share": 2}], "parts/0/share: share: 2 is not a number from 0 to 1"),
         ("parts", [{"share": 0.5}], "parts/0: a half is not allowed"),
         ("parts", [{"share": 0}, {}], "parts/1: share is missing"),
         ("parts", [{"share": 0, "part": 1}], "parts/0: 'part' is not known"),
-        ("series", [0.5, 2], "series/1: share: 2 is not between 0 to 1"),
+        ("series", [0.5, 2], "series/1: share: 2 is not a number from 0 to 1"),
         ("series", [0.5, True], "series/1: share: True is not a number"),
-        ("place", 1.5, "place: 1.5 is no whole number, and 1.5 is no text"),
-        ("pair", ["x"], "pair: a list is no list of 2"),
+        ("place", 1.5, "place: 1.5 is not an integer, and 1.5 is not text"),
+        ("pair", ["x"], "pair: a list is not a list of 2"),
     ],
 )
 def test_what_cannot_be_is_named(key: str, value: Any, said: str) -> None:
@@ -219,8 +219,8 @@ def test_what_is_made_here_is_checked_alike() -> None:
     for wrong, said in (
         (replace(whole, parts=(Part(3.0),)), "parts/0/share: "),
         (replace(whole, series=(float("nan"),)), "series/0: share: nan"),
-        (replace(whole, parts=[Part(0.1)]), "parts: a list is no list"),
-        (replace(whole, count=float("inf")), "count: inf is no whole number"),
+        (replace(whole, parts=[Part(0.1)]), "parts: a list is not a list"),
+        (replace(whole, count=float("inf")), "count: inf is not an integer"),
     ):
         with pytest.raises(LimitError, match=said):
             typed.check(wrong)

@@ -146,14 +146,14 @@ def test_a_tool_whose_time_holds_its_flush_has_no_page_cache_rate() -> None:
     made = replace(WRITE, flush="end")
     row = _row(_campaign(written(flush=0.0, includes_flush=True), experiment=made))
     assert row.flush == "end" and row.durable
-    assert "holds its flush" in row.reasons["page_cache_bandwidth_bytes_per_s"]
+    assert "includes its flush" in row.reasons["page_cache_bandwidth_bytes_per_s"]
 
 
 def test_what_is_known_worse_than_the_share_is_not_ranked() -> None:
     rough = _campaign(written(uncertainty_j=30.0))  # of 200 J
     row = _row(rough)
     assert _median(row, "uncertainty_relative") == pytest.approx(0.15)
-    assert row.ranked_reason == "its limit of error is ±15 % of the energy, more than 10 %"
+    assert row.ranked_reason == "the energy is known only to ±15 %; the ranking limit is 10 %"
     assert _row(rough, Rules(most_uncertain=0.2)).ranked
 
 
@@ -161,7 +161,7 @@ def test_a_window_that_is_too_short_is_the_reason_before_what_it_makes_uncertain
     rough = _campaign(written(uncertainty_j=30.0))
     asked = replace(rough.design.protocol, min_phase_s=10.0)
     short = replace(rough, design=replace(rough.design, protocol=asked))
-    assert _row(short).ranked_reason == ("lasted 4 s, shorter than the 10 s that were asked for")
+    assert _row(short).ranked_reason == ("lasted 4 s, shorter than the requested 10 s")
 
 
 def test_requests_are_counted_over_the_time_until_durable() -> None:
@@ -176,8 +176,8 @@ def test_requests_are_counted_over_the_time_until_durable() -> None:
 def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() -> None:
     computing = replace(written(), bytes_moved=500_000_000)  # I/O in 1 of 2 s, then 2 s of flush
     assert window_of(WRITE, computing).why_no_efficiency == (
-        "there was I/O in 75% of the time that the power is the mean of; bytes and energy of all "
-        "of it are in the record"
+        "I/O covers 75% of the power window; the record contains the bytes and energy of the "
+        "complete window"
     )
     row = _row(_campaign(computing))
     assert row.to_json()["energy_j_per_gb"] is None and not row.ranked
@@ -188,7 +188,7 @@ def test_what_was_seen_at_the_target_is_told() -> None:
     campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
     assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
     told = render_terminal(document(build([campaign])))
-    assert "what arrived at the target was strided by 8192 bytes" in told
+    assert "requests arrived at the target as strided by 8192 bytes" in told
     alike = _campaign(replace(written(), spatiality_seen="sequential"))
     assert "what arrived" not in render_terminal(document(build([alike])))
     assert _row(campaign).to_json()["spatiality_seen_by"] == "requests"
@@ -199,7 +199,7 @@ def test_what_the_drive_saw_is_called_so() -> None:
     row = _row(_campaign(by_drive)).to_json()
     assert (row["spatiality_seen"], row["spatiality_seen_by"]) == ("random", "drive")
     told = render_terminal(document(build([_campaign(by_drive)])))
-    assert "what reached the drive was random" in told
+    assert "requests reached the drive as random" in told
 
 
 def test_what_was_not_seen_says_why() -> None:
@@ -242,10 +242,10 @@ def test_a_ranking_names_below_it_what_it_leaves_out() -> None:
     found = _tables(made)
     assert len(found[_RANKING].rows) == 1
     assert _column(found[_BELOW], "Why not") == [
-        "its limit of error is ±30 % of the energy, more than 10 %"
+        "the energy is known only to ±30 %; the ranking limit is 10 %"
     ]
     only_rough = _tables(_campaign(written(durable=False)))
-    assert not only_rough[_RANKING].rows and "stand below" in only_rough[_RANKING].note
+    assert not only_rough[_RANKING].rows and "for the reasons below" in only_rough[_RANKING].note
     assert _column(only_rough[_BELOW], "Flush") == ["none, not durable"]
 
 
@@ -333,12 +333,12 @@ def test_the_report_of_writes_follows_its_schema() -> None:
 
 @pytest.mark.parametrize(("limit_j", "shown"), [(49.0, True), (51.0, False), (139.0, False)])
 def test_an_energy_that_is_not_known_at_all_is_not_shown(limit_j: float, shown: bool) -> None:
-    """Phases of some milliseconds showed energies with a limit of error of 139 %."""
+    """Phases of some milliseconds showed energies with an uncertainty of 139 %."""
     reading = replace(energy(50.0), uncertainty_j=limit_j)
     (found,) = window_of(EXPERIMENT, phase(1e6, (reading,))).energy
     assert (found.energy_j is not None) == (found.power_w is not None) == found.valid == shown
     if not shown:
-        assert f"known to ±{limit_j:.0f} % only" in found.reasons[-1]
+        assert f"known only to ±{limit_j:.0f} %" in found.reasons[-1]
 
 
 @pytest.mark.parametrize(("limit_j", "domains"), [(49.0, ["system"]), (51.0, [])])

@@ -3,7 +3,7 @@
     tests/fuzz/run --sequences 20000
 
 A sequence draws a machine's power over time, a meter that reads it, a fault, and a window. No time
-passes: the clock is simulated. The energy of the window must lie within its limit of error, or the
+passes: the clock is simulated. The energy of the window must lie within its uncertainty, or the
 reading must be invalid or doubtful. Of sequences without a fault at most 1 % may be either.
 
 Some faults leave nothing to be seen: a meter that drifts without a second one beside it, or one of
@@ -33,7 +33,7 @@ from tests.simulators.scripted import ScriptedMeter
 
 MOST_CLEAN = 0.01
 """Share of the sequences without a fault that may be marked, and that may be off by more than the
-stated limit of error, which is a root of a sum of squares."""
+stated uncertainty, which is a root of a sum of squares."""
 
 Fault = Literal[
     "none", "reset", "reset in a gap", "wraps", "wrap in a gap", "wraps in a gap", "jump", "freeze",
@@ -713,7 +713,7 @@ class Tally:
     sequences: int = 0
     marked: int = 0
     beyond: int = 0
-    """Not marked, and off by more than the stated limit of error; by no more than its sum."""
+    """Not marked, and off by more than the stated uncertainty; by no more than its sum."""
     unobservable: int = 0
     hidden: int = 0
     """Of those: not marked, and off by more than the stated limit."""

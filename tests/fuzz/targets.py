@@ -585,10 +585,10 @@ class Sock:
         """Nobody listens."""
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
     def shutdown(self, how: int) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 class Answered(http_json.JsonClient):
@@ -629,7 +629,7 @@ class _Hand:
         return 0, 1, None
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def asked(folder: Path) -> Any:

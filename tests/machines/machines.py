@@ -117,7 +117,7 @@ class Life:
         return round(energy_j / scale_j).to_bytes(size, "little")
 
     def close(self, fd: int) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def _later(first: str, passed_s: float, power_w: float) -> str:

@@ -348,8 +348,8 @@ OMPIO_ALONE = """mca:io:ompio:version:"mca:2.1.0"
     [
         (OMPI_4, None, "romio321", "MPI-IO by romio321, mpirun (Open MPI) 5.0.5"),
         (OMPI_5, None, "romio341", "MPI-IO by romio341, mpirun (Open MPI) 5.0.5"),
-        (OMPIO_ALONE, None, "unset", "MPI-IO by what Open MPI chooses (no ROMIO was found;"),
-        ("", None, "unset", "MPI-IO by what Open MPI chooses (no ROMIO was found;"),
+        (OMPIO_ALONE, None, "unset", "MPI-IO by the default of Open MPI (no ROMIO was found;"),
+        ("", None, "unset", "MPI-IO by the default of Open MPI (no ROMIO was found;"),
         (OMPI_5, "ompio", "ompio", "MPI-IO by ompio, mpirun (Open MPI) 5.0.5"),
     ],
 )

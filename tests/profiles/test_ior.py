@@ -32,7 +32,7 @@ def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
         ("4.0.0", "POSIX|DUMMY|MPIIO|MMAP", (), "was built without HDF5 (it has POSIX|DUMMY|MPIIO"),
         ("3.3.0", "POSIX|HDF5|MPIIO", (), "IOR 3.x does not flush HDF5 files"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("flush=each",), "flush=each: not with HDF5"),
-        ("4.0.0", "POSIX|HDF5|MPIIO", ("operation=read", "flush=end"), "a read flushes nothing"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("operation=read", "flush=end"), "a read does not flush"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("flush=on",), "flush=on: give one of: none end each"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("spatiality=random",), "IOR has none with HDF5"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("buffer=off",), "only api=posix has direct I/O"),

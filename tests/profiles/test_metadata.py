@@ -376,7 +376,7 @@ def test_a_file_that_is_there_already(forking: Program, tmp_path: Path) -> None:
 def test_results_that_cannot_be_kept(program: Program, tmp_path: Path) -> None:
     for key in ("calls", "eeio"):
         told = failure(program, 1, f"directory={tmp_path}", f"{key}=/dev/full", "rounds=200")
-        assert "/dev/full: the result was not written whole" in told
+        assert "/dev/full: the result was not written completely" in told
     assert list(tmp_path.iterdir()) == []
 
 

@@ -63,7 +63,7 @@ def test_a_mix_is_that_which_was_asked(fio: Installed) -> None:
         ("precondition=99", "precondition=99: give a whole number from 100 to 1000"),
         ("precondition=2x", "precondition=2x"),
         ("engine=psync", "iodepth=4: engine=psync has one request at a time"),
-        ("operation=read", "read_share=70: of operation=mixed alone"),
+        ("operation=read", "read_share=70: only for operation=mixed"),
         ("read_share=100", "read_share=100"),
     ],
 )

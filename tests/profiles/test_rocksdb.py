@@ -109,8 +109,8 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
     [
         ("workload=seekrandom", "give one of: fillseq fillrandom readrandom readwhilewriting"),
         ("workload=readrandom operation=mixed", "workload=readrandom is operation=read"),
-        ("workload=readrandom sync=on", "workload=readrandom writes nothing"),
-        ("workload=readrandom flush=none", "flush=none: workload=readrandom writes nothing"),
+        ("workload=readrandom sync=on", "workload=readrandom does not write"),
+        ("workload=readrandom flush=none", "flush=none: workload=readrandom does not write"),
         ("sync=on flush=none", "flush=none: sync=on is flush=each"),
         ("workload=fillseq processes=2", "each would write the same keys; give processes=1"),
         ("keys=0", "keys=0: give a whole number from 1 to 1000000000"),

@@ -132,7 +132,7 @@ def test_a_trial_that_computes_half_of_the_time_has_no_efficiency(tmp_path: Path
     assert code == 0, said
     assert {result["scale"] for result in got["results"]} == {"MB/s", "W", "J"}
     (bandwidth,) = (result for result in got["results"] if result["scale"] == "MB/s")
-    words = "2 of 2 trials have no MB/J of rapl package: the tool did I/O in 50% of the time"
+    words = "2 of 2 trials have no MB/J of rapl package: I/O covers 50% of the power window"
     assert words in bandwidth["annotation"]
     told = bandwidth["json"]["eeio"]["told"][0]
     assert set(told) == {

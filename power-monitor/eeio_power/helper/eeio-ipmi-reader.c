@@ -63,7 +63,7 @@ static void hear(int out, const char *token, int64_t limit_ns, struct record *re
 			return;
 		}
 		if (length == MAX_ANSWER)
-			refuse("the BMC or ipmitool talks without end");
+			refuse("output of the BMC or ipmitool exceeds the limit");
 		const int64_t left_ns = record->begun_ns + limit_ns - record->done_ns;
 		struct pollfd heard = {.fd = out, .events = POLLIN};
 		const int ready = left_ns <= 0 ? 0 : poll(&heard, 1, 1 + (int)(left_ns / NS_PER_MS));

@@ -1,15 +1,15 @@
 """Meters: one file a meter, in this folder or in one of EEIO_METERS, found by its file name.
 
-A meter's module offers three things:
+A meter's module defines three names:
 
 - `OPTIONS: dict[str, str]`: the options its spec takes, each with one line of help;
 - `open_meter(spec, options, root) -> Meter`: raises PowerError with the remedy;
-- `find(root) -> Detected`: whether this machine has it, and if not, why and what to do.
+- `find(root) -> Detected`: whether this machine has it, and if not, the reason and the remedy.
 
 It may offer `ARGUMENT`, the option that follows a colon: `wattsup:/dev/ttyUSB0` is
 `wattsup,port=/dev/ttyUSB0`.
 
-`root` stands for `/`, so that a fake tree can replace sysfs and procfs. Every meter also takes
+`root` replaces `/`, so that a fake tree can replace sysfs and procfs. Every meter also takes
 `name=LABEL`, which distinguishes two meters of one kind.
 
 A meter that pushes its readings sets `paces_itself = True`: its `read` waits for the next one, and
@@ -36,7 +36,7 @@ Quantity = Literal["power_w", "energy_j"]
 
 _MODULES = Modules("meter", __name__, "EEIO_METERS", reserved=("auto", "none"))
 
-COMMON_OPTIONS = {"name": "the meter's name in readings, to tell two of one kind apart"}
+COMMON_OPTIONS = {"name": "the meter's name in readings, to distinguish two of one kind"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Channel:
     range_j: float | None = None
     """Where the counter starts again at 0, J; None if it does not."""
     accuracy_relative: float = 0.0
-    """Accuracy class: limit of error as a share of the value."""
+    """Accuracy class: uncertainty as a share of the value."""
     resolution: float = 0.0
     """The quantum of the value, in the unit of `quantity`."""
     in_domain_total: bool = True
@@ -165,7 +165,7 @@ class PacedBatches(Protocol):
 
 @runtime_checkable
 class BatchedMeter(Protocol):
-    """A meter that another process can read more cheaply than a thread of ours."""
+    """A meter that another process can read at less cost than a thread."""
 
     def batches(self, period_s: float) -> Batches | None:
         """That process, not yet started; None if there is none: then the meter is read."""
@@ -180,17 +180,17 @@ class Detected:
     domains: tuple[Domain, ...]
     available: bool
     reason: str | None = None
-    """Why it is not available, or what to know about it."""
+    """Why it is not available, or a remark about it."""
     remedy: str | None = None
-    """What to do about it."""
+    """The remedy."""
     contents: Mapping[Domain, Contents] = field(default_factory=dict)
-    """What each domain includes and excludes."""
+    """Contents of each domain: included and excluded parts."""
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
 
 
 def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:
-    """What each domain of a meter includes, by the channels that are added up to it."""
+    """Contents of each domain of a meter, by the channels that are added up to it."""
     counted = [channel for channel in channels if channel.in_domain_total]
     return {
         domain: joined(tuple(c.contents for c in counted if c.domain == domain))
@@ -224,8 +224,8 @@ def _own_meters() -> dict[str, Path]:
     for name, path in found.items():
         if not name.isidentifier():
             raise PowerError(
-                f"{_MODULES.variable}: {path}: '{name}' is no name of a meter: letters, digits and "
-                "_ only; a file that is no meter begins with _"
+                f"{_MODULES.variable}: {path}: '{name}' is not a valid meter name: letters, digits "
+                "and _ only; other files begin with _"
             )
     return found
 
@@ -246,7 +246,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
                 "separated by commas"
             )
         if key.strip() in options:
-            raise PowerError(f"meter '{spec}': option '{key.strip()}' is given twice; give it once")
+            raise PowerError(f"meter '{spec}': option '{key.strip()}' is repeated; give it once")
         options[key.strip()] = value.strip()
     return name.strip(), options
 
@@ -260,12 +260,12 @@ def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
     """
     wanted = [spec.strip() for spec in specs]
     if "none" in wanted and len(wanted) > 1:
-        raise PowerError(f"meters {', '.join(wanted)}: 'none' cannot stand beside other meters")
+        raise PowerError(f"meters {', '.join(wanted)}: 'none' cannot be combined with other meters")
     kinds = {spec.partition(":")[0] for spec in wanted}
     if "demo" in kinds and len(wanted) > 1:
         raise PowerError(
-            f"meters {', '.join(wanted)}: 'demo' is fictitious and cannot be used together with "
-            "other meters; leave it out, or use it alone"
+            f"meters {', '.join(wanted)}: 'demo' is fictitious and cannot be combined with "
+            "other meters; use only 'demo', or leave it out"
         )
     meters: list[Meter] = []
     try:
@@ -274,8 +274,8 @@ def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
             meters.append(meter)
             if meter.name in {other.name for other in meters[:-1]}:
                 raise PowerError(
-                    f"meter '{spec}': another meter is called '{meter.name}' already; give one "
-                    "of them a name of its own with name=LABEL"
+                    f"meter '{spec}': another meter has the name '{meter.name}'; rename one "
+                    "with name=LABEL"
                 )
     except BaseException:
         close_meters(meters)
@@ -355,11 +355,11 @@ def _named_argument(
     if "" not in options:
         return dict(options)
     if argument is None:
-        raise PowerError(f"meter '{spec}': {name} takes nothing after a colon; use key=value")
+        raise PowerError(f"meter '{spec}': {name} takes no value after the colon; use key=value")
     if not options[""]:
-        raise PowerError(f"meter '{spec}': nothing stands after the colon; give its {argument}")
+        raise PowerError(f"meter '{spec}': no value after the colon; give its {argument}")
     if argument in options:
-        raise PowerError(f"meter '{spec}': {argument} is given twice; give it once")
+        raise PowerError(f"meter '{spec}': {argument} is repeated; give it once")
     return {argument: options[""], **{k: v for k, v in options.items() if k}}
 
 
@@ -367,7 +367,7 @@ def _find(name: str, root: Path) -> Detected:
     try:
         return _module(name).find(root)
     except PowerError as error:
-        # One meter whose Python module is missing must not hide the others.
+        # A meter without its Python module must not hide the others.
         return Detected(name, "measured", (), False, str(error))
 
 
@@ -382,6 +382,6 @@ def _module(name: str) -> MeterModule:
         return importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:
         raise PowerError(
-            f"meter '{name}' cannot be loaded ({error}); install what it needs "
+            f"meter '{name}' cannot be loaded ({error}); install its dependencies "
             "(docs/reference/meters.md)"
         ) from error

@@ -1,6 +1,6 @@
-"""A meter of the user's own, in a folder of EEIO_METERS: its module offers what ours offer.
+"""A user's meter in a folder of EEIO_METERS: its module defines the same names as eeio's meters.
 
-What is imported runs with the rights of whoever runs eeio (SECURITY.md).
+The imported code runs with the rights of eeio's user (SECURITY.md).
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +23,7 @@ class Guarded:
         for offer in _OFFERS:
             if not hasattr(module, offer):
                 raise PowerError(
-                    f"meter '{name}': {path} offers no {offer}; "
-                    "docs/how-to/adding-a-meter.md lists what a meter offers"
+                    f"meter '{name}': {path} defines no {offer}; see docs/how-to/adding-a-meter.md"
                 )
         self._finding = finding
         self._name = name
@@ -42,8 +41,8 @@ class Guarded:
         ]
         if lacks:
             raise PowerError(
-                f"meter '{self._name}': {self._path}: what open_meter gives has no "
-                f"{', '.join(lacks)}; docs/how-to/adding-a-meter.md says what a meter is"
+                f"meter '{self._name}': {self._path}: the object from open_meter has no "
+                f"{', '.join(lacks)}; see docs/how-to/adding-a-meter.md"
             )
         domains = {channel.domain for channel in meter.channels}
         if meter.kind not in KINDS or not domains <= set(DOMAINS) or not domains:

@@ -93,12 +93,12 @@ class CrayMeter:
             self._scan, self._since_s = scan, now_s
         elif now_s - self._since_s > STALE_SCANS * self.native_period_s:
             raise PowerError(
-                f"{self._freshness} stands still at {scan}: the numbers beside it are old"
+                f"{self._freshness} does not change from {scan}: the other counters are out of date"
             )
         return [counter.read() for counter in self._counters]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(

@@ -45,7 +45,7 @@ from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
     "file": "the log",
-    "map": "which column is what: time:NAME+power_w:NAME (see docs/reference/meters.md)",
+    "map": "meaning of the columns: time:NAME+power_w:NAME (see docs/reference/meters.md)",
     "tz": "time zone of times without one: Europe/Madrid, utc, +01:00",
     "format": "how times are written, in strptime's letters (default: ISO 8601)",
     "start": "time of second 0 (ISO 8601 with its zone), for 'seconds'",
@@ -54,12 +54,12 @@ OPTIONS = {
     "decimal": "point or comma",
     "encoding": "such as utf-8 or cp1252",
     "domain": f"{', '.join(DOMAINS)} (default system)",
-    "includes": f"what is in it, joined by +: {', '.join(CONTENTS)}",
-    "leaves_out": "what is not in it, in the same words",
-    "accuracy": "limit of error as a share of the value (default 0.05)",
+    "includes": f"included parts, joined by +: {', '.join(CONTENTS)}",
+    "leaves_out": "excluded parts, with the same names",
+    "accuracy": "uncertainty as a share of the value (default 0.05)",
     "resolution": "step of the values, W (default 0) or J (a counter's must be given)",
     "max_w": "highest power that can be true, W",
-    "period_s": "time between readings, s (default: what the log shows when it is opened, else 1)",
+    "period_s": "time between readings, s (default: taken from the log when it is opened, else 1)",
 }
 ARGUMENT = "file"
 KIND: Kind = "measured"
@@ -123,7 +123,7 @@ class CsvMeter:
         return [None if math.isnan(values[-1]) else values[-1]]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(
@@ -171,9 +171,9 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
     accuracy = number_option(spec, options, "accuracy")
     quantity = quantity_of(layout.columns)
     if quantity == "energy_j" and "resolution" not in options:
-        # Often more than all other limits of error: 0.01 kWh are six minutes of 100 W.
+        # Often more than all other uncertainties: 0.01 kWh are six minutes of 100 W.
         raise PowerError(
-            "say the counter's step, J, as resolution=, such as 36000 for a display of 0.01 kWh"
+            "give the counter's step, J, as resolution=, such as 36000 for a display of 0.01 kWh"
         )
     channel = Channel(
         name=f"csv:{file.name}",
@@ -190,7 +190,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
     except ValueError:
         offset_s = math.nan
     if not math.isfinite(offset_s):
-        raise PowerError(f"offset_s={options['offset_s']} is no number")
+        raise PowerError(f"offset_s={options['offset_s']} is not a number")
     name = options.get("name", "csv")
     return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
 
@@ -199,7 +199,7 @@ def _layout(options: Mapping[str, str]) -> Layout:
     columns = parse_map(options["map"])
     start = options.get("start")
     if any(key == "seconds" for key, _ in columns) and start is None:
-        raise PowerError("seconds: say when second 0 was, as start=2026-01-31T12:00:00+01:00")
+        raise PowerError("seconds: give the time of second 0, as start=2026-01-31T12:00:00+01:00")
     try:
         moment = None if start is None else datetime.fromisoformat(start)
     except ValueError as error:
@@ -207,7 +207,7 @@ def _layout(options: Mapping[str, str]) -> Layout:
     zone = None if "tz" not in options else zone_of(options["tz"])
     if moment is not None and moment.tzinfo is None:
         if zone is None:
-            raise PowerError(f"start={start} has no zone: say tz=")
+            raise PowerError(f"start={start} has no time zone: give tz=")
         moment = moment.replace(tzinfo=zone)
     delimiter = options.get("delimiter")
     if delimiter is not None and delimiter not in DELIMITERS:
@@ -227,7 +227,7 @@ def _layout(options: Mapping[str, str]) -> Layout:
 
 
 def _period_s(file: Path, layout: Layout) -> float:
-    """The usual time between readings, if the log is there already."""
+    """The usual time between readings, if the log exists."""
     if not file.exists():
         return NATIVE_PERIOD_S
     try:

@@ -1,4 +1,4 @@
-"""A fictitious machine's power, to try eeio without hardware. Nothing is measured.
+"""A fictitious machine's power, to try eeio without hardware. No power is measured.
 
 `demo` follows this machine's load, so that phases differ as real ones do:
 
@@ -36,7 +36,7 @@ _DOMAINS: tuple[tuple[Domain, float, Contents], ...] = (
     ("package", 20.0, only("processor")),
     ("device", 5.0, only("drives")),
 )
-# Whole disks; partitions and what is on top of disks would count bytes twice.
+# Only disks; partitions and stacked devices would count bytes again.
 _DISK = re.compile(r"(sd[a-z]+|hd[a-z]|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)")
 
 
@@ -90,7 +90,7 @@ class DemoMeter:
         return list(self._energy_j)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
     def _read_ticks(self) -> CpuTicks:
         return parse_stat(read_text(self._root / STAT))

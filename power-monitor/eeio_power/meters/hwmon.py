@@ -135,7 +135,7 @@ class Sensor:
         return None if self._says_nothing(value) else value
 
     def _says_nothing(self, value: float) -> bool:
-        """Many ACPI meters say 0 W for ever: of a machine that runs that is no measurement."""
+        """Many ACPI meters always report 0 W: for a running machine that is not a measurement."""
         return value == 0.0 and self.role == "acpi" and self.channel.quantity == "power_w"
 
 
@@ -397,8 +397,8 @@ def _says_nothing(sensors: Sequence[Sensor]) -> Problem | None:
     if not silent:
         return None
     return (
-        f"{silent[0].files[0]}: 0 W of a machine that runs: its firmware does not measure it",
-        "use another meter; a newer firmware may mend this one",
+        f"{silent[0].files[0]}: 0 W for a running machine: its firmware does not measure it",
+        "use another meter, or try a newer firmware",
     )
 
 

@@ -138,7 +138,7 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
     elif sensors[0].rail is not None and not sensors[0].of_module:
         choice = Choice((), (
             f"{sensors[0].label} may be one rail of several",
-            f"if all that the system draws goes through it, name it: iio,only={names[0]}",
+            f"if it measures the complete system, select it: iio,only={names[0]}",
         ))  # fmt: skip
     else:
         choice = Choice(sensors)

@@ -20,7 +20,7 @@ earlier request. If the token does not come in time, the process is replaced. Un
 helper sends the requests and stores the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
-ten seconds or more (`period_s=` says so); DCMI reports integer watts.
+ten seconds or more (see `period_s=`); DCMI reports integer watts.
 
 A BMC's answers as printed by ipmitool: power readings, and which sensors are the system's.
 
@@ -171,7 +171,7 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
             return Chosen((chosen[0],))
     if not likely and len(whole) == 1 and len(sensors) == 1:
         if _OF_A_SUPPLY.search(whole[0]):
-            return Chosen((), "one supply alone need not be the only one")
+            return Chosen((), "a single supply sensor may not cover all supplies")
         if _RAIL.search(whole[0]):
             return Chosen((), "it is of a rail")
         return Chosen((whole[0],))
@@ -195,7 +195,7 @@ def _supplies(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chos
     inputs = {key: group for key, group in groups.items() if not _OUTPUT.search(key)}
     usable = inputs or groups
     if len(numbers) < 2:
-        return Chosen((), "one supply alone need not be the only one")
+        return Chosen((), "a single supply sensor may not cover all supplies")
     if len(usable) != 1:
         return Chosen((), "the supplies have several sensors each")
     (group,) = usable.values()
@@ -304,7 +304,7 @@ class ToolShell:
                 raise OSError(32, "ipmitool closed its output")
             self._buffer += data
             if len(self._buffer) > 1 << 20:
-                raise PowerError("the BMC or ipmitool talks without end")
+                raise PowerError("output of the BMC or ipmitool exceeds the limit")
 
     def _last_words(self) -> str:
         words = [*self._heard, self._buffer.decode("utf-8", errors="replace")]
@@ -316,17 +316,17 @@ OPTIONS = {
     "host": "the BMC's address (lanplus, lan)",
     "port": "its UDP port (default 623)",
     "user": "user name (lanplus, lan)",
-    "password_file": "file whose first line is the password; default: $IPMI_PASSWORD",
+    "password_file": "file with the password in its first line; default: $IPMI_PASSWORD",
     "cipher": "cipher suite of lanplus (default 3; naming it skips a slow negotiation)",
     "mode": "dcmi, sdr or nm (Intel Node Manager; default: dcmi, else sdr)",
     "sensor": "name of the sensor in watts, for sdr",
-    "reader": "the program that asks ipmitool for us, or no: by ourselves",
+    "reader": "helper program that runs ipmitool, or no: run it directly",
     "period_s": "how often the BMC takes a new reading, s (default 1)",
 }
 ARGUMENT = "interface"
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
-# Sensors in power supplies are in class 5 % or better; DCMI demands nothing.
+# Sensors in power supplies are in class 5 % or better; DCMI has no requirement.
 ACCURACY = 0.05
 RESOLUTION_W = 1.0
 MAX_POWER_W = 32767.0
@@ -445,7 +445,7 @@ class IpmiMeter:
         sensors = watt_sensors(self._ask("sdr elist full"))
         if not sensors:
             raise PowerError(
-                f"{remark}, and there is no sensor in watts"
+                f"{remark}, and no sensor reports watts"
                 if remark
                 else "the BMC has neither DCMI power readings nor a sensor in watts"
             )
@@ -499,7 +499,7 @@ def _judged_platform(lines: Sequence[str]) -> float:
 def _of_running(name: str, power_w: float) -> float:
     """A BMC that reports 0 W for a running machine does not measure. Raises PowerError."""
     if power_w == 0.0:
-        raise PowerError(f"the BMC says 0 W ({name}): it does not measure this machine's power")
+        raise PowerError(f"the BMC reports 0 W ({name}): it does not measure this machine's power")
     return power_w
 
 
@@ -515,7 +515,7 @@ def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
         for name in names:
             value_w = found.get(name)
             if value_w is None:
-                raise PowerError(f"the BMC gives no watts for sensor {name}")
+                raise PowerError(f"the BMC reports no power for sensor {name}")
             total_w += value_w
         return total_w if domain != "system" else _of_running(", ".join(names), total_w)
 
@@ -530,7 +530,7 @@ def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
 def _domain_of(sensor: str) -> tuple[Domain, Contents]:
     """The domain of a named sensor. Raises PowerError for a GPU, which has no domain."""
     if _GPU.search(sensor):
-        raise PowerError(f"{sensor} is a GPU's: neither the system nor a domain that is measured")
+        raise PowerError(f"{sensor} belongs to a GPU: neither the system nor a measured domain")
     for pattern, domain in _PART_DOMAINS:
         if pattern.search(sensor):
             return domain, only("processor" if domain == "package" else "memory")
@@ -540,21 +540,21 @@ def _domain_of(sensor: str) -> tuple[Domain, Contents]:
 def open_meter(
     spec: str, options: Mapping[str, str], root: Path, first_answer_s: float = FIRST_ANSWER_S
 ) -> IpmiMeter:
-    """Start ipmitool and take a first reading. Raises PowerError that names what is missing."""
+    """Start ipmitool and take a first reading. Raises PowerError that names the missing part."""
     tool = shutil.which("ipmitool")
     if tool is None:
-        raise PowerError(f"meter '{spec}': ipmitool is not there; apt-get install ipmitool")
+        raise PowerError(f"meter '{spec}': ipmitool is missing; apt-get install ipmitool")
     if shutil.which("stdbuf") is None:
-        raise PowerError(f"meter '{spec}': stdbuf is not there; apt-get install coreutils")
+        raise PowerError(f"meter '{spec}': stdbuf is missing; apt-get install coreutils")
     wanted = options.get("reader")
     if wanted not in (None, "no") and not can_run(Path(wanted or "")):
-        raise PowerError(f"meter '{spec}': {wanted} cannot be run; leave reader= out, or mend it")
+        raise PowerError(f"meter '{spec}': {wanted} cannot be run; repair it, or leave out reader=")
     mode = options.get("mode")
     if mode not in (None, "dcmi", "sdr", "nm"):
         raise PowerError(f"meter '{spec}': mode={mode}: it is dcmi, sdr or nm")
     sensor = options.get("sensor")
     if sensor is not None and not re.fullmatch(r"[\w .()/+#%-]+", sensor):
-        raise PowerError(f"meter '{spec}': sensor={sensor!r} is no sensor's name")
+        raise PowerError(f"meter '{spec}': sensor={sensor!r} is not a sensor name")
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     command, environment = _command(spec, tool, options, root)
     shell = ToolShell(command, environment)

@@ -1,4 +1,4 @@
-"""A CPU-load model of the whole system's power: an estimate, for machines without any meter.
+"""A CPU-load model of the system's power: an estimate, for machines without any meter.
 
 `modelled[,idle_w=X][,busy_w=Y]`:
 
@@ -6,8 +6,8 @@
 
 with the utilisation of all CPUs from /proc/stat between two consecutive reads: the linear model of
 Fan, Weber and Barroso, "Power provisioning for a warehouse-sized computer", ISCA 2007. The meter
-integrates P itself and offers the energy since it was opened as a counter, so that reads that come
-late lose nothing.
+integrates P itself and offers the energy since it was opened as a counter, so that late reads lose
+no energy.
 
 It does not see drives, network or memory: for I/O it is worse than for computing. Its readings are
 `modelled`, never `measured`, and carry a band of 20 % when both coefficients were measured on this
@@ -26,11 +26,11 @@ from eeio_power.reading import Kind, all_but
 from eeio_power.sysfs import read_text
 
 OPTIONS = {
-    "idle_w": "power of the whole system when idle, W",
-    "busy_w": "power of the whole system with all CPUs busy, W",
+    "idle_w": "power of the complete system when idle, W",
+    "busy_w": "power of the complete system with all CPUs busy, W",
 }
 
-# Its two powers are those of the whole machine; what drives draw when they work is not in them.
+# Its two powers are those of the complete machine, without the active power of drives.
 CONTENTS = all_but("drives")
 KIND: Kind = "modelled"
 STAT = Path("proc/stat")
@@ -134,11 +134,11 @@ class ModelledMeter:
         return [self._energy_j]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ModelledMeter:
-    """Open the model. Raises PowerError if /proc/stat cannot be read or a power is no number."""
+    """Open the model. Raises PowerError if /proc/stat cannot be read or a power is not a number."""
     idle_w = number_option(spec, options, "idle_w")
     busy_w = number_option(spec, options, "busy_w")
     stat_file = root / STAT
@@ -163,7 +163,7 @@ def find(root: Path) -> Detected:
         KIND,
         ("system",),
         True,
-        f"an estimate from CPU load, good to {NOMINAL_BAND:.0%}: it does not see drives",
+        f"an estimate from CPU load, accurate to {NOMINAL_BAND:.0%}: it ignores drives",
         "attach a meter, or measure this machine idle and busy and give idle_w and busy_w",
         contents={"system": CONTENTS},
     )

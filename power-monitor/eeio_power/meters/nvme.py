@@ -3,9 +3,9 @@
 `nvme:/dev/nvme0`: the Interval Power Measurement of the SMART / health log page (log 02h, bytes
 240 to 243; NVM Express base specification 2.3): power in bits 15:0, its scale in bits 17:16
 (1: 0.1 mW, 2: 10 mW, 0: not reported), the mean of about a second. Drives from before that leave
-it 0, and the meter refuses them.
+it 0, and the meter rejects them.
 
-The values are `device-reported`: nobody but the drive vouches for them, so `auto` does not take
+The values are `device-reported`: they cannot be verified, so `auto` does not select
 them. Reading needs root, or CAP_SYS_ADMIN. The device is opened read-only, and the only command
 that is ever sent is Get Log Page.
 """
@@ -30,7 +30,7 @@ ARGUMENT = "device"
 
 KIND: Kind = "device-reported"
 NATIVE_PERIOD_S = 1.0
-# The specification asks for no accuracy.
+# The specification requires no accuracy.
 ACCURACY = 0.10
 CONTENTS = only("drives")
 MAX_POWER_W = 100.0
@@ -70,7 +70,7 @@ def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
     # With a bytearray, ioctl returns the status of the drive, which is positive for a refusal.
     status = ioctl(fd, ADMIN_COMMAND, bytearray(command))
     if status != 0:
-        raise OSError(5, f"the drive refused to give its SMART log (status {status:#x})")
+        raise OSError(5, f"the drive rejected the request for its SMART log (status {status:#x})")
     return page.raw
 
 
@@ -124,7 +124,7 @@ def open_meter(
     if device is None:
         raise PowerError(f"meter '{spec}': which drive? Such as nvme:/dev/nvme0")
     if not re.fullmatch(r"nvme\d+", Path(device).name):
-        raise PowerError(f"meter '{spec}': {device} is no NVMe controller; such as /dev/nvme0")
+        raise PowerError(f"meter '{spec}': {device} is not an NVMe controller; such as /dev/nvme0")
     try:
         fd = os.open(root / device.lstrip("/"), os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:

@@ -5,7 +5,7 @@ The kernel's `power` unit (/sys/bus/event_source/devices/power): `events/energy-
 of `energy-*.scale` joules. The kernel widens the counters to 64 bits, so that they do not wrap.
 `energy-cores`, `-gpu` and `-psys` are left out, for the reasons in `rapl`.
 
-`cpumask` is no list of counters: it names a CPU a die where packages have one counter (AMD before
+`cpumask` does not list counters: it names a CPU a die where packages have one counter (AMD before
 6.12), and the newest kernels name every CPU. Of the CPUs in it the first of each package is taken
 (`topology/physical_package_id`), or of each die (`die_id`) where dies have counters of their own,
 by the rules of `rapl`.
@@ -118,7 +118,7 @@ class PerfMeter:
 
 
 def _stand_in(event_type: int, config: int, cpu: int) -> int:
-    """Of another machine's tree the events can be told, and not be opened: this one's would be."""
+    """Events in another machine's tree can be listed but not opened: this machine's would be."""
     return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
@@ -154,7 +154,7 @@ def find(root: Path) -> Detected:
     return Detected("perf", KIND, domains, True, contents=contents, in_auto=in_auto)
 
 
-_ABSENT_REMEDY = "RAPL's perf events are there on x86 alone ('modprobe rapl'), not in most guests"
+_ABSENT_REMEDY = "RAPL's perf events exist only on x86 ('modprobe rapl'), not in most guests"
 _PERMISSION_REMEDY = "run as root, or give CAP_PERFMON, or set kernel.perf_event_paranoid=0"
 
 
@@ -166,7 +166,7 @@ class _Counter:
     package: str
     cpu: int
     own: bool
-    """No other counter is of this package, or it is known to be of its own die."""
+    """It is the package's only counter, or it is known to belong to one die."""
 
 
 def _events(
@@ -203,14 +203,14 @@ def _events(
 
 
 def _counters(cpus: Sequence[int], cpu_folder: Path, once: bool | None) -> list[_Counter]:
-    """One counter a package, or a die unless `once`. Raises ValueError if nobody can tell."""
+    """One counter a package, or a die unless `once`. Raises ValueError if that is unknown."""
     first: dict[tuple[int, int], int] = {}
     for cpu in cpus:
         topology = cpu_folder / f"cpu{cpu}" / "topology"
         package = read_optional_int(topology / "physical_package_id")
         if package is None and len(cpus) > 1:
             raise ValueError(
-                f"{topology / 'physical_package_id'} cannot be read, so nobody can tell which of "
+                f"{topology / 'physical_package_id'} cannot be read, so it is unknown which of "
                 f"the {len(cpus)} CPUs of cpumask share a counter"
             )
         # Kernels before 5.3 know no dies; every package is one then.

@@ -2,13 +2,13 @@
 
 `vcgencmd pmic_read_adc` prints the volts and the amperes of each rail that the chip makes
 (`VDD_CORE_A current(7)=6.22421000A`, `VDD_CORE_V volt(15)=0.86173300V`); the sum of their products
-is what stands behind the chip: processor, memory, and what the 3.3 V and 1.8 V rails of the board
+is the power behind the chip: processor, memory, and what the 3.3 V and 1.8 V rails of the board
 feed (an SD card, too). It is a `module`: not in it are the 5 V that go past the chip (USB ports,
 NVMe and other boards on the header or the PCIe connector, the fan), the chip's own losses and those
 of the supply. EXT5V_V and BATT_V have no current and are left out; a rail with a current and no
 voltage makes the reading missing.
 
-Each reading is one conversion of each rail, one after the other: the limit of error grows with how
+Each reading is one conversion of each rail, one after the other: the uncertainty grows with how
 much neighbouring readings differ. The accuracy is not stated; 10 % is used.
 """
 
@@ -39,8 +39,8 @@ ANSWER_BYTES = 1 << 16
 
 CONTENTS = Contents(("processor", "memory", "board"), ("drives", "fans", "supply"))
 REMARK = (
-    "the rails behind the power chip: not what the 5 V feed past it (USB, NVMe, header, fan), nor "
-    "the chip's own losses"
+    "the rails behind the power chip, without 5 V loads that bypass it (USB, NVMe, header, fan) "
+    "and the chip's losses"
 )
 CHANNEL = Channel(
     name="pmic:rails",
@@ -69,9 +69,9 @@ def power_w(text: str) -> float:
     currents, voltages = values["A"], values["V"]
     if not currents:
         said = text.strip()[:120] or "nothing"
-        raise PowerError(f"vcgencmd pmic_read_adc tells no current: {said!r}")
+        raise PowerError(f"vcgencmd pmic_read_adc reports no current: {said!r}")
     if unknown := [rail for rail in currents if rail not in voltages]:
-        raise PowerError(f"vcgencmd pmic_read_adc tells no voltage of {', '.join(unknown)}")
+        raise PowerError(f"vcgencmd pmic_read_adc reports no voltage of {', '.join(unknown)}")
     return sum(current_a * voltages[rail] for rail, current_a in currents.items())
 
 
@@ -106,7 +106,7 @@ class PmicMeter:
         return [power_w(text)]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PmicMeter:
@@ -116,7 +116,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PmicMeter:
     tool = shutil.which("vcgencmd")
     if tool is None:
         raise PowerError(
-            f"meter '{spec}': vcgencmd is not there; apt-get install raspi-utils or "
+            f"meter '{spec}': vcgencmd is missing; apt-get install raspi-utils or "
             "libraspberrypi-bin"
         )
     meter = PmicMeter(spec, options.get("name", "pmic"), tool)
@@ -130,7 +130,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PmicMeter:
 
 
 def find(root: Path) -> Detected:
-    """Whether the board's power chip tells its rails."""
+    """Whether the board's power chip reports its rails."""
     try:
         open_meter("pmic", {}, root).close()
     except PowerError as error:

@@ -46,7 +46,7 @@ _CONTRACTS = ("ucsi-source-psy-", "tcpm-source-psy-")
 # States of a battery that neither charges nor discharges. Some report Unknown while idle.
 _RESTING = ("Not charging", "Full", "Unknown")
 
-_UNSEEN = "the mains feeds the system, unseen"
+_UNSEEN = "the mains feeds the system, without a sensor"
 _ABSENT_REMEDY = "this board's supply has no current sensor: use another meter"
 
 
@@ -110,7 +110,9 @@ class _Feed:
             used += 1
         beside = self._beside_inputs()
         if beside is not None:
-            return _Power(None, f"{beside} feeds the system beside the supplies with a sensor")
+            return _Power(
+                None, f"{beside} also feeds the system, besides the supplies with a sensor"
+            )
         return _Power(total_w) if used else _Power(None, "no supply with a sensor is in use")
 
     def _beside_inputs(self) -> str | None:
@@ -142,7 +144,7 @@ class _Feed:
         plugged = next((p.name for p in self.plugs if read_optional_int(p / "online") != 0), None)
         if plugged is not None and not all(map(_is_forced, discharging)):
             name = discharging[0].folder.name
-            return _Power(None, f"{plugged} is plugged in beside {name}: {_UNSEEN}")
+            return _Power(None, f"{plugged} is plugged in together with {name}: {_UNSEEN}")
         total_w = 0.0
         for battery, state in zip(self.batteries, states, strict=True):
             name = battery.folder.name
@@ -203,7 +205,7 @@ class PowerSupplyMeter:
         return [self.feed.read().power_w]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PowerSupplyMeter:

@@ -35,8 +35,8 @@ from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 
 DIES_OPTION = (
-    "once: a package's dies show one counter; each: every die has its own "
-    "(default: once on AMD and Hygon, else each, and refused where they move in step)"
+    "once: a package's dies share one counter; each: one counter per die (default: once on AMD "
+    "and Hygon, else each; rejected if they change in step)"
 )
 
 _ONE_COUNTER = frozenset(("AuthenticAMD", "HygonGenuine"))
@@ -73,8 +73,8 @@ def one_counter_a_package(root: Path) -> bool:
 
 OPTIONS = {
     "root": "the powercap folder, instead of /sys/class/powercap",
-    "reader": "the program that reads the counters, or no: by ourselves",
-    "max_w": "highest power of one zone, W (default 500): tells how long a gap may hide a wrap",
+    "reader": "helper program that reads the counters, or no: read them directly",
+    "max_w": "highest power of one zone, W (default 500): sets the gap that may hide a wrap",
     "dies": DIES_OPTION,
 }
 
@@ -115,7 +115,7 @@ class RaplMeter:
     name: str
     zones: tuple[_Zone, ...]
     reader: Path | None = None
-    """The program that reads them for us, if there is one."""
+    """The helper program that reads them, if there is one."""
     kind: Kind = KIND
     native_period_s: float = NATIVE_PERIOD_S
 
@@ -147,7 +147,7 @@ class RaplMeter:
         return EnergyReader(self.reader, _given(self.zones), _names(self.zones), period_s)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """No file stays open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
@@ -158,7 +158,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     reader = find_reader(root) if wanted is None else None if wanted == "no" else Path(wanted)
     found = _look(folder, max_power_w, reader, dies_once(spec, options, root))
     if wanted not in (None, "no") and found.reader_problem is not None:
-        raise PowerError(f"meter '{spec}': {found.reader_problem}; leave reader= out, or mend it")
+        raise PowerError(f"meter '{spec}': {found.reader_problem}; repair it, or leave out reader=")
     if found.problem is not None:
         reason, remedy = found.problem
         raise PowerError(f"meter '{spec}': {reason}; {remedy}")
@@ -219,7 +219,7 @@ def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ..
     repeated = [counts for counts, times in shared.items() if times > 1]
     if once:
         remark = "; ".join(
-            f"{counts} is shown by {shared[counts]} zones: {first[counts].channel.name} is counted"
+            f"{shared[counts]} zones show {counts}: eeio uses {first[counts].channel.name}"
             for counts in repeated
         )
         return tuple(_alone(zone) for zone in first.values()), remark or None
@@ -270,7 +270,7 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
         # A package left out because of an unknown name would be missing in the sum.
         if not label or (domain is None and label != "psys" and zone_folder.name.count(":") == 1):
             raise ValueError(
-                f"{zone_folder / 'name'} is {label!r:.40}, which no RAPL zone is called"
+                f"{zone_folder / 'name'} is {label!r:.40}, which is not a RAPL zone's name"
             )
         if domain is None:
             continue

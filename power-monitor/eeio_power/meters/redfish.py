@@ -96,10 +96,11 @@ class RedfishMeter:
         # A BMC that starts again may list its entries in another order.
         if self.keys[0] == "PowerControl" and _control(answer) != self.keys:
             raise PowerError(
-                f"{where}: {self.keys[0]} is not what it was: which entry is the whole?"
+                f"{where}: the entries of {self.keys[0]} changed, so the complete system's "
+                "entry is unknown"
             )
         if power_w <= 0.0:
-            raise PowerError(f"{where}: {power_w:g} W of a machine that runs: it is not measured")
+            raise PowerError(f"{where}: {power_w:g} W for a running machine: it is not measured")
         return [power_w]
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
 def find(root: Path) -> Detected:
     """Which BMC exists cannot be detected from here."""
     return Detected(
-        "redfish", KIND, ("system",), False, "a BMC on the network is not searched for",
+        "redfish", KIND, ("system",), False, "eeio does not search the network for BMCs",
         "name it: --meter redfish:https://ADDRESS,user=NAME",
     )  # fmt: skip
 
@@ -164,12 +165,12 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
             reasons.append(reason)
     if not found:
         why = f": {'; '.join(reasons[:3])}" if reasons else ""
-        raise PowerError(f"no chassis of {client.host} gives a power reading of a system{why}")
+        raise PowerError(f"no chassis of {client.host} reports the power of a system{why}")
     if len(found) > 1:
         told = ", ".join(f"{name} {reading.power_w:g} W" for name, reading in found)
         raise PowerError(
-            f"several chassis of {client.host} give a power reading, and may hold each other: "
-            f"{told}; name the system's with chassis={found[0][0]}"
+            f"several chassis of {client.host} report power and may contain each other: {told}; "
+            f"select the system's with chassis={found[0][0]}"
         )
     return found[0][1]
 
@@ -197,9 +198,9 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
         if keys is not None and power_w is not None:
             if power_w > 0.0:
                 return _Reading(where, keys, power_w), None
-            reason = f"{name} says {power_w:g} W of a machine that runs"
+            reason = f"{name} reports {power_w:g} W for a running machine"
             continue
-        reason = f"{name} has no power of the whole chassis"
+        reason = f"{name} has no power of the complete chassis"
     return None, reason
 
 

@@ -112,8 +112,8 @@ class ShellyMeter:
             power_w = http_json.number_at(answer, "meters", self.switch, "power")
             if power_w is not None and not _is_valid(answer, self.switch):
                 raise PowerError(
-                    f"{self.client.host}: switch {self.switch}: the plug's own check of the meter "
-                    "failed"
+                    f"{self.client.host}: switch {self.switch}: the plug's self-check of its "
+                    "meter failed"
                 )
         else:
             answer = self.client.get(f"/rpc/{self.component.method}?id={self.switch}")
@@ -135,8 +135,8 @@ class ShellyMeter:
             # An unused clamp reads a little below zero.
             if power_w is not None and power_w < possible_w(POWER)[0]:
                 raise PowerError(
-                    f"{self.client.host}: phase {phase} says {power_w:g} W: turn its clamp round, "
-                    "or name a phase with phase="
+                    f"{self.client.host}: phase {phase} reports {power_w:g} W: reverse its "
+                    "clamp, or select a phase with phase="
                 )
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
 def find(root: Path) -> Detected:
     """Which plug feeds this machine cannot be detected from here."""
     return Detected(
-        "shelly", KIND, ("system",), False, "plugs on the network are not searched for",
+        "shelly", KIND, ("system",), False, "eeio does not search the network for plugs",
         "name it: --meter shelly:ADDRESS",
     )  # fmt: skip
 

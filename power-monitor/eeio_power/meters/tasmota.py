@@ -1,10 +1,10 @@
 """Plugs with power metering that run the Tasmota firmware, on the network.
 
 `tasmota:HOST[,user=NAME]`: `/cm?cmnd=Status%208` -> `StatusSNS.ENERGY.Power`, W. Tasmota's own
-counter (`Total`, kWh in steps of 3.6 kJ) is too coarse for windows of minutes and is left alone.
+counter (`Total`, kWh in steps of 3.6 kJ) is too coarse for windows of minutes and is not used.
 
 Accuracy depends on the calibration that its owner did: 3 % and 1 W are used. The energy chips give
-a value about once a second; Tasmota shows whole watts unless `WattRes` says otherwise.
+a value about once a second; Tasmota shows integer watts unless `WattRes` is set.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class TasmotaMeter:
         answer = self.client.get(self.path)
         power_w = http_json.number_at(answer, "StatusSNS", "ENERGY", "Power")
         if power_w is None:
-            # A plug with several channels gives a list; its sum is what the plug feeds.
+            # A plug with several channels gives a list; its sum is the power of the plug.
             power_w = _sum_of(answer)
         if power_w is None:
             raise PowerError(f"{self.client.host}: no StatusSNS.ENERGY.Power in its Status 8")
@@ -99,9 +99,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
 
 
 def find(root: Path) -> Detected:
-    """Nobody can tell from here which plug feeds this machine."""
+    """It is unknown which plug feeds this machine."""
     return Detected(
-        "tasmota", KIND, ("system",), False, "plugs on the network are not searched for",
+        "tasmota", KIND, ("system",), False, "eeio does not search the network for plugs",
         "name it: --meter tasmota:ADDRESS",
     )  # fmt: skip
 

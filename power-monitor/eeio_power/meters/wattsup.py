@@ -55,7 +55,7 @@ CHANNEL = Channel(
     domain="system",
     quantity="power_w",
     accuracy_relative=0.015,
-    # Three counts either way: the quantum is twice that.
+    # Three counts either way: the quantum is double that.
     resolution=6 * COUNT_W,
     max_power_w=MAX_POWER_W,
     contents=WALL,
@@ -89,7 +89,7 @@ class TerminalLine:
             termios.tcflush(self._fd, termios.TCIOFLUSH)
         except termios.error as error:
             os.close(self._fd)
-            raise OSError(error.args[0], f"{path} is no serial line") from error
+            raise OSError(error.args[0], f"{path} is not a serial line") from error
 
     def read(self, timeout_s: float) -> bytes:
         if not select.select([self._fd], [], [], timeout_s)[0]:
@@ -102,7 +102,7 @@ class TerminalLine:
     def write(self, data: bytes) -> None:
         while data:
             if not select.select([], [self._fd], [], ANSWER_S)[1]:
-                raise OSError(5, "the serial line takes nothing")
+                raise OSError(5, "the serial line accepts no data")
             data = data[os.write(self._fd, data) :]
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class PacketReader:
     def __init__(self) -> None:
         self._buffer = b""
         self.damaged = 0
-        """Packets that were cut, or said another number of arguments than they had."""
+        """Truncated packets, or packets with a wrong number of arguments."""
 
     def feed(self, data: bytes) -> list[Packet]:
         """The packets that are complete now."""
@@ -249,7 +249,7 @@ class WattsUpMeter:
             # After a loss of mains power the meter no longer logs.
             if self._line is not None:
                 self._line.write(START_LOG)
-            raise PowerError(f"{self.port}: no whole record in {PATIENCE_S:g} s")
+            raise PowerError(f"{self.port}: no complete record in {PATIENCE_S:g} s")
         return newest
 
     def _receive(self, timeout_s: float) -> list[Packet]:
@@ -281,8 +281,8 @@ class WattsUpMeter:
                     if packet.command == answer:
                         return packet
         raise PowerError(
-            f"{self.port}: nothing answers as a Watts Up? does; check that it is this line, that "
-            "the meter is on, and that no other program reads it"
+            f"{self.port}: no Watts Up? answers; check that it is this line, that the meter is "
+            "on, and that no other program reads it"
         )
 
 
@@ -299,8 +299,8 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> WattsUpMete
         return WattsUpMeter(spec, options.get("name", "wattsup"), port, max_w)
     except OSError as error:
         raise PowerError(
-            f"meter '{spec}': {port}: {error.strerror or error}; plug the meter in, or join the "
-            "group of the line (dialout)"
+            f"meter '{spec}': {port}: {error.strerror or error}; plug in the meter, or join the "
+            "line's group (dialout)"
         ) from error
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error
@@ -316,7 +316,7 @@ def find(root: Path) -> Detected:
         )  # fmt: skip
     return Detected(
         "wattsup", KIND, ("system",), False,
-        f"a USB serial line is there ({', '.join(lines)}); what is on it is not known",
+        f"USB serial lines found ({', '.join(lines)}); the connected devices are unknown",
         f"if it is the meter, name it: --meter wattsup:{lines[0]}",
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ COMMAND = "command"
 IOPS, TIME = "iops", "time_s"
 """Requests a second; and the time of one execution, of 10^9 bytes or of one operation."""
 UNCERTAINTY = "uncertainty_relative"
-"""The limit of error of that energy, as a share of it."""
+"""The uncertainty of that energy, as a share of it."""
 
 Where = Mapping[str, str | Sequence[str]]
 """Factor -> the level, or the levels of which one is wanted."""
@@ -150,7 +150,7 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
         if other != machine.drive_id:
             raise EeioError(
                 f"two drives of {machine.hostname} have the label {machine.drive_label!r} "
-                f"({other} and {machine.drive_id}): give each its own by --drive-label"
+                f"({other} and {machine.drive_id}): give them different ones with --drive-label"
             )
     places = [(c.machine.hostname, c.machine.drive_name) for c in campaigns]
     return [
@@ -340,7 +340,7 @@ def why_too_slow(cell: Cell, max_p99_s: float | None) -> str | None:
     if max_p99_s is None:
         return None
     if not cell.n(P99):
-        return "its tool tells no p99 latency"
+        return "its tool reports no p99 latency"
     median_s = cell.median(P99)
     if median_s <= max_p99_s:
         return None

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EXECUTION_S,
@@ -17,7 +18,6 @@ from eeio_results.metrics import METRICS
 from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.decision import Change, Rule, answered, change
-from eeio_results.units import percent
 
 Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 
@@ -194,7 +194,7 @@ def _metric_change(
 def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str | None:
     for cell in pair:
         if not cell.n(metric):
-            return f"not measured: {cell.reasons.get(metric) or 'the tool does not tell it'}"
+            return f"not measured: {cell.reasons.get(metric) or 'the tool does not report it'}"
     if metric not in _OF_EFFICIENCY and metric not in POWER.values():
         return None
     first, second = pair
@@ -202,5 +202,5 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str
         return "the energies are of different power domains"
     worst = largest_uncertainty(*pair)
     if worst > most_uncertain:
-        return f"energy known to ±{percent(worst)} % only"
+        return imprecise_energy(worst)
     return None

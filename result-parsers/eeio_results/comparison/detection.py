@@ -41,8 +41,8 @@ def repetitions_to_detect(
     beyond = math.log1p(share) - math.log1p(rule.floor)
     if not beyond > 0.0:
         raise EeioError(
-            f"a difference of {share:g} is never told: no direction is below the floor of "
-            f"{rule.floor:g}; ask for more, or give a smaller --floor"
+            f"a difference of {share:g} is below the minimum effect of {rule.floor:g} and never "
+            "reported; request a larger one, or a smaller --floor"
         )
 
     def sees(n: int) -> bool:

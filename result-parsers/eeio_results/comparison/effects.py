@@ -20,7 +20,7 @@ FACTORS = (
     "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",
     "machine",
 )  # fmt: skip
-"""Factors whose levels are compared, in the order of a report."""
+"""Factors with compared levels, in the order of a report."""
 
 
 @dataclass(frozen=True)

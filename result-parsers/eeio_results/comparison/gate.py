@@ -19,6 +19,7 @@ from typing import Literal
 
 from scipy.special import stdtr, stdtrit
 
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
@@ -35,7 +36,6 @@ from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.decision import welch
 from eeio_results.store import Campaign
-from eeio_results.units import percent
 
 ALPHA = 0.05
 POWER_OF_TEST = 0.9
@@ -152,7 +152,7 @@ def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> st
             )
         worst = largest_uncertainty(cell, other)
         if worst > MOST_UNCERTAIN:
-            return f"the energy is known to ±{percent(worst)} % only"
+            return imprecise_energy(worst)
     few = min(cell.n(key), other.n(key))
     if few < 2:
         return "a single repetition has no spread to test with"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import J_PER_GB, S_PER_GB, largest_uncertainty
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.layers import Match
@@ -11,7 +12,6 @@ from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.bootstrap import Estimate, difference_interval
 from eeio_results.statistics.pairs import MannWhitney, mann_whitney
-from eeio_results.units import percent
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _cost(
     n = min(energy.n if energy.value is not None else seconds.n)
     worst = largest_uncertainty(match.upper, match.lower)
     if worst > most_uncertain and energy.value is not None:
-        verdict = f"energy known to ±{percent(worst)} % only"
+        verdict = imprecise_energy(worst)
     else:
         verdict = _verdict(energy, test, p, alpha)
     return LayerCost(match, energy, seconds, n, verdict)
@@ -107,7 +107,7 @@ def _verdict(energy: Estimate, test: MannWhitney | None, p: float | None, alpha:
     if energy.value is None or test is None:
         return f"energy not compared: {energy.reason}"
     if test.too_small is not None:
-        return "too few repetitions to tell"
+        return "too few repetitions"
     if p is None or p >= alpha:
         return "no difference confirmed"
     return "costs more" if energy.value > 0 else "costs less"

@@ -106,7 +106,7 @@ def _placed(group: Sequence[Choice]) -> list[Choice]:
             one,
             on_bandwidth_front=_front(of_rate, one),
             on_p99_front=_front(of_p99, one),
-            reason=one.reason or (None if id(one) in of_p99 else "its tool tells no p99 latency"),
+            reason=one.reason or (None if id(one) in of_p99 else "its tool reports no p99 latency"),
         )
         for one in group
     ]

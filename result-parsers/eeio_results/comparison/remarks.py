@@ -43,8 +43,8 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     found = []
     if any(flush == UNKNOWN for flush, _ in known):
         found.append(
-            "flush: unknown: records of version 1 do not tell when a write's bytes were on the "
-            "device; its bandwidth and power end when the tool returned"
+            "flush: unknown: records of version 1 do not contain the time when a write's bytes "
+            "were on the device; its bandwidth and power end when the tool returned"
         )
     if len(known) > 1:
         told = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
@@ -94,7 +94,7 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
     told = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
     found = []
     if len(domains) > 1:
-        found.append(f"MB/J of different power domains stand beside each other: {'; '.join(told)}")
+        found.append(f"MB/J of different power domains are shown together: {'; '.join(told)}")
     elif any("without drives" in domain for domain in domains):
         found.append(f"MB/J is not the storage's, for the drives are not in it: {'; '.join(told)}")
     return [*found, *doubts]

@@ -93,7 +93,7 @@ def check_one_machine(campaigns: Sequence[Campaign]) -> None:
         ):
             if was != now:
                 raise EeioError(
-                    f"{campaigns[0].name} and {campaign.name} are no sessions of one machine: the "
+                    f"{campaigns[0].name} and {campaign.name} are not sessions of one machine: the "
                     f"{name} is {was} in one, {now} in the other"
                 )
 

@@ -17,7 +17,8 @@ CHOICES: Mapping[Choice, str] = {
     "medians": "medians of the one variant of each system",
     "best-worst": (
         "the traditional system's variant of highest median bandwidth against the low-power "
-        "system's of lowest, each with its own power (docs/explanation/guideline-and-cost.md)"
+        "system's of lowest, each with its variant's power "
+        "(docs/explanation/guideline-and-cost.md)"
     ),
 }
 

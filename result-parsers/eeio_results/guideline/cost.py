@@ -317,7 +317,7 @@ def _stored_share(terms: _Terms, whole: float | None) -> Answer:
     if whole is None or terms.capacity_bytes is None:
         return "not given"
     if terms.years is None:
-        return "not given: --years, over which what was bought is spread"
+        return "not given: --years, over which the purchase is spread"
     return np.full_like(terms.power, whole / terms.years / (terms.capacity_bytes / TB))
 
 

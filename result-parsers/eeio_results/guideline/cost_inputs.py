@@ -175,7 +175,7 @@ def _hour_of(line: str) -> tuple[datetime, float]:
     try:
         hour = datetime.fromisoformat(written)
     except ValueError:
-        raise LimitError(f"{q.shortened(written)} is no hour like 2025-01-01T00:00Z") from None
+        raise LimitError(f"{q.shortened(written)} is not an hour like 2025-01-01T00:00Z") from None
     if hour.tzinfo is None:
         raise LimitError(f"{q.shortened(written)}: of which zone? end it in Z or +00:00")
     if not value:

@@ -82,8 +82,7 @@ def domain_words(domain: str, campaigns: int) -> str | None:
         return None
     both = "every campaign has" if campaigns > 1 else "the campaign has"
     return (
-        f"power of the {domain}, the widest domain that {both}: what the rest of the machine draws "
-        "is not in it"
+        f"power of the {domain}, the widest domain that {both}: the rest of the machine is excluded"
     )
 
 

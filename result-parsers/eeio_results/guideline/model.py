@@ -135,7 +135,9 @@ def _check(
     if choice not in get_args(Choice):
         raise EeioError(f"choice {choice!r}: take medians or best-worst")
     if not 0 < confidence < 1 or resamples < 100:
-        raise EeioError(f"confidence {confidence} must lie in 0 to 1, resamples be 100 or more")
+        raise EeioError(
+            f"confidence {confidence}: it must be between 0 and 1, and resamples at least 100"
+        )
     for count in counts:
         if not (math.isfinite(count) and count > 0):
             raise EeioError(f"{count} low-power servers: the number must be positive")
@@ -144,7 +146,7 @@ def _check(
         for cell in system.cells:
             place = (cell.key, cell.variant)
             if place in seen:
-                raise EeioError(f"{system.name} has {cell.key.label} {cell.variant} twice")
+                raise EeioError(f"{system.name}: {cell.key.label} {cell.variant} is repeated")
             seen.add(place)
         for name in ("idle_power_w", "server_price", "device_price", "devices"):
             value = getattr(system, name)
@@ -157,9 +159,11 @@ def _check(
         if not (math.isfinite(value) and value > 0):
             raise EeioError(f"costs: {name} is {value}; it must be positive")
     if costs.pue < 1:
-        raise EeioError(f"costs: pue is {costs.pue}; whole-site energy is never below the servers'")
+        raise EeioError(f"costs: pue is {costs.pue}; a site's energy is never below its servers'")
     if costs.busy_share is not None and not 0 < costs.busy_share <= 1:
-        raise EeioError(f"costs: busy_share is {costs.busy_share}; it lies above 0, at most 1")
+        raise EeioError(
+            f"costs: busy_share is {costs.busy_share}; it must be above 0 and at most 1"
+        )
 
 
 def _messages(traditional: Server, low_power: Server, choice: Choice) -> list[str]:

@@ -71,9 +71,9 @@ class Server:
         """The missing part of its price, as text; empty if the price is known."""
         if self.price is not None:
             return ""
-        parts = [] if self.server_price is not None else ["its own"]
+        parts = [] if self.server_price is not None else ["the server itself"]
         if self.device_price is None and self.devices:
-            parts.append("that of a drive in it (0 where its own holds the drives)")
+            parts.append("a drive in it (0 if the server's price includes the drives)")
         return f"the price of {self.name} is not known: {' and '.join(parts)}"
 
 

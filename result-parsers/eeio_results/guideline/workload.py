@@ -83,7 +83,7 @@ def make_workload(
             )
         for other in entries[:index]:
             if entry.key.covers(other.key) or other.key.covers(entry.key):
-                raise EeioError(f"workload {name!r} names {entry.key.label} twice")
+                raise EeioError(f"workload {name!r}: {entry.key.label} is repeated")
     total = math.fsum(entry.share for entry in entries)
     if abs(total - 1.0) <= 1e-9:
         return Workload(name, tuple(entries), share_of)

@@ -117,7 +117,7 @@ class _Reader:
             if key not in required | optional:
                 raise self._error(key_node, f"unknown key {key!r}; known are {known}")
             if key in found:
-                raise self._error(key_node, f"key {key!r} stands twice")
+                raise self._error(key_node, f"key {key!r} is repeated")
             found[key] = value
         if missing := sorted(required - set(found)):
             raise self._error(node, f"missing key {', '.join(map(repr, missing))}")
@@ -156,7 +156,7 @@ class _Reader:
                 raise self._error(node, f"request_size_bytes: {error}") from error
         if not isinstance(value, int) or not q.REQUEST_SIZE.holds(value):
             shown = q.shortened(value)
-            raise self._error(node, f"request_size_bytes {shown} is not a positive whole number")
+            raise self._error(node, f"request_size_bytes {shown} is not a positive integer")
         return value
 
     def _error(self, node: yaml.Node, words: str) -> EeioError:

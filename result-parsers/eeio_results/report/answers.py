@@ -59,7 +59,7 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
         return None
     limits = {f"{percent(one.rule.indifference)} %" for one in found}
     return Table(
-        title="What is decided between experiments",
+        title="Decided comparisons between experiments",
         header=("Campaign", "Figure", "Pairs", "Differ", f"None above {', '.join(sorted(limits))}",
                 "Open"),
         rows=tuple(rows),
@@ -76,10 +76,11 @@ def _notes(one: Answers) -> list[str]:
         else ""
     )
     lines = [
-        f"{one.campaign}: each two experiments that differ in one factor ({', '.join(FACTORS)}): "
-        f"of pairs that are alike at most {alpha} % are told to differ, of pairs that differ by "
-        f"more than {percent(rule.indifference)} % at most {alpha} % are told that they do not"
-        f"{looks}; no direction is told of less than {percent(rule.floor)} %"
+        f"{one.campaign}: all pairs of experiments that differ in one factor "
+        f"({', '.join(FACTORS)}). At most {alpha} % of equal pairs are reported as different. "
+        f"At most {alpha} % of pairs that differ by more than {percent(rule.indifference)} % "
+        f"are reported as equal{looks}. Differences below {percent(rule.floor)} % get no "
+        "direction"
     ]
     still_open = sorted(
         (q for q in one.questions if q.is_open), key=lambda q: q.change.needed or 10**9
@@ -89,7 +90,7 @@ def _notes(one: Answers) -> list[str]:
         lines.append(f"and {len(still_open) - _OPEN_SHOWN} more open ones, in JSON")
     if still_open:
         lines.append(
-            f"`eeio resume --extend {one.campaign}` adds the repetitions that open ones ask for"
+            f"`eeio resume --extend {one.campaign}` adds the repetitions that open ones need"
         )
     return lines
 
@@ -98,7 +99,7 @@ def _open(question: Question) -> str:
     change = question.change
     told = "" if change.percent is None else f" {change.percent:+.1f} %"
     needed = (
-        f"about {number(change.needed)} repetitions of each would tell"
+        f"about {number(change.needed)} repetitions of each would decide it"
         if change.needed
         else change.reason or "too scattered"
     )

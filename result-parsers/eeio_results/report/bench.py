@@ -220,7 +220,7 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         why = [*run.validity, *(phase.validity if phase else ())]
         if phase is None or why or phase.start_s is None or phase.end_s is None:
             for name in FIGURES:
-                reasons.setdefault(name, why[0] if why else "the run told nothing")
+                reasons.setdefault(name, why[0] if why else "the run reported no value")
             continue
         used.append(phase)
         told, missing, reading = _of_run(run, phase)
@@ -290,7 +290,7 @@ def _of_run(
     elif phase.bytes_moved == 0:
         missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
     elif phase.bytes_moved is None:
-        missing["efficiency_bytes_per_j"] = "how many bytes the drive moved for it is not known"
+        missing["efficiency_bytes_per_j"] = "the drive's number of bytes is unknown"
     else:
         missing["efficiency_bytes_per_j"] = (
             window.why_no_efficiency or reading.why_not_ranked or "its energy is 0 J"
@@ -359,9 +359,10 @@ def _table(found: Sequence[Bench]) -> Table:
                 "Until durable", "Memory"),
         rows=tuple(rows),
         numeric=frozenset(range(1, 11)),
-        note="medians of one execution, with quartiles where they differ; read and written at the "
-        "drive, by the kernel's account of the command's own processes; W and J of writes until "
-        "they are durable",
+        note=
+            "medians of one execution, with quartiles where they differ; bytes read and written "
+            "at the drive by the command's processes, from the kernel; W and J of writes until "
+            "they are durable",
     )  # fmt: skip
 
 

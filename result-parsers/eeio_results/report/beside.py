@@ -83,7 +83,7 @@ def value(figure: PaperFigure, found: float | None) -> str:
 
 
 def _title(chapter: Chapter, topic: str, mark: str) -> str:
-    words = f"{chapter.paper} beside this report: {topic}"
+    words = f"{chapter.paper} compared with this report: {topic}"
     return f"{words} - {mark}" if mark else words
 
 
@@ -107,7 +107,7 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         title=title,
         header=(
             *(("Campaign",) if several else ()),
-            "Figure", "Paper", "Ours", "Ours / paper", "Paper's system", "Where", "Ours is of",
+            "Figure", "Paper", "Result", "Result / paper", "Paper's system", "Where", "Experiments",
         ),
         rows=tuple(
             (
@@ -187,7 +187,7 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
     handles = [Line2D([], [], marker="o", linestyle="", mfc="white", mec=GREY)]
     handles += [Line2D([], [], linestyle="", **style) for style in styles]
     description = (
-        f"{len(found)} figures of the paper, hollow, each beside the campaign's own, filled; "
+        f"{len(found)} figures of the paper (hollow), each next to the campaign's (filled); "
         f"from {min(every):.4g} to {max(every):.4g} ({label}). The table has every value."
     )
     return finished(figure, title, list(zip(handles, legend, strict=True)), description)

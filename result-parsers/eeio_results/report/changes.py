@@ -97,7 +97,7 @@ def _headline(changes: Changes) -> Table:
             )
         )
     return Table(
-        title=f"What changed: {name}, {changes.before} to {changes.after}",
+        title=f"Changes: {name}, {changes.before} to {changes.after}",
         header=("Experiment", "n", "Before", "After", "Change", "95 % interval", "Verdict"),
         rows=tuple(rows),
         numeric=frozenset((1, 2, 3, 4, 5)),
@@ -108,8 +108,8 @@ def _headline(changes: Changes) -> Table:
 def note(changes: Changes) -> str:
     """By which rule."""
     rule = changes.rule
-    of_one = "One session each: what changes from day to day is in no interval"
-    of_sessions = "n counts sessions: what changes from day to day is in each interval"
+    of_one = "One session each: intervals exclude changes from day to day"
+    of_sessions = "n is the number of sessions: intervals include changes from day to day"
     return (
         "medians; change and interval: geometric means, Student's t on logarithms; better, "
         f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
@@ -137,7 +137,7 @@ def _others(changes: Changes) -> Table:
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
     return Table(
-        title="What else changed",
+        title="Other changes",
         header=("Experiment", *(header_and_unit(metric)[0] for metric in metrics)),
         rows=tuple(
             (label(e, changes), *(_short(e.metrics[metric], changes) for metric in metrics))
@@ -240,7 +240,9 @@ def verdict(found: MetricChange, changes: Changes) -> str:
     if found.reason is not None:
         return f"open: {found.reason}"
     needed = found.change.needed
-    return "open" + (f": about {needed} repetitions would tell" if needed else ": too scattered")
+    return "open" + (
+        f": about {needed} repetitions would decide it" if needed else ": too scattered"
+    )
 
 
 def _short(found: MetricChange, changes: Changes) -> str:

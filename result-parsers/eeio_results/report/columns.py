@@ -68,7 +68,7 @@ def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
 
 
 def limit(figures: Quartiles | None) -> str:
-    """The limit of error of a reading: `±1.2 %`."""
+    """The uncertainty of a reading: `±1.2 %`."""
     return NONE if figures is None else f"±{percent(figures.median)} %"
 
 

@@ -27,7 +27,7 @@ def sentence(effect: Effect) -> str:
     """One effect in a sentence, with its basis."""
     change = _change(effect)
     if effect.largest is None:
-        few = f", {effect.too_few} of them too small to tell" if effect.too_few else ""
+        few = f", {effect.too_few} of them with too few repetitions" if effect.too_few else ""
         return (
             f"{change}: {_quantity(effect.metric)} not confirmed higher in any of "
             f"{effect.pairs} pairs{few}."
@@ -52,7 +52,7 @@ def _not_confirmed(found: Sequence[Effect]) -> list[str]:
     if not found:
         return []
     pairs, few = sum(e.pairs for e in found), sum(e.too_few for e in found)
-    small = f" ({few} of {pairs} pairs are too small to tell)" if few else ""
+    small = f" ({few} of {pairs} pairs have too few repetitions)" if few else ""
     return [f"Not confirmed higher{small}: {'; '.join(_change(effect) for effect in found)}."]
 
 
@@ -179,7 +179,7 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
         )
     busiest = dict.fromkeys(f"{i.machine} {i.device}: {i.busiest}" for i in items)
     return Table(
-        title="Idle against busy: where the extra power goes",
+        title="Idle and busy power: distribution of the increase",
         header=(
             "System", "Domain", "Idle, mean (W)", "Idle, median (W)", "Busy (W)", "Extra (W)",
             "Share", "Note",
@@ -194,7 +194,7 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
 def normality_table(counts: Sequence[NormalityCount]) -> Table:
     """Where repetitions are not normal; medians and rank tests do not ask that of them."""
     return Table(
-        title="Experiments whose repetitions are not normally distributed (p < 0.05)",
+        title="Experiments with repetitions that are not normally distributed (p < 0.05)",
         header=("Metric", "Experiments", "Kolmogorov-Smirnov", "Lilliefors", "Shapiro-Wilk"),
         rows=tuple(
             (

@@ -38,7 +38,7 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
         records=lambda: records(report),
         warnings=tuple(report.warnings),
         page=page,
-        hint=f"next: {next_command}   (what changed, with intervals)" if next_command else "",
+        hint=f"next: {next_command}   (changes, with intervals)" if next_command else "",
     )
 
 

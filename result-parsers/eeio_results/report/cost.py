@@ -80,15 +80,16 @@ def _answers(costs: Sequence[Cost]) -> Table:
         rows.append((title.format(currency=currency), *values, "; ".join(reasons)))
     of = f" on {first.system}" if len(costs) == 1 else ""
     return Table(
-        title=f"What a TB costs{of}, workload: {first.workload}",
+        title=f"Cost per TB{of}, workload: {first.workload}",
         header=(
             "Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs)), "Remark",
         ),
         rows=tuple(rows),
         numeric=frozenset(range(1, len(costs) + 1)),
-        note=f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap, "
-        f"{first.resamples} resamples, seed {first.seed}; of the power alone, not of what was "
-        "given",
+        note=
+            f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap, "
+            f"{first.resamples} resamples, seed {first.seed}; they include only the variation "
+            "of power",
     )  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _sensitivities(cost: Cost) -> Table:
             for place, one in enumerate(of_answer)
         ]
     return Table(
-        title=f"What moves the answer: each input {100 * STEP:g} % larger",
+        title=f"Sensitivity: each input {100 * STEP:g} % larger",
         header=("Answer", "Input", "Change", "Remark"),
         rows=tuple(rows),
         numeric=frozenset({2}),
@@ -150,6 +151,6 @@ def _inputs(cost: Cost, several: str) -> Table:
     rows.insert(1, ("grid (g CO2e/kWh)", words))
     rows.append(("idle power, measured (W)", plain(cost.idle_power_w)))
     return Table(
-        title=f"What it was computed with{several}", header=("Input", "Value"), rows=tuple(rows),
+        title=f"Inputs{several}", header=("Input", "Value"), rows=tuple(rows),
         numeric=frozenset({1}),
     )  # fmt: skip

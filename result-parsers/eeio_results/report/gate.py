@@ -27,11 +27,11 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
         median, most = found.detectable
         lines.append(
             f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
-            "would be found in 9 of 10 comparisons like this one"
+            "would be detected in 9 of 10 such comparisons"
         )
     if not of_sessions:
         lines.append(
-            "one session each: what changed between them (temperature, updates) counts as well; "
+            "one session each: changes between them (temperature, updates) affect the result; "
             "--sessions compares several"
         )
     return lines

@@ -74,9 +74,9 @@ def verdict(guideline: Guideline) -> str:
     words = {
         True: "saves power",
         False: "costs more power",
-        None: "may save power or cost it: the interval holds both"
+        None: "may save or cost power: the interval includes both"
         if fractional.power_change.interval
-        else "is judged by the medians alone: there is no interval",
+        else "is judged only by the medians: there is no interval",
     }[guideline.saves]
     return (
         f"Replacing one {ts} by {estimate(guideline.ratio)} {lp} (the same bandwidth) changes "
@@ -108,7 +108,7 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
         if (why := getattr(one, name).reason) is not None
     )
     return Table(
-        title="What a TB costs that is moved",
+        title="Cost per moved TB",
         header=("Answer", *(one.system for one in costs)),
         rows=tuple(
             (title.format(currency=currency), *(estimate(getattr(one, name)) for one in costs))
@@ -394,5 +394,5 @@ def points(guideline: Guideline) -> list[Point]:
     ]
     if guideline.reason is None:
         ratios = guideline.ratio, guideline.power_ratio
-        found.append(Point("mix", "the whole mix", "mix", "mix", True, *ratios, guideline.saves))
+        found.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))
     return [point for point in found if point.x.value and point.y.value]

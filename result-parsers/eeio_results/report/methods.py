@@ -37,7 +37,7 @@ def _of_campaign(campaign: Campaign) -> list[str]:
     )
     experiments = [p for p in design.experiments if p.experiment.level != "context"]
     rule = protocol.adaptive
-    order = "one random order" if rule is None else "rounds, each in a random order of its own"
+    order = "one random order" if rule is None else "rounds, each in a separate random order"
     found.append(
         f"{_counted(len(experiments), 'experiment')} of the I/O stack, "
         f"{_repetitions(campaign.runs, protocol.repetitions, rule is None)}, in {order} (seed "
@@ -108,16 +108,16 @@ def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> st
 def _rounds(least: int, rule: AdaptiveProtocol, pause_s: float | None) -> str:
     """By which rule an adaptive campaign went on; `pause_s` is that of one without idle power."""
     settled = (
-        f"power was within {100 * rule.settle_power:g} % of idle and the drive stood still"
+        f"power was within {100 * rule.settle_power:g} % of idle and the drive did no I/O"
         if pause_s is None
-        else f"the drive stood still, after {pause_s:g} s, as no power told when it was idle"
+        else f"the drive did no I/O, after {pause_s:g} s, as no meter showed when it was idle"
     )
     return (
-        f"All were to run {least} times; then those whose bandwidth, power or efficiency was not "
+        f"All were to run {least} times, then those with bandwidth, power or efficiency not "
         f"known to {100 * rule.precision:g} % (half the width of the 95 % interval of the mean "
-        f"logarithm), {rule.most_repetitions} times at most, {rule.most_whole} where no time ends "
-        f"a run. Before each run the machine settled, {rule.settle_least_s:g} to "
-        f"{rule.settle_most_s:g} s: until {settled}."
+        f"logarithm). The maximum was {rule.most_repetitions} runs, or {rule.most_whole} for "
+        "runs without a time limit. Before each run the machine settled for "
+        f"{rule.settle_least_s:g} to {rule.settle_most_s:g} s, until {settled}."
     )
 
 
@@ -149,7 +149,7 @@ def _caches(campaign: Campaign) -> list[str]:
     )
     if flushes:
         kinds = ", ".join(f"{kind} ({count} runs)" for kind, count in sorted(flushes.items()))
-        found.append(f"Flush asked of writes: {kinds}.")
+        found.append(f"Requested flush of writes: {kinds}.")
     return found
 
 
@@ -185,13 +185,13 @@ def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]
     limits = [share for r in valid if (share := r.uncertainty_relative)]
     if limits:
         words += (
-            f"; limit of error of the energy {percent(statistics.median(limits))} % in the median, "
+            f"; uncertainty of the energy {percent(statistics.median(limits))} % in the median, "
             f"{percent(max(limits))} % at most"
         )
     elif valid:
-        words += "; the meter states no limit of error"
+        words += "; the meter states no uncertainty"
     if any(r.leaves_drives_out for r in valid):
-        words += "; what the drives draw is not in it"
+        words += "; it excludes the drives"
     if doubtful := sum(r.doubtful for r in valid):
         words += f"; {doubtful} of these windows doubtful"
     return f"{words}."

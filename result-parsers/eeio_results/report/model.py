@@ -67,7 +67,7 @@ class Report:
 
 def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     """Where the machine drew more before the campaign than in some of its experiments, by more than
-    the limit of error of the baseline."""
+    the uncertainty of the baseline."""
     found = []
     for idle in campaign.idle:
         if not idle.valid or not idle.power_w or idle.kind == "modelled":

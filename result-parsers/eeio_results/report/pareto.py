@@ -41,7 +41,8 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
     if not rows:
         return None
     return Table(
-        title="Which to choose: nothing has more MB/J and also more MB/s, or a lower p99",
+        title="Pareto-optimal experiments: no other has more MB/J and also more MB/s, or a lower "
+        "p99",
         header=("Group", "Experiment", "MB/J", "MB/s", "p99 (ms)", "J/GB", "J s/GB2", "Against"),
         rows=tuple(rows),
         numeric=frozenset(range(2, 7)),

@@ -10,8 +10,8 @@ from eeio_results.report.parts import Table
 
 _MEANING = """\
 match: within half a unit of the printed figure; truncated: cut off instead of rounded
-partial: there, but only by the rounding of what it follows from, or beside another that fits better
-no: nothing printed gives it, or what is printed gives another figure"""
+partial: matches only within the rounding of its inputs, or another printed figure fits better
+no: no printed figures give it, or they give another figure"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     claims = [answer.to_json() for answer in answers]
     found = counts(tuple(answers))
     table = Table(
-        title=f"What {paper} print, recomputed from what else they print",
+        title=f"Printed figures of {paper}, recomputed from their other figures",
         header=("Claim", "Place", "Of", "Printed", "Recomputed", "Verdict"),
         rows=tuple(_row(answer) for answer in answers),
         numeric=frozenset((3, 4)),
@@ -55,7 +55,7 @@ def of_all(papers: Sequence[Listed]) -> Document:
     """The list of papers."""
     listed = [_listed(paper) for paper in papers]
     table = Table(
-        title="What papers print, recomputed",
+        title="Printed figures of papers, recomputed",
         header=("Study", "Paper", "Claims", *VERDICTS, "From"),
         rows=tuple(
             (

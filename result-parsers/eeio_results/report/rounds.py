@@ -52,7 +52,7 @@ def _drift(trend: Trend) -> str:
     what = "power" if trend.metric.startswith("power") else "bandwidth"
     low, high = (100 * edge for edge in trend.interval)
     if high - low > _WIDEST_PERCENT:
-        return f"{trend.label}: {what}: {number(trend.hours)} h are too short to tell"
+        return f"{trend.label}: {what}: {number(trend.hours)} h are too short"
     return (
         f"{trend.label}: {what} {100 * trend.per_hour:+.2g} % an hour ({low:+.2g} to {high:+.2g}), "
         f"{trend.n} runs in {number(trend.hours)} h"
@@ -64,11 +64,11 @@ def _rule(campaign: Campaign) -> str:
     rule = protocol.adaptive
     assert rule is not None
     return (
-        f"{campaign.name}: rounds of all experiments {protocol.repetitions} times, then of those "
-        f"whose bandwidth, power or MB/J was not known to ±{100 * rule.precision:g} % (95 %), "
-        f"{rule.most_repetitions} times at most ({rule.most_whole} of runs that are never cut). "
-        "The stop looks at no difference between experiments, so that tests keep their level"
-        f". {drift_taken_out(campaign)}".rstrip(". ")
+        f"{campaign.name}: {protocol.repetitions} rounds of all experiments, then of those with "
+        f"bandwidth, power or MB/J not known to ±{100 * rule.precision:g} % (95 %), at most "
+        f"{rule.most_repetitions} repetitions ({rule.most_whole} of runs of full length). The "
+        "stopping rule ignores differences between experiments, so tests keep their level. "
+        f"{drift_taken_out(campaign)}".rstrip(". ")
         + f". {_time_saved(campaign)}".rstrip(". ")
     )
 
@@ -110,7 +110,7 @@ def _time_saved(campaign: Campaign) -> str:
     pilots_s = campaign.design.pilots_s
     pilots = f", of which pilots {number(pilots_s / 60)} min" if pilots_s else ""
     return (
-        f"It took {number(time_s / 60)} min{pilots}; {rule.fixed_repetitions} whole runs of "
+        f"It took {number(time_s / 60)} min{pilots}; {rule.fixed_repetitions} complete runs of "
         f"each with pauses of {campaign.design.protocol.settle_s:g} s would take "
         f"{number(fixed_s / 60)} min: {percent(time_s / fixed_s)} % of that"
     )

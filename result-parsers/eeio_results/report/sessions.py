@@ -79,8 +79,9 @@ def _effects_table(names: tuple[str, ...], effects: tuple[SessionEffect, ...]) -
             for effect in effects
         ),
         numeric=frozenset(range(1, 4 + len(names))),
-        note="standard deviations of the logarithm: of an experiment's mean from session to "
-        "session, beyond what its repetitions make of it, and of repetitions within one; then what "
-        f"all experiments of a session have in common. By {len(names)} sessions of one experiment "
-        f"the first may be {deviation_factor(len(names)):.2g} times as large (95 %)",
+        note="standard deviations of the logarithm: of an experiment's mean between sessions, "
+        "beyond the effect of its repetitions, and of repetitions within one; then the part "
+        f"common to all experiments of a session. With {len(names)} sessions of one "
+        f"experiment the first may be {deviation_factor(len(names)):.2g} times as large (95 "
+        "%)",
     )

@@ -80,7 +80,7 @@ _TELLING = {
     ("fsync", "end"): "fsync at the end",
     ("fsync", "off"): "fsync=off",
     ("flush", "off"): "flush=off",
-    ("layout", "own"): "own folders",
+    ("layout", "own"): "separate folders",
     ("mode", "fork"): "fork",
 }
 # Arguments whose value is unclear without their name.
@@ -200,8 +200,8 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
         for row in report.rows
     ):
         notes.setdefault(
-            "target `file`: no raw device was given, so direct I/O on a prefilled file stands for "
-            "it, with the file system in between (`--device DEV` measures the device itself)"
+            "target `file`: no raw device was given, so direct I/O on a prefilled file replaces "
+            "it, through the file system (`--device DEV` measures the device itself)"
         )
     if without:
         counted = "1 experiment" if without == 1 else f"{without} experiments"
@@ -250,7 +250,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     if row.observed_otherwise:
         at_drive = row.work.spatiality_seen_by == "drive"
         where = "reached the drive" if at_drive else "arrived at the target"
-        yield f"{label}: what {where} was {row.work.spatiality_seen}"
+        yield f"{label}: requests {where} as {row.work.spatiality_seen}"
 
 
 def _journal(figures: Mapping[str, Quartiles]) -> str:
@@ -291,7 +291,7 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     if not found:
         return [replace(table, note=_why_nothing_measured(report))]
     if not ranked:
-        table = replace(table, note="nothing may be ranked: the reasons stand below")
+        table = replace(table, note="no experiment may be ranked, for the reasons below")
     if not others:
         return [table]
     below = _efficiency_table(
@@ -506,7 +506,7 @@ _LAYER_FACTORS = ("machine", "operation", "spatiality")
 def layers_table(costs: "Sequence[LayerCost]") -> Table:
     """A row for every two experiments that are one layer apart."""
     return Table(
-        title="What each layer costs",
+        title="Cost per layer",
         header=(
             "Campaign", "Operation", "Spatiality", "Request", "Buffer", "Flush", "Layer",
             "Over", "n", "J/GB more", "95 % interval", "s/GB more", "Verdict",

@@ -27,9 +27,9 @@ class Traced:
     energy: dict[int, tuple[EnergyReading, ...]] = field(default_factory=dict)
     exit_code: int = 0
     overhead: str | None = None
-    """What slowed the program down; None for a stored trace."""
+    """The tracer's effect on the program; None for a stored trace."""
     unobserved: Sequence[Unobserved] = ()
-    """I/O whose bytes the trace does not show."""
+    """I/O with bytes that the trace does not show."""
 
 
 def to_json(traced: Traced) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def table(traced: Traced) -> Table | str:
         )
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
     notes += [f"power of {why}" for why in _left_out(traced)]
-    notes += [f"MB/J of {where}: what the drives draw is not in it" for where in _no_drives(traced)]
+    notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
     notes += [traced.overhead] if traced.overhead else []
     header = (
         "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",
@@ -103,7 +103,7 @@ def _not_observed(unobserved: Sequence[Unobserved]) -> list[str]:
 def _of_domains(
     readings: Sequence[EnergyReading], figure: Callable[[EnergyReading], float | None]
 ) -> str:
-    """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its limit of error, where it has one."""
+    """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its uncertainty, where it has one."""
     found = []
     for reading in readings:
         value = figure(reading)

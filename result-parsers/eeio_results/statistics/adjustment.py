@@ -21,7 +21,7 @@ def adjust(p_values: Sequence[float], adjustment: Adjustment) -> tuple[float, ..
     check_adjustment(adjustment)
     for index, p in enumerate(p_values):
         if not 0.0 <= p <= 1.0:
-            raise EeioError(f"p-value {index + 1} is {p}; it must lie from 0 to 1")
+            raise EeioError(f"p-value {index + 1} is {p}; it must be between 0 and 1")
     m = len(p_values)
     if adjustment == "none":
         return tuple(p_values)

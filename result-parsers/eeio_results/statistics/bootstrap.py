@@ -69,7 +69,8 @@ def too_few_for_interval(n: Sequence[int], confidence: float) -> str | None:
     reach = 100.0 * (1.0 - 2.0 ** (1 - least)) if least else 0.0
     return (
         f"no interval: n = {least}, and a {100 * confidence:g} % interval of a median needs at "
-        f"least {needed} values (the whole range of {least} covers the median with {reach:.4g} %)"
+        f"least {needed} values (the complete range of {least} covers the median with "
+        f"{reach:.4g} %)"
     )
 
 

@@ -50,7 +50,9 @@ def break_even(pairs: Sequence[tuple[float, float]]) -> BreakEven:
     fitted = BreakEven(n, saved_w=slope, cost_j=-intercept)
     doubt = t * t * variance / s_xx
     if slope * slope <= doubt:
-        return _without(fitted, "what a second of pause saves is not to be told from nothing")
+        return _without(
+            fitted, "the saving per second of pause does not differ significantly from 0"
+        )
     if slope < 0:
         return _without(fitted, "saving takes more with each second of pause: it never pays")
     root = -intercept / slope

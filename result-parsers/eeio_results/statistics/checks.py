@@ -31,4 +31,4 @@ def check_rule(indifference: float, floor: float) -> None:
 
 def check_share(value: float, name: str) -> None:
     if not 0.0 < value < 1.0:
-        raise EeioError(f"{name} must lie between 0 and 1, not {value}")
+        raise EeioError(f"{name} must be between 0 and 1, not {value}")

@@ -96,19 +96,19 @@ def proven_length(
     those of the full run. A length is proven if it and each longer one are within the share `floor`
     of `whole` for each metric. A cut that lacks a metric of `whole` does not count as proof. None:
     no length is proven, so the run is not shortened. Raises EeioError for means that are not above
-    0, and for a floor that is no share.
+    0, and for a floor that is not a share.
     """
     if not 0.0 <= floor < 1.0:
         raise EeioError(f"floor {floor:g}: give a share from 0 to below 1, such as 0.01")
     for where, found in (
-        ("the whole run", whole),
+        ("the complete run", whole),
         *((f"the first {s:g} s", means[s]) for s in means),
     ):
         for metric, value in found.items():
             if not (math.isfinite(value) and value > 0.0):
                 raise EeioError(
-                    f"{metric} of {where} is {value:g}: no length follows from means that are not "
-                    "above 0; leave the run whole"
+                    f"{metric} of {where} is {value:g}: no length follows from means that are "
+                    "not above 0; use the full run length"
                 )
     if not whole:
         return None

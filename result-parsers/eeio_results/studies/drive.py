@@ -108,7 +108,7 @@ def _why_none(best: DomainFigures | None, row: "Row") -> str:
 def _why_no_cpu(row: "Row") -> str:
     if not any(d.power_domain == _CPU for d in row.domains):
         return "no meter read the processor packages"
-    return row.reasons.get("iops") or "too little of the time was seen"
+    return row.reasons.get("iops") or "too little of the time was observed"
 
 
 def _inverse(figures: Quartiles | None) -> Quartiles | None:
@@ -189,7 +189,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
 def _worn(campaign: "Campaign") -> str:
     """The campaign's wear of the drive, as the drive reports it."""
     if len(campaign.design.wear) < 2:
-        return "wear: the drive tells none (NVMe drives do, to root)"
+        return "wear: the drive reports none (NVMe drives do, to root)"
     before, after = campaign.design.wear[0], campaign.design.wear[-1]
     return (
         f"wear: the drive counts {(after.written_bytes - before.written_bytes) / 1e9:.4g} GB "
@@ -238,9 +238,9 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
         header=("Experiment", "MB/s, first round", "MB/s, last round", "Range", "Line", "Steady"),
         rows=rows,
         numeric=frozenset((1, 2, 3, 4)),
-        note=f"{rest.rounds} rounds, of which {window} are the measurement; steady: over these the "
-        f"largest and the smallest value are within {percent(rule.range_share)} % of their mean, "
-        f"and the fitted line goes by {percent(rule.slope_share)} % at most",
+        note=f"{rest.rounds} rounds, of which {window} are the measurement; steady: over these "
+        f"the largest and the smallest value are within {percent(rule.range_share)} % of "
+        f"their mean, and the fitted line changes by {percent(rule.slope_share)} % at most",
     )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 from eeio_results.store import Campaign
 
 HELD = 0.02
-"""Steps whose bandwidth differs from the offer by more than this share are marked."""
+"""Steps are marked if their bandwidth differs from the offer by more than this share."""
 _LATENCIES = ("p50", "p95", "p99", "p999")
 
 
@@ -178,7 +178,7 @@ def _step(
     elif power_w is None:
         reason = cell.reasons.get(power or POWER["system"], "not measured")
     elif held is not None and abs(held - 1.0) > HELD:
-        reason = f"the load was not held: {100 * held:.1f} % of what was offered"
+        reason = f"the load was not reached: {100 * held:.1f} % of the offer"
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
         latency or None, held, domain, reason,
@@ -217,7 +217,7 @@ def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
     if len(each) == 1:
         return {**each[0], "curves": each}
     top = dict.fromkeys(each[0])
-    return {**top, "reason": f"{len(each)} curves, which stand in `curves`", "curves": each}
+    return {**top, "reason": f"{len(each)} curves, which are in `curves`", "curves": each}
 
 
 def _table(curve: Sequence[Step], whole: Proportionality) -> Table:

@@ -55,7 +55,7 @@ def parse(tool: str, capture: Capture) -> ToolResult:
     except Exception as error:  # any error: the raw output is stored and can be read again
         raise ToolOutputError(
             f"{capture.directory}: the parser of {tool} failed with {error!r:.200}; the tool's "
-            "output is kept there: please report it with this message"
+            "output is stored there: please report it with this message"
         ) from error
 
 

@@ -73,7 +73,9 @@ def found(
             word = factors.get(name, definition["factors"].get(name, ""))
         value, unit = number(word, "--bytes")
         if unit not in SIZES:
-            raise FiguresError(f"--bytes: {unit!r} is no unit of bytes: one of {', '.join(SIZES)}")
+            raise FiguresError(
+                f"--bytes: {unit!r} is not a unit of bytes: one of {', '.join(SIZES)}"
+            )
         told["bytes"] = round(value * SIZES[unit])
     return told
 
@@ -90,7 +92,7 @@ def once(pattern: str, text: str, what: str) -> str:
         values += [match[1] for match in tried.finditer(line)]
     if len(values) != 1 or not values[0]:
         raise FiguresError(
-            f"{what} {pattern!r} fits {len(values)} times in what was printed, where once is wanted"
+            f"{what} {pattern!r} matches {len(values)} times in the output instead of once"
         )
     return values[0]
 
@@ -99,7 +101,7 @@ def number(text: str, what: str) -> tuple[float, str]:
     """A number and the word behind it."""
     match = _NUMBER.fullmatch(text.strip())
     if match is None or float(match[1]) > MOST:
-        raise FiguresError(f"{what}: {text[:40]!r} is no number such as 12, 0.5, 1e6 or 16 MiB")
+        raise FiguresError(f"{what}: {text[:40]!r} is not a number such as 12, 0.5, 1e6 or 16 MiB")
     return float(match[1]), match[2]
 
 

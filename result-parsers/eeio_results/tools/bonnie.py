@@ -34,8 +34,8 @@ _ONLY_WRITES_ARE_DIRECT = (
     "Bonnie++ uses direct I/O only for its block write; its rewrite, read and seeks went through "
     "the page cache and are left out"
 )
-_FLUSHES = "Bonnie++'s own fsync at the end of the phase"
-_FLUSHES_EACH = "Bonnie++'s own fsync of each write (-b)"
+_FLUSHES = "Bonnie++'s fsync at the end of the phase"
+_FLUSHES_EACH = "Bonnie++'s fsync of each write (-b)"
 _TOO_FAST = "+++++"
 _CHARACTER_BYTES = 1
 _LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
@@ -169,4 +169,4 @@ def _window(capture: Capture, words: str) -> tuple[float | None, float | None, s
         return None, None, missing
     if not start_s < end_s:
         return None, None, "none: the start and the end of the phase arrived at the same time"
-    return start_s, end_s, "arrival of Bonnie++'s progress words"
+    return start_s, end_s, "arrival of Bonnie++'s progress messages"

@@ -57,7 +57,7 @@ def _written(text: str) -> ToolResult:
         )
     invalid = [] if verified == "SUCCESSFUL" else [f"its verification: {verified}"]
     if io_s is None:
-        invalid.append("it tells no I/O rate")
+        invalid.append("it reports no I/O rate")
     phase = PhaseResult(
         name="write",
         operation="write",
@@ -67,10 +67,10 @@ def _written(text: str) -> ToolResult:
         bandwidth_bytes_per_s=rate * 1e6 if rate else None,
         start_s=None,
         end_s=None,
-        window_source="none: the original does not tell when its dumps were",
+        window_source="none: the original does not report the times of its dumps",
         metrics={} if io_s is None else {"npb_io_time_s": io_s},
         invalid=tuple(invalid),
-        durable_reason="the original flushes nothing, and does not tell when its dumps were",
+        durable_reason="the original does not flush, and does not report the times of its dumps",
     )
     note = f"the original NPB {version}, its I/O time without opening: harmonic mean of the ranks"
     return ToolResult(phases=(phase,), notes=(note,))
@@ -79,5 +79,5 @@ def _written(text: str) -> ToolResult:
 def _found(pattern: str, text: str) -> tuple[str, ...]:
     match = re.search(pattern, text, re.MULTILINE)
     if match is None:
-        raise ToolOutputError(f"not the whole output of NPB's BT-IO: no {pattern!r}")
+        raise ToolOutputError(f"incomplete output of NPB's BT-IO: no {pattern!r}")
     return match.groups()

@@ -84,7 +84,7 @@ class Capture:
         path = self.directory / name
         if count := self.left_out.get(Path(name).stem):
             raise ToolOutputError(
-                f"{path}: the tool printed so much that {count} bytes of it were not kept"
+                f"{path}: the tool's output exceeds the limit: {count} bytes were not stored"
             )
         try:
             content = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
@@ -141,7 +141,7 @@ class StoredCapture:
     stamps: tuple[tuple[str, Annotated[int, q.SIZE], Annotated[float, q.TIMESTAMP]], ...]
     """Stream, bytes that it had grown to, monotonic seconds of that."""
     left_out: Mapping[str, Annotated[int, q.SIZE]] = field(default_factory=dict, metadata=LATER)
-    """Of stdout and stderr: bytes of the middle that were not kept."""
+    """Of stdout and stderr: bytes of the middle that were not stored."""
     left_running: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
     """Processes that still ran after the end of the tool."""
 

@@ -26,7 +26,7 @@ def parse(capture: Capture) -> ToolResult:
         body = inputs.parse_json(capture.text(OUTPUT_FILE, None), inputs.TOOL_FILE_BYTES)
         phase = _phase(capture, body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ToolOutputError(f"{source}: not what runs a command: {error!r}") from error
+        raise ToolOutputError(f"{source}: not a command's record: {error!r}") from error
     return ToolResult(phases=(phase,))
 
 
@@ -61,11 +61,11 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
         moved = read_bytes + written_bytes
-        durable_reason = None if written_bytes else "it wrote nothing"
+        durable_reason = None if written_bytes else "it wrote no data"
     invalid = []
     if left := q.COUNT.whole_number(body["left"], "left") + capture.left_running:
         invalid.append(
-            f"{left} of its processes went on in the background: what they did is not in its time"
+            f"{left} of its processes continued in the background: its time excludes their work"
         )
     return PhaseResult(
         name="run",

@@ -43,17 +43,17 @@ def parse(capture: Capture) -> ToolResult:
         told = _reported(capture, definition)
         phase = _phase(capture, definition, told)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ToolOutputError(f"{source}: does not say what to read: {error!r:.200}") from error
+        raise ToolOutputError(f"{source}: does not define the figures: {error!r:.200}") from error
     figure = definition["figure"]
-    words = () if figure is None else (f"the program told {told['figure']:g} {figure['unit']}",)
+    words = () if figure is None else (f"the program reported {told['figure']:g} {figure['unit']}",)
     return ToolResult(phases=(phase,), notes=words)
 
 
 def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
     for stream, count in capture.left_out.items():
         raise ToolOutputError(
-            f"{capture.directory / stream}.txt: the program printed so much that {count} bytes of "
-            "it were not kept: have it print less"
+            f"{capture.directory / stream}.txt: the program's output exceeds the limit: {count} "
+            "bytes were not stored. Let it print less"
         )
     factors = [f"{k}={v}" for k, v in capture.factors.items() if k in definition["factors"]]
     command = [sys.executable, "-I", "-S", str(Path(_figures.__file__)), str(capture.directory)]
@@ -92,8 +92,8 @@ def _phase(capture: Capture, definition: Mapping[str, Any], told: Mapping[str, A
             needed_s, had_s = moved / rate if rate else 0.0, end_s - start_s
             if needed_s > _MOST_SHARE * had_s + _SHORTEST_S:
                 invalid.append(
-                    f"at {told['figure']:g} {unit} its {moved} bytes take {needed_s:.3g} s, and it "
-                    f"ran for {had_s:.3g} s: one of the two is not what was meant"
+                    f"at {told['figure']:g} {unit} its {moved} bytes take {needed_s:.3g} s, but "
+                    f"it ran for {had_s:.3g} s: one of the values is wrong"
                 )
     elif unit is not None:
         metrics[_metric(unit)] = told["figure"] * _figures.TIMES.get(unit, 1.0)
@@ -134,6 +134,6 @@ def _window(capture: Capture) -> tuple[float, float, str]:
         return (
             0.0,
             complete_s,
-            "the whole run of the profile's script: nobody saw the command begin",
+            "the complete run of the profile's script: the start of the command is unknown",
         )
     return start_s, end_s, "when the lines that its script prints around the command arrived"

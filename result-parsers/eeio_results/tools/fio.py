@@ -108,7 +108,7 @@ def _reject_killed(capture: Capture) -> None:
         if (killed := _KILLED.search(said)) is not None:
             raise ToolOutputError(
                 f"{capture.directory / name}: a process of fio was ended by signal {killed[1]} "
-                "before it was done: nobody knows what it moved and flushed"
+                "before its end: its bytes and flushes are unknown"
             )
 
 
@@ -257,7 +257,7 @@ def _phase(
 # fio's options -> what made a write durable: the time of its bandwidth includes it.
 _FLUSHES = (
     ("sync", ("1", "sync", "dsync"), "each write by itself (fio's sync=1, O_SYNC)"),
-    ("end_fsync", ("1",), "fio's own fsync at its end, within its time"),
+    ("end_fsync", ("1",), "fio's fsync at its end, within its time"),
 )
 
 
@@ -384,7 +384,7 @@ def _text_phase(block: str, head: re.Match[str], header: re.Match[str], source: 
         fractions,
         None,
         None,
-        "none: fio's text report tells no times",
+        "none: fio's text report contains no times",
         name=head["job"],
     )
 

@@ -32,9 +32,9 @@ _SUMMARY = re.compile(
 )
 _ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
 # IOR's options, and their effect.
-_FLUSHES = {"-e": "IOR's own flush (-e)", "-Y": "IOR's own flush of each request (-Y)"}
+_FLUSHES = {"-e": "IOR's flush (-e)", "-Y": "IOR's flush of each request (-Y)"}
 _COMMAND = re.compile(r"^Command line *: (.*)$", re.M)
-_NO_WINDOW = "none: a stored report does not tell when its lines came"
+_NO_WINDOW = "none: a stored report contains no times of its lines"
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -132,7 +132,7 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
         counts = [_reported(options, name, source) for name in ("tasks", "segments", "blocksize")]
         moved = _MOVED.search(tail)
         if moved is None and None in counts:
-            raise ToolOutputError(f"{source}: IOR tells its block size rounded, not the bytes")
+            raise ToolOutputError(f"{source}: IOR reports a rounded block size, not the bytes")
         tasks, segments, block = (count or 0 for count in counts)
         transfer = _reported(options, "xfersize", source)
         flush = _flush(head)

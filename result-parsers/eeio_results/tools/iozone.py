@@ -58,7 +58,7 @@ _FLUSHED = "Include fsync in write timing"
 # The options that IOzone prints -> what made a write durable.
 _FLUSHES = {
     "SYNC Mode": "each write by itself (IOzone -o, O_SYNC)",
-    _FLUSHED: "IOzone's own fsync (-e), within its time",
+    _FLUSHED: "IOzone's fsync (-e), within its time",
 }
 _WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=none)"
 _WHOLE = "Stonewall disabled"
@@ -117,7 +117,7 @@ def parse(capture: Capture) -> ToolResult:
         notes = (
             _WITHOUT_FLUSH
             if header is not None
-            else f"{_WITHOUT_FLUSH} where the children tell it; the parent's figure holds it",
+            else f"{_WITHOUT_FLUSH} in the children's figures; the parent's figure includes it",
         )
     source_of = next((source for mark, source in _FLUSHES.items() if mark in text), None)
     phases = tuple(phase.flushed(source_of) for phase in _placed(tests, last_s))
@@ -140,7 +140,7 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
     position = begin
     end_of_rows = text.find(_COMPLETE, begin)
     if end_of_rows < 0:
-        raise ToolOutputError(f"{source}: IOzone's end stands before its figures")
+        raise ToolOutputError(f"{source}: IOzone's end is before its figures")
     for line in text[begin:end_of_rows].splitlines(keepends=True):
         if line.strip():
             figures = {m.end(): m for m in re.finditer(r"\S+", line)}

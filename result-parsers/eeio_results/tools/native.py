@@ -89,7 +89,7 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         bandwidth_bytes_per_s=_optional(row, "bandwidth_bytes_per_s"),
         start_s=start_s if whole else None,
         end_s=end_s if whole else None,
-        window_source="the workload's own clock" if whole else "none: the workload tells no times",
+        window_source="the workload's clock" if whole else "none: the workload reports no times",
         metrics={key: _number(row["metrics"], key) for key in row.get("metrics", {})},
         invalid=tuple(str(reason) for reason in row.get("invalid", ())),
         until_durable=_durable(capture, row, start_s, end_s, bytes_moved),
@@ -120,7 +120,7 @@ def _durable(
     if row.get("durable_monotonic_s") is None:
         return None
     if start_s is None or end_s is None:
-        raise ValueError(f"phase {row['name']!r} is durable at a time, and has none of its own")
+        raise ValueError(f"phase {row['name']!r} has a time of durability, but no start and end")
     durable_s = _number(row, "durable_monotonic_s") - capture.started_monotonic_s
     _check_window(capture, row, start_s, durable_s, ", when it is durable,")
     if durable_s < end_s:

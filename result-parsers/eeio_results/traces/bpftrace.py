@@ -223,8 +223,8 @@ def parse(
                 begun = True
             elif lost := _LOST.match(line):
                 raise ToolOutputError(
-                    f"{source}: bpftrace lost {lost[1]} events, so the trace is not whole: enlarge "
-                    "its buffers (BPFTRACE_PERF_RB_PAGES=32768) or take --tracer strace"
+                    f"{source}: bpftrace lost {lost[1]} events, so the trace is incomplete: "
+                    "enlarge its buffers (BPFTRACE_PERF_RB_PAGES=32768) or use --tracer strace"
                 )
             elif not _NOTE.match(line):
                 raise ValueError
@@ -238,7 +238,7 @@ def parse(
         raise ToolOutputError(f"{source}: cut off: bpftrace ended before the program")
     if counted != (there := len(rows) + len(queues)):
         raise ToolOutputError(
-            f"{source}: {there} of {counted} events are there, the others were lost"
+            f"{source}: {there} of {counted} events are in the trace, the others are missing"
         )
     paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
     try:
@@ -279,7 +279,7 @@ def _path(
 ) -> str:
     depth, device = root
     if depth >= _DEEPEST:
-        raise ToolOutputError(f"{source}: a file lies deeper than {_DEEPEST} directories")
+        raise ToolOutputError(f"{source}: a file is deeper than {_DEEPEST} directories")
     if sorted(names) != list(range(depth)):
         raise ToolOutputError(f"{source}: a part of a file's name is missing: {names!s:.200}")
     path = "".join("/" + names[n] for n in reversed(range(depth)))

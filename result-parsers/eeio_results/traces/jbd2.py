@@ -96,7 +96,7 @@ def load(path: Path) -> JournalTrace:
             with gzip.open(file) as unpacked:
                 return parse(inputs.trace_lines(unpacked), str(path))
     except (OSError, EOFError, zlib.error, LimitError) as error:
-        raise ToolOutputError(f"{path}: not a whole journal trace: {error}") from error
+        raise ToolOutputError(f"{path}: not a complete journal trace: {error}") from error
 
 
 def parse(lines: Iterable[str], source: str = "trace") -> JournalTrace:

@@ -160,7 +160,7 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
     if not text.endswith("\n"):
         raise ToolOutputError(f"{source}: cut off: the last line does not end")
     if seen < expected:
-        raise ToolOutputError(f"{source}: cut off: {seen} of {expected} segments are there")
+        raise ToolOutputError(f"{source}: cut off: {seen} of {expected} segments are present")
 
 
 def to_csv(events: Iterable[Event]) -> str:
@@ -173,8 +173,8 @@ def to_csv(events: Iterable[Event]) -> str:
     for event in ordered:
         if event.offset is None:
             raise ToolOutputError(
-                f"{event.file}: the trace does not tell offsets; no replay (--tracer bpftrace has "
-                "them all)"
+                f"{event.file}: the trace contains no offsets, so it cannot be replayed; use "
+                "--tracer bpftrace"
             )
         ends[event.file] = max(ends.get(event.file, 0), event.offset + event.length)
     begins: dict[str, int] = {}

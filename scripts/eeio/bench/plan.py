@@ -40,7 +40,7 @@ class How:
     """Runs of each command at least, also with `precision`."""
 
     def check(self) -> None:
-        """RejectedError for what cannot be."""
+        """RejectedError for invalid values."""
         if self.cold and not (os.geteuid() == 0 and os.access(caches.drop_file(), os.W_OK)):
             raise RejectedError(
                 "--cold: only root can empty the page cache, so it could not be proved to be "

@@ -1,4 +1,4 @@
-"""The commands that `eeio bench` was asked for, with their parameters."""
+"""The commands of an `eeio bench` call, with their parameters."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 @dataclass(frozen=True)
 class Command:
     """`words` is its text; `call` is a text for /bin/sh, or a program and its arguments. `name` is
-    shown instead of the text, and is what campaigns are compared by."""
+    shown instead of the text, and identifies the command in comparisons."""
 
     words: str
     call: str | tuple[str, ...]
@@ -39,11 +39,11 @@ def commands(
     names: Sequence[str] = (),
     shell: str | None = None,
 ) -> list[Command]:
-    """Every command with every combination of the parameters, whose names stand as `{name}` in it.
+    """Every command with every combination of the parameters, which it contains as `{name}`.
 
     `program` is what followed `--`: one command, run without a shell. `names` are those of the
     first commands; `shell` runs the texts (None: /bin/sh, `none`: no shell). RejectedError for no
-    command, one given twice, a parameter that is in none, or names that fit no command.
+    command, a repeated one, an unused parameter, or names that fit no command.
     """
     if texts and program:
         raise RejectedError("give commands in quotes, or one after `--`, not both")
@@ -71,9 +71,9 @@ def commands(
     once = {command.words: command for command in found}
     twice = [name for name, n in Counter(c.name for c in once.values()).items() if name and n > 1]
     if twice:
-        raise RejectedError(f"-n {twice[0]}: two commands have this name; give each its own")
+        raise RejectedError(f"-n {twice[0]}: two commands have this name; name them differently")
     if len(once) < len(found) and not parameters:
-        raise RejectedError("a command is given twice: its repetitions are --repetitions")
+        raise RejectedError("a command is repeated; set repetitions with --repetitions")
     if len(once) > MOST_COMMANDS:
         raise RejectedError(f"{len(once)} commands: {MOST_COMMANDS} at most")
     return list(once.values())
@@ -102,7 +102,7 @@ def listed(name: str, values: str) -> tuple[str, list[str]]:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise RejectedError(f"{name!r} is no name of a parameter: letters, digits, _ and -")
+        raise RejectedError(f"{name!r} is not a valid parameter name: letters, digits, _ and -")
 
 
 def _filled(command: Command, values: Mapping[str, str]) -> Command:

@@ -42,7 +42,7 @@ class Trial:
     def executions(self, how: How, period_s: float) -> int:
         """How many executions make a run: one, or as many as the slowest meter (a reading in
         `period_s`) resolves."""
-        # What is prepared, or cold, is so for one execution only.
+        # A prepared or cold state lasts for one execution only.
         alone = how.prepare or how.conclude or how.cold
         if alone or self.durable_s >= how.shortest_s:
             return 1
@@ -55,7 +55,7 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
     cannot be run at all."""
     for left in reversed(range(warmup + 1)):
         _shell(how.prepare, directory, "--prepare")
-        if left == 0:  # what others wrote is not to be waited for
+        if left == 0:  # no waiting for writes of other programs
             flush(Path(directory), None)
         trial = _once(command, how, directory)
         _shell(how.conclude, directory, "--conclude")
@@ -91,13 +91,13 @@ def _once(command: Command, how: How, directory: str) -> Trial:
         if free.f_bavail * free.f_frsize < _FULL_BYTES:
             hint += f"; the disk of {directory} is full"
         raise EeioError(
-            f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; "
-            "--ignore-failure measures it all the same"
+            f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; to measure "
+            "it anyway, use --ignore-failure"
         )
     if left := left + body["left"]:
         raise EeioError(
-            f"{command.words}: {left} of its processes went on in the background, so its "
-            "time would not be that of its work; make it wait for them"
+            f"{command.words}: {left} of its processes continued in the background, so its time "
+            "would be incomplete; let it wait for them"
         )
     lasted_s, account = float(body["executions_s"][0]), body["account"]
     if account is None:  # it may have written
@@ -109,7 +109,7 @@ def _once(command: Command, how: How, directory: str) -> Trial:
 
 def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
     """Its exit code, None where the time was out, its last words, and the number of its process
-    group, of which nothing is left."""
+    group, with no process left in it."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
@@ -127,7 +127,7 @@ def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str, int
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The whole group, what went to the background too."""
+    """The complete group, including background processes."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -221,8 +221,7 @@ def too_slow_meters(
         needed_s = resolvable_s(meter, rates_hz)
         if math.isinf(needed_s):
             lines.append(
-                f"{meter.name}: its accuracy alone is worse than the {MOST_UNCERTAIN:.0%} that a "
-                "ranking takes"
+                f"{meter.name}: its accuracy exceeds the {MOST_UNCERTAIN:.0%} ranking limit"
             )
             continue
         short = [id for id, one in lengths.items() if (one.at_most_s or math.inf) < needed_s]
@@ -235,6 +234,6 @@ def too_slow_meters(
         if short:
             words += f"; CANNOT resolve {', '.join(short)}"
         if unsure:
-            words += f"; perhaps not {len(unsure)} experiments whose phases may be shorter"
+            words += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
         lines.append(words)
     return lines

@@ -1,4 +1,4 @@
-"""One process of a profile: started, watched, and everything it said kept with the time it came."""
+"""One process of a profile: started, watched, and its output stored with times."""
 
 import os
 import selectors
@@ -32,7 +32,7 @@ def invoke(
 ) -> Capture:
     """Runs `command` in its own process group; stdout.txt, stderr.txt and capture.json are left
     in `directory`, each piece of output stamped with the monotonic clock as it came. Of more
-    output than `eeio_limits.inputs` allows the beginning and the end are kept.
+    output than `eeio_limits.inputs` allows the beginning and the end are stored.
 
     Whatever ends this call, no process that it started is left, also none in a session of its own;
     `Capture.left_running` counts those that went on after the end. `umask` is the command's; -1 is
@@ -110,7 +110,7 @@ def _drain(
         selector.register(process.stderr, selectors.EVENT_READ, streams[1])
         selector.register(end.pipe, selectors.EVENT_READ)
         while True:
-            # After the end only what the pipes already hold is taken.
+            # After the end only data already in the pipes are read.
             remaining = deadline_s - time.monotonic() if ended_s is None else 0
             ready = [key for key, _ in selector.select(max(remaining, 0))]
             if remaining < 0 or (not ready and ended_s is not None):
@@ -132,7 +132,7 @@ def _drain(
 
 
 class _Stream:
-    """What a tool prints: its beginning and its end are kept, and how much lay between."""
+    """A tool's output: its beginning and its end, and the number of bytes between them."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
@@ -144,7 +144,7 @@ class _Stream:
         room = max(0, inputs.KEPT_HEAD_BYTES - self.size)
         self.size += len(chunk)
         self._file.write(chunk[:room])
-        # Not kept back: who watches the folder reads the meters when the tool has said something.
+        # Written at once: a watcher of the folder reads the meters at each output of the tool.
         self._file.flush()
         self._tail += chunk[room:]
         # Not at every chunk: moving the rest takes time.
@@ -162,7 +162,7 @@ class _Stream:
 
 
 class _End:
-    """Tells through a pipe that a process has ended, and when. (pidfd_open would do the same, but
+    """Reports through a pipe that a process has ended, and when. (pidfd_open would do the same, but
     not on the old kernels of many boards.)"""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:

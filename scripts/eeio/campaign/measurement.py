@@ -90,9 +90,9 @@ def settle(
         share = _share_of_idle(power, idle_w, now_s)
         if share is None:
             if past_s >= min(fixed_s, rule.settle_most_s) and is_still:
-                return Settled(past_s, "a fixed pause: no power tells when it is idle")
+                return Settled(past_s, "a fixed pause: no meter shows when it is idle")
         elif past_s >= rule.settle_least_s and is_still and abs(share - 1) <= rule.settle_power:
-            return Settled(past_s, "power is back at idle and the drive stands still")
+            return Settled(past_s, "power is back at idle and the drive does no I/O")
         if past_s >= rule.settle_most_s:
             what = "the drive moves still" if not is_still else f"power is {share or 0:.2f} of idle"
             return Settled(past_s, f"not settled after the most there is: {what}")
@@ -316,13 +316,13 @@ class Measurement:
     ) -> str | None:
         """Why the order of the drive's requests is not looked at; None where it is."""
         if not self._plan.options.see_order:
-            return "nobody asked what the drive saw (--see-order)"
+            return "the drive's request order was not requested (--see-order)"
         if planned.experiment.level == "context":
-            return "nothing is measured of the drive"
+            return "no measurement of the drive"
         if device is None:
             return volume.device_reason
         if self._plan.protocol.study is not None or self._plan.options.trace_journal:
-            return "the journal is traced in this run, and nothing beside it"
+            return "only the journal is traced in this run"
         return None
 
     def _set_processors(self, planned: PlannedExperiment) -> tuple[str, ...]:
@@ -485,9 +485,9 @@ def _until_durable(
     if phase.operation not in _WRITES or told or (phase.stretches and phase.includes_flush):
         return phase.until_durable, phase.durable_reason
     if phase.stretches:
-        return None, "it went on in stretches, and does not tell when its bytes were on the device"
+        return None, "its I/O has several intervals, so the time of durability is unknown"
     if phase.bytes_moved is None:
-        return None, "how many bytes it wrote is not known"
+        return None, "the number of written bytes is unknown"
     if phase.start_s is None or phase.end_s is None or not phase.bytes_moved:
         return None, f"when it wrote is not known: {phase.window_source}"
     if any((other.end_s or 0.0) > phase.end_s for other in all_phases):

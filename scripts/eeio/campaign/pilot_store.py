@@ -84,11 +84,11 @@ class StoredPilot:
 
 
 _WORDS = {
-    "before": "the preset's own",
+    "before": "the preset's value",
     "preset": "the preset",
     "least_s": "the least length of a phase",
     "floor": "the floor",
-    "tried_s": "what is tried",
+    "tried_s": "the values tried",
     "meters": "the meters",
 }
 
@@ -111,7 +111,7 @@ def keep(pilot: StoredPilot) -> Path:
         made.write_text(json.dumps(pilot.to_json(), indent=1) + "\n", encoding="utf-8")
         made.replace(path)
     except OSError as error:
-        raise EeioError(f"{path}: cannot keep what the pilot found: {error.strerror}") from error
+        raise EeioError(f"{path}: cannot store the pilot's result: {error.strerror}") from error
     return path
 
 

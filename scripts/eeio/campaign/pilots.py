@@ -134,8 +134,8 @@ def sized(
     name = f"{planned.profile} {planned.experiment.id}"
     lasted_s = [s for s in map(_lasted_s, run.phases) if s]
     if run.validity or not lasted_s:
-        why = run.validity[0] if run.validity else "it told no window"
-        told = f"a pilot of no use, so {factor} is the preset's: {why}"
+        why = run.validity[0] if run.validity else "it reported no window"
+        told = f"unusable pilot, so {factor} is the preset's: {why}"
         return Sized(replace(planned, pilot=told, sized=factor), short=f"{name}: {told}")
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
@@ -358,18 +358,18 @@ def prove_run_time(
     whole = planned.factors["runtime_s"]
 
     def stays(why: str, metrics: Iterable[str] = ()) -> Proof:
-        return Proof(whole, f"run time {whole} s, whole: {why}", tuple(metrics))
+        return Proof(whole, f"run time {whole} s, complete: {why}", tuple(metrics))
 
     if run.validity or len(run.phases) != 1 or run.phases[0].validity:
         invalid = (*run.validity, *(why for phase in run.phases for why in phase.validity))
-        return stays(f"its pilot is of no use: {next(iter(invalid), 'it is not one phase')}")
+        return stays(f"its pilot is unusable: {next(iter(invalid), 'it is not one phase')}")
     phase = run.phases[0]
     if phase.start_s is None or phase.end_s is None:
-        return stays(f"when the pilot moved its bytes is not known: {phase.window_source}")
+        return stays(f"the time of the pilot's I/O is unknown: {phase.window_source}")
     if phase.stretches:
-        return stays("its pilot did its I/O in stretches")
+        return stays("its pilot's I/O has several intervals")
     if moved is None:
-        return stays("no drive's counters tell its bandwidth over time")
+        return stays("no drive counters show its bandwidth over time")
     start_s, end_s = (run.started_monotonic_s + s for s in (phase.start_s, phase.end_s))
     try:
         full = _means(moved, power, start_s, end_s)
@@ -385,7 +385,7 @@ def prove_run_time(
         why = f"no shorter one keeps {' and '.join(full)} within {percent(rule.floor)} %"
         return stays(f"{why}{_worst(means, full)}", full)
     words = (
-        f"run time {found_s:g} s of {whole}: from there on {' and '.join(full)} of a whole run "
+        f"run time {found_s:g} s of {whole}: after it, {' and '.join(full)} of a complete run "
         f"stayed within {percent(rule.floor)} % of its means"
     )
     return Proof(f"{found_s:g}", words, tuple(full))
@@ -560,8 +560,8 @@ class Pilots:
         if device is None:
             return Proof(
                 planned.factors["runtime_s"],
-                f"run time {planned.factors['runtime_s']} s, whole: no drive's counters tell its "
-                "bandwidth over time",
+                f"run time {planned.factors['runtime_s']} s, complete: no drive counters show "
+                "its bandwidth over time",
             )
         with DriveBytes(device) as bytes_of:
             run = self.trial(planned, True)
@@ -580,11 +580,11 @@ class Pilots:
         if uses == "stored":
             reason = "; ".join(why) or "there is none"
             raise RejectedError(
-                f"{planned.description}: no stored pilot holds: {shown(reason)}; without --pilot "
-                "stored the campaign makes one"
+                f"{planned.description}: no stored pilot is valid: {shown(reason)}; without "
+                "--pilot stored the campaign runs one"
             )
         if why:
-            self.say(f"a stored pilot does not hold: {shown('; '.join(why))}")
+            self.say(f"a stored pilot is not valid: {shown('; '.join(why))}")
         return None
 
     def _keep(self, asked: Asked, found: str, file_bytes: int, words: str) -> None:

@@ -180,7 +180,7 @@ class Plan(Design):
             return None
         reasons = dict.fromkeys(left_out.reason for left_out in self.not_measured)
         name = Path(self.suite).name
-        return f"nothing of {name} can be measured: {'; '.join(reasons)}"
+        return f"no experiment of {name} can be measured: {'; '.join(reasons)}"
 
     @property
     def bytes_written(self) -> int:
@@ -251,7 +251,7 @@ class Plan(Design):
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
 
     def check_room(self) -> None:
-        """Refuses before anything runs when the target is not there or too small."""
+        """Rejects a missing or too small target before the first run."""
         options = self.options
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
@@ -267,7 +267,7 @@ class Plan(Design):
             for filesystem in self.made_volumes:
                 if (there := in_the_way(filesystem, directory)) is not None:
                     raise RejectedError(
-                        f"{there} is there already; is another campaign using it? Delete it if not"
+                        f"{there} exists; another campaign may be using it. If not, delete it"
                     )
                 size = self.room_bytes(filesystem)
                 needed += size + size // 8 + OVERHEAD_BYTES
@@ -334,8 +334,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     protocol = _adaptive(suite.protocol(options.preset), options)
     if protocol.steady is not None and options.repetitions is not None:
         raise RejectedError(
-            f"suite {suite.name} goes on until the drive is in its steady state, "
-            f"{protocol.repetitions} rounds at least: leave out --repetitions"
+            f"suite {suite.name} runs until the drive is in its steady state, for at least "
+            f"{protocol.repetitions} rounds: leave out --repetitions"
         )
     if protocol.adaptive is not None:
         instead_of = suite.protocol(protocol.sizes_of or options.preset).repetitions
@@ -365,15 +365,15 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         )
     elif options.smt or options.turbo:
         raise RejectedError(
-            f"suite {suite.name} is a study, which holds frequencies with SMT and turbo off: leave "
-            "out --smt and --turbo"
+            f"suite {suite.name} is a study that fixes frequencies with SMT and turbo off: "
+            "leave out --smt and --turbo"
         )
     else:
         every = [Processors()]
     if cells and options.filesystems:
         raise RejectedError(
-            f"suite {suite.name} makes its own variants of ext4: choose among them with "
-            "--variant, without --filesystem"
+            f"suite {suite.name} creates variants of ext4: select them with --variant, without "
+            "--filesystem"
         )
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
@@ -435,7 +435,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     ids = [planned.experiment.id for planned in experiments]
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
-        raise RejectedError(f"suite {suite.name} has one experiment twice: {twice.description}")
+        raise RejectedError(f"suite {suite.name} repeats an experiment: {twice.description}")
     if len(experiments) * protocol.repetitions > _MOST_RUNS:
         raise RejectedError(
             f"{len(experiments)} experiments x {protocol.repetitions} repetitions are more than "
@@ -492,8 +492,8 @@ def _check_precondition(
         return
     if not written:
         raise RejectedError(
-            "--precondition is of suites that write over what they measure before, such as "
-            "eeio-drive"
+            "--precondition requires a suite that overwrites the drive before measuring, such "
+            "as eeio-drive"
         )
 
 
@@ -540,8 +540,7 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
         return protocol
     if protocol.study is not None or protocol.steady is not None:
         raise RejectedError(
-            f"suite {options.suite} repeats by a rule of its own, which is not this one: leave "
-            "out --adaptive"
+            f"suite {options.suite} has another repetition rule: leave out --adaptive"
         )
     if protocol.adaptive is None:
         most = max(AdaptiveProtocol().most_repetitions, protocol.repetitions)
@@ -635,8 +634,8 @@ def _why_not(
             return reason
     if experiment.target == "device" and experiment.operation != "read" and not options.erase:
         return (
-            f"{options.device} is only read: to measure writes name it a second time with "
-            "--erase, which destroys what is on it"
+            f"{options.device} is only read: to measure writes, repeat it with --erase, which "
+            "destroys its data"
         )
     return None
 
@@ -648,12 +647,12 @@ def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> st
     if on_device and options.device:
         device = block_device(Path(options.device), root)
     elif options.filesystems:
-        return "a loop image has no write cache of its own: name a device for --disk-cache"
+        return "a loop image has no write cache: name a device for --disk-cache"
     else:
         directory = Path(options.directory) if options.directory else None
         device = backing_device(directory, root)[0] if directory else None
     if device is None:
-        return "no block device lies behind the target, so it has no write cache to switch"
+        return "the target has no block device, so there is no write cache to switch"
     return caches.cannot_switch_write_cache(device, experiment.cache.disk)
 
 

@@ -196,7 +196,7 @@ class DriveCounters(Probe):
 
 
 def _contradicted(phase: PhaseResult, reasons: Mapping[str, str]) -> PhaseResult:
-    """The phase, with why the drive's counters contradict what it claims."""
+    """The phase, with the reason why the drive's counters contradict it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
     found = tuple(reasons[o] for o in operations if o in reasons)
     return replace(phase, invalid=(*phase.invalid, *found))
@@ -268,7 +268,7 @@ class ProcessorSampler(Sampling):
         """All samples; a quantity that this machine does not report is missing, with the reason."""
         missing = {}
         if not any(value is not None for value in self._use):
-            missing["use"] = f"{self._stat} tells no times"
+            missing["use"] = f"{self._stat} contains no times"
         if not any(value is not None for value in self._frequency_hz):
             missing["frequency_hz"] = "this machine shows no frequency (no cpufreq)"
         return ProcessorSeries(
@@ -338,12 +338,12 @@ class Seen:
         if self.reason is not None:
             return replace(phase, spatiality_seen_reason=self.reason)
         if phase.start_s is None or phase.end_s is None:
-            why = f"when it was is not known: {phase.window_source}"
+            why = f"its time is unknown: {phase.window_source}"
             return replace(phase, spatiality_seen_reason=why)
         end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
         first_s, last_s = began_s + phase.start_s - _SLACK_S, began_s + end_s + _SLACK_S
         if self.until_s is not None and self.until_s <= first_s:
-            why = f"the first {len(self.requests)} requests of the run, which are kept, were before"
+            why = f"the {len(self.requests)} recorded requests are all before it"
             return replace(phase, spatiality_seen_reason=why)
         found = [
             issued.request
@@ -353,7 +353,10 @@ class Seen:
         ]
         words = describe(found, phase.request_size_bytes, processes)
         if words is None:
-            why = f"{len(found)} requests reached the drive, fewer than {LEAST_REQUESTS} whole ones"
+            why = (
+                f"{len(found)} requests reached the drive, fewer than {LEAST_REQUESTS} complete "
+                "ones"
+            )
             return replace(phase, spatiality_seen_reason=why)
         return replace(phase, spatiality_seen=words, spatiality_seen_by="drive")
 

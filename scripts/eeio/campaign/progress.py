@@ -1,8 +1,8 @@
-"""What a campaign prints while it runs: a bar, and a line for each run.
+"""Output of a running campaign: a bar, and a line for each run.
 
-What a waiting person sees on stderr: one line a run, and on a terminal a bar with the ETA.
+Progress on stderr: one line per run, and on a terminal a bar with the ETA.
 
-A run that ended in one line of the log: what it moved, and what that cost.
+A finished run is one line of the log: its bytes and their energy.
 """
 
 import os
@@ -35,7 +35,7 @@ def words_of_run(planned: PlannedRun, run: Run) -> str:
 
 
 def cost_of_run(run: Run) -> str:
-    """Power and MB/J of its last phase that has any, for a bar; nothing where none was measured."""
+    """Power and MB/J of its last phase that has any, for a bar; empty without a measurement."""
     for phase in reversed(run.phases):
         if (cost := _cost(window_of(run.experiment, phase))) is not None:
             return cost
@@ -53,7 +53,7 @@ def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
 
 
 def _cost(window: Window) -> str | None:
-    """Of the widest domain that a meter saw, each figure with its limit of error where there is
+    """Of the widest domain that a meter saw, each figure with its uncertainty where there is
     one; of modelled power only where nothing was measured, and marked. None without power."""
     seen = [reading for reading in window.energy if reading.valid and reading.power_w is not None]
     if not seen:
@@ -152,7 +152,7 @@ class Progress:
             print(words, file=sys.stderr, flush=True)
 
     def run_done(self, words: str, cost: str = "") -> None:
-        """Counts one run and says what it gave; a bar also shows what the last one cost."""
+        """Counts one run and prints its result; a bar also shows its energy."""
         self._done += 1
         eta = format_duration(self.eta_s())
         line = f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})")

@@ -72,7 +72,9 @@ def execute(plan: Plan, store: Store) -> Outcome:
     store.drop_partial_line()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
-    with signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` goes on"):
+    with signals_raise(
+        f"every finished run is stored, `eeio resume {store.folder.name}` continues"
+    ):
         volumes = Volumes(plan, store.folder, journal)
         try:
             volumes.hold()
@@ -84,8 +86,8 @@ def execute(plan: Plan, store: Store) -> Outcome:
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise EeioError(
-                    f"{store.folder}: no space left to store results; what was stored is whole. "
-                    f"Free some room, then `eeio resume {store.folder.name}`"
+                    f"{store.folder}: no space left to store results; the stored runs are "
+                    f"complete. Free space, then `eeio resume {store.folder.name}`"
                 ) from error
             raise
         finally:
@@ -270,7 +272,7 @@ class _Campaign:
         return list(found.runs)
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
-        """One more repetition of every experiment whose mean is not known well enough."""
+        """One more repetition of every experiment with an imprecise mean."""
         if self._plan.ended is not None:
             return []
         if self._plan.protocol.steady is not None:
@@ -288,7 +290,7 @@ class _Campaign:
         self._plan = replace(self._plan, runs=another_round(self._plan, experiments))
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
-        progress.say(f"repeating {len(experiments)} experiments whose mean is not known yet")
+        progress.say(f"repeating {len(experiments)} experiments with an imprecise mean")
         return list(self._plan.runs[before:])
 
     def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
@@ -319,8 +321,8 @@ class _Campaign:
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         progress.say(
-            f"no steady state yet: {len(found.restless)} of {len(found.tracked)} experiments go "
-            f"on changing, round {found.rounds + 1} of at most {rule.most_rounds}"
+            f"no steady state yet: {len(found.restless)} of {len(found.tracked)} experiments "
+            f"still change, round {found.rounds + 1} of at most {rule.most_rounds}"
         )
         return list(self._plan.runs[before:])
 
@@ -380,8 +382,9 @@ class _Campaign:
         differences += [self._broken[name] for name in before.programs if name in self._broken]
         if differences:
             raise RejectedError(
-                f"{self._store.folder.name} cannot go on, its runs would be of two machines: "
-                f"{'; '.join(differences)}; bring that back, or begin another with `eeio run`"
+                f"{self._store.folder.name} cannot continue, as its runs would be of two "
+                f"machines: {'; '.join(differences)}; restore it, or start another campaign "
+                "with `eeio run`"
             )
 
     def _tools(self) -> list[Tool]:

@@ -1,4 +1,4 @@
-"""What is looked at before anything is touched: the room, the device, the folder of test files."""
+"""Checks before any change: free space, the device, the folder of test files."""
 
 import os
 import stat
@@ -23,28 +23,30 @@ MADE = "made-filesystems.txt"
 
 
 def check_scratch(directory: Path) -> None:
-    """Refuses a folder of test files that is a link, no folder, or of a user who could have laid
-    links in it: it is written, and what lies in it deleted, perhaps as root."""
+    """Rejects a folder of test files that is a link, not a folder, or owned by a user who could
+    have put links into it: eeio writes to it and deletes its contents, perhaps as root."""
     scratch = directory / SCRATCH
     try:
         status = scratch.lstat()
     except OSError:
-        return  # made by the profiles, or refused there
+        return  # made by the profiles, or rejected there
     if not stat.S_ISDIR(status.st_mode):
-        raise RejectedError(f"{scratch} is no folder (a link?): it is not followed. Take it away")
+        raise RejectedError(
+            f"{scratch} is not a folder (a link?), so it is not followed. Remove it"
+        )
     # Who owns the directory may change all of it anyway.
     if status.st_uid not in (0, os.geteuid(), directory.stat().st_uid):
         raise RejectedError(f"{scratch} belongs to user {status.st_uid}: take it away")
 
 
 def permission(options: Options, folder: Path | None = None) -> devices.Permission:
-    """What of the device the campaign, which has this folder already or not, may write over."""
+    """The contents of the device that the campaign, new or resumed, may overwrite."""
     made = devices.read_made(folder / MADE) if folder else frozenset[str]()
     return devices.Permission(Path(options.erase or ""), options.lose, made)
 
 
 def disks(options: Options) -> dict[str, str]:
-    """Option -> what tells the disk behind it from others."""
+    """Option -> identity of the disk behind it."""
     found = {}
     if options.device is not None:
         device = block_device(Path(options.device))
@@ -56,7 +58,7 @@ def disks(options: Options) -> dict[str, str]:
 
 
 def check_disks(options: Options, disks_before: Mapping[str, str]) -> None:
-    """Refuses to go on where another disk has the name, or nothing is mounted since a reboot."""
+    """Rejects a resume if another disk has the name, or if it is not mounted since a reboot."""
     now = disks(options)
     for option, before in disks_before.items():
         if now.get(option) != before:
@@ -69,17 +71,15 @@ def check_disks(options: Options, disks_before: Mapping[str, str]) -> None:
 def check_targets(
     options: Options, makes_filesystems: bool, folder: Path | None = None, root: Path = HERE
 ) -> None:
-    """Refuses file systems and a device that cannot be used; `folder` is that of a campaign which
-    goes on."""
+    """Rejects file systems and a device that cannot be used; `folder` is that of a resumed
+    campaign."""
     for name in options.filesystems:
         check(name)
     if options.erase is not None and options.device is None:
-        raise RejectedError(
-            "--erase DEV needs --device DEV: name the device twice to write over it"
-        )
+        raise RejectedError("--erase DEV requires --device DEV: give both to overwrite the device")
     if options.lose and options.erase is None:
         raise RejectedError(
-            f"--lose {options.lose[0]} needs --erase DEV: it names what that device carries"
+            f"--lose {options.lose[0]} requires --erase DEV: it names a signature on that device"
         )
     if options.device is None:
         return

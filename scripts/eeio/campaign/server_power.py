@@ -93,7 +93,7 @@ class ServerPower(Probe):
             samples = base64.b64decode(body.pop("samples"), validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
             raise EeioError(
-                f"--server-power {server.command}: that is not what `eeio meter node -` prints "
+                f"--server-power {server.command}: that is not output of `eeio meter node -` "
                 f"({error})"
             ) from error
         cluster.samples_path(path).write_bytes(samples)
@@ -107,7 +107,7 @@ class ServerPower(Probe):
         servers = cluster.load_servers(self._folder)
         names = [server.name for server in servers]
         if len(set(names)) != len(self._commands):
-            raise RejectedError(f"--server-power: {len(self._commands)} servers said {names}")
+            raise RejectedError(f"--server-power: {len(self._commands)} servers printed {names}")
         return cluster.parts(servers, start_s, end_s, self._begun, self._ended)
 
 
@@ -160,7 +160,7 @@ class _Server:
         if self._process.poll() is None:
             end_group(self._process.pid)
         words = printed_in(self._messages).strip().splitlines()
-        return words[-1][:300] if words else "it did not record, and said nothing"
+        return words[-1][:300] if words else "it did not record and printed no message"
 
     def stop(self) -> None:
         if self._process.poll() is None:

@@ -1,4 +1,4 @@
-"""Campaigns that share their machine (`--share-machine`): whose runs overlapped in time.
+"""Campaigns that share their machine (`--share-machine`), and overlaps of their runs in time.
 
 Each campaign has a file in the folders of locks, locked while it lives, with the times at which it
 began and ended (CLOCK_MONOTONIC, one clock for the machine). Energies of a run that overlapped
@@ -96,7 +96,7 @@ class Sharing:
         boot = self._name.split("-")[2]
         for path, name in self._paths():
             content = _read(path)
-            # The clock of another boot says nothing here.
+            # Times of another boot cannot be compared.
             if content is None or name.split("-")[2] != boot:
                 continue
             start_s, end = float(content[0]), content[1]

@@ -2,7 +2,7 @@
 
     threads=1..256              1, 2, 4 ... 256: doubled
     file_size=1m..9m+2m         1m, 3m ... 9m
-    btio:class=A,B              of one tool alone
+    btio:class=A,B              of only one tool
 
 `threads` and `ranks` are `processes` of programs without and with MPI. Experiments that name their
 file size name the sum over their processes; with more of them each keeps its share, as in a study
@@ -92,7 +92,7 @@ def parse(text: str) -> Sweep:
         if len(found) > MOST_VALUES:
             raise RejectedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
     if len(set(found)) != len(found):
-        raise RejectedError(f"--sweep {shortened(text)}: one value twice")
+        raise RejectedError(f"--sweep {shortened(text)}: repeated value")
     return Sweep(text, match["tool"], match["name"], tuple(found))
 
 
@@ -101,15 +101,15 @@ def _values(text: str, piece: str) -> Iterator[str]:
     if span is None:
         if not _WORD.fullmatch(piece):
             raise RejectedError(
-                f"--sweep {shortened(text)}: {shortened(piece)} is no value; give words with "
-                "commas between, a..b (doubled) or a..b+step"
+                f"--sweep {shortened(text)}: {shortened(piece)} is not a value; give a list "
+                "(a,b), a..b (doubled) or a..b+step"
             )
         yield piece
         return
     first, last, step = (None if word is None else _number(text, word) for word in span.groups())
     assert first is not None and last is not None
     if not 0 < first <= last or step == 0:
-        raise RejectedError(f"--sweep {shortened(text)}: {piece} goes from above 0 upwards")
+        raise RejectedError(f"--sweep {shortened(text)}: {piece} must start above 0 and increase")
     in_bytes = any(word is not None and not word.isdigit() for word in span.groups())
     value, made = first, 0
     while value <= last:

@@ -109,8 +109,8 @@ def processor_settings(
         return [Processors(smt=one, turbo=other) for one, other in pairs]
     if "on" in (*smt, *turbo):
         raise RejectedError(
-            "--frequency: a frequency is held with SMT and turbo off; leave out --smt and --turbo, "
-            "or --frequency"
+            "--frequency: a fixed frequency requires SMT and turbo off; leave out --smt and "
+            "--turbo, or --frequency"
         )
     try:
         return [Processors(step) for step in _frequencies(frequencies, sysfs_root)]

@@ -25,7 +25,9 @@ from eeio_results.traces import jbd2
 from eeio_results.traces.journal_figures import figures
 
 _TRACE = "journal.gz"
-_HELD_NONE = "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?"
+_HELD_NONE = (
+    "libdelayjc.so delayed no call, so this was plain ext4; the tool may be static or setuid"
+)
 
 
 class JournalWatch(Probe):
@@ -118,7 +120,7 @@ class JournalWatch(Probe):
         if self._study is None:
             if self._delays is not None:
                 self._notes.append(
-                    f"ext4+delayjc: {self._delays.calls} fsync calls were held in "
+                    f"ext4+delayjc: {self._delays.calls} fsync calls were delayed in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
             why = (_HELD_NONE,) if self._held_in_vain() else ()
@@ -151,7 +153,7 @@ class JournalWatch(Probe):
             return None
         trace = jbd2.load(self._raw / _TRACE)
         if trace.overruns:
-            self._notes.append(f"journal not traced whole: {trace.overruns} events were lost")
+            self._notes.append(f"journal not traced completely: {trace.overruns} events missing")
             return None
         return trace
 

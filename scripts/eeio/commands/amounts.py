@@ -24,7 +24,7 @@ def duty(text: str) -> float:
     """A share of the time in use, above 0. Raises argparse.ArgumentTypeError."""
     found = share(text)
     if found == 0:
-        raise argparse.ArgumentTypeError("0: what is never in use moves no bytes")
+        raise argparse.ArgumentTypeError("0: a system that is never in use moves no bytes")
     return found
 
 
@@ -54,5 +54,5 @@ def decimal_bytes(text: str) -> float:
     except LimitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if found <= 0:
-        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: it must be more than nothing")
+        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: it must be above 0")
     return found

@@ -134,7 +134,7 @@ def bench(arguments: argparse.Namespace) -> int:
         repetitions=arguments.repetitions, settle_s=arguments.settle,
         rate_hz=SAMPLE_RATE_HZ, counter_rate_hz=COUNTER_RATE_HZ,
         share_machine=arguments.share_machine,
-        # A command need not use a drive at all: what is not there is missing in its row.
+        # A command may use no drive: its row then has missing values.
         allow_memory_filesystem=True,
     )  # fmt: skip
     store = _store(arguments.name)
@@ -160,8 +160,8 @@ def bench(arguments: argparse.Namespace) -> int:
     show(store, arguments)
     if outcome.invalid:
         print(
-            f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; `eeio report "
-            f"{store.folder.name}` says why",
+            f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; `eeio "
+            f"report {store.folder.name}` shows why",
             file=sys.stderr,
         )
         return EXIT_DONE_WITH_INVALID_RUNS
@@ -169,7 +169,7 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> None:
-    """Prints time and bytes of the runs, by what one execution of each command took."""
+    """Prints the forecast of time and bytes, from one execution of each command."""
     protocol = plan.protocol
     least_s = protocol.idle_s
     read: int | None = 0
@@ -204,7 +204,7 @@ def _range(counts: Sequence[int]) -> str:
 
 
 def show(store: Store, arguments: argparse.Namespace) -> None:
-    """Prints what the campaign found."""
+    """Prints the campaign's results."""
     campaign = load(store.folder)
     found = report.benches(campaign)
     compared: Sequence[report.Comparison] = ()
@@ -244,7 +244,7 @@ def _store(name: str | None) -> Store:
         raise RejectedError(str(error)) from error
     store = Store(paths.results_root() / name)
     if store.folder.exists():
-        raise RejectedError(f"{store.folder} is there already; --name gives this one another name")
+        raise RejectedError(f"{store.folder} exists; choose another --name")
     return store
 
 

@@ -1,4 +1,4 @@
-"""The analyst's side of the command line: campaigns and studies by name, and what a board lacks."""
+"""Campaigns and studies by name, and packages that a board lacks."""
 
 import gc
 import os
@@ -52,7 +52,7 @@ def campaign_folder(name: str) -> Path:
         refusal = f"no campaign {name!r} in {paths.results_root()}"
         refusal += f"{similar(name, paths.campaigns())}; `eeio list` shows them"
         if os.geteuid() != 0:
-            refusal += ". What sudo ran is root's: use sudo for its other commands, too"
+            refusal += ". Campaigns run with sudo belong to root: use sudo for all commands on them"
     for found in (folder, Path(name)):
         if name and found.is_dir():
             return found
@@ -60,12 +60,12 @@ def campaign_folder(name: str) -> Path:
 
 
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
-    """The campaigns, in their order. Raises RejectedError for one named twice."""
+    """The campaigns, in their order. Raises RejectedError for a repeated one."""
     folders = [campaign_folder(name) for name in names]
     real = [folder.resolve() for folder in folders]
     for folder in folders:
         if real.count(folder.resolve()) > 1:
-            raise RejectedError(f"{folder} is named twice")
+            raise RejectedError(f"{folder} is repeated")
     # Records refer to nothing that refers back: looking through millions of them for circles, again
     # and again while they are made, takes longer than to read them.
     gc.disable()

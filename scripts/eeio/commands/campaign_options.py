@@ -204,7 +204,7 @@ def _work(text: str) -> int:
     except EeioError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if size_bytes == 0:
-        raise argparse.ArgumentTypeError(f"{text}: no work; give what each run moves, such as 1g")
+        raise argparse.ArgumentTypeError(f"{text}: no work; give the bytes per run, such as 1g")
     return size_bytes
 
 
@@ -212,7 +212,7 @@ def _precondition(text: str) -> int:
     percent = int(text.removesuffix("%"))
     if not 100 <= percent <= 1000:
         raise argparse.ArgumentTypeError(
-            f"{text}: from 100% (what is measured is written once) to 1000%"
+            f"{text}: from 100% (the measured area is written once) to 1000%"
         )
     return percent
 

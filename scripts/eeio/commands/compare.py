@@ -236,5 +236,7 @@ def _fail_if(text: str) -> FailIf:
     except ValueError:
         found = -1.0
     if not 0 <= found < 10:
-        raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
+        raise argparse.ArgumentTypeError(
+            f"{text}: {share!r} is not a share; give such as 5% or 0.05"
+        )
     return FailIf(found, metric)

@@ -1,4 +1,4 @@
-"""`eeio completion`: what a shell completes, made from the parser itself."""
+"""`eeio completion`: shell completions, generated from the parser."""
 
 import argparse
 from collections.abc import Callable, Iterable

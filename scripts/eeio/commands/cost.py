@@ -1,4 +1,4 @@
-"""`eeio cost`: what moving a TB costs in J, kWh, money and carbon, and storing one for a year."""
+"""`eeio cost`: J, kWh, money and carbon of moving a TB, and of storing one for a year."""
 
 import argparse
 from collections.abc import Callable
@@ -160,8 +160,8 @@ def cost_of(arguments: argparse.Namespace) -> int:
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
     if demo and not arguments.demo:
         raise RejectedError(
-            f"{', '.join(demo)}: the power is fictitious (meter demo), so nothing costs this; "
-            "--demo computes it all the same, to try the command"
+            f"{', '.join(demo)}: the power is fictitious (meter demo), so the cost is not real; "
+            "to try the command, use --demo"
         )
     choice = choice_of(arguments)
     domain = chosen_domain(campaigns, choice)
@@ -173,9 +173,9 @@ def cost_of(arguments: argparse.Namespace) -> int:
     if (words := domain_words(domain, len(campaigns))) is not None:
         remarks.append(words)
     if given[0].pue is None:
-        remarks.append("no --pue: the energy of the machine alone, without that of its site")
+        remarks.append("no --pue: only the machine's energy, without that of its site")
     if given[0].duty is None:
-        remarks.append("no --duty-cycle: no idle energy is in what moving a TB costs")
+        remarks.append("no --duty-cycle: the cost of moving a TB excludes idle energy")
     if len(names) > 1:
         remarks.append(
             "one session each: what changed between the campaigns (temperature, updates) is part "

@@ -1,4 +1,4 @@
-"""`eeio doctor`: what is there, what each missing thing costs, and how to get it."""
+"""`eeio doctor`: available hardware and dependencies, and remedies for missing ones."""
 
 import argparse
 import json
@@ -105,16 +105,16 @@ def _json(findings: Sequence[Finding]) -> str:
 
 
 def _capture(path: Path, yes: bool) -> int:
-    """Shows what would be handed on, and writes it if that is wanted."""
+    """Shows the contents of the capture, and writes it after confirmation."""
     if not yes and not sys.stdin.isatty():
-        raise RejectedError("--capture asks before it writes; without a terminal give --yes")
+        raise RejectedError("--capture requires confirmation; without a terminal give --yes")
     capture.check_name(path)
     taken = capture.take(_json(examine()))
     print(f"{path} would hold of this machine:")
     for line in taken.listed():
         print(line)
     if not yes and input("Write it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise RejectedError("nothing was written")
+        raise RejectedError("no file was written")
     capture.write(taken, path)
     print(f"{path}: written; `tar -xOf {path}` shows all of it, `eeio doctor --replay` reads it")
     return EXIT_DONE

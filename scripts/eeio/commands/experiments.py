@@ -103,7 +103,7 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
-        return "; no power was measured: `eeio doctor` tells what meters need"
+        return "; no power was measured: `eeio doctor` shows the meters' requirements"
     told = f"; measured was {', '.join(known)}"
     if choice.domain is not None:
         told += f": --domain {known[0]}"
@@ -118,7 +118,7 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
 
 def told(left_out: dict[str, list[str]]) -> None:
-    """Says on stderr what was left out, and why."""
+    """Prints omitted experiments and the reasons on stderr."""
     for why, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
         print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)

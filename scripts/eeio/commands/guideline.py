@@ -148,7 +148,7 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
 def _per_tb(
     arguments: argparse.Namespace, made: "Guideline", systems: "Sequence[Server]"
 ) -> "tuple[tuple[Cost, ...], tuple[LessPerTb, ...]]":
-    """What a TB costs on each system, and which costs less."""
+    """Cost per TB on each system, and which is cheaper."""
     from eeio_results.guideline.cost import costs
     from eeio_results.guideline.cost_inputs import CostInputs, grid_of
 

@@ -22,7 +22,7 @@ from eeio_results.store import progress
 SCHEMA_VERSION = 1
 
 Item = Mapping[str, Any]
-"""`name`, `folder`, and what a suite, a profile or a campaign has beside; or the `reason` why it
+"""`name`, `folder`, and further fields of a suite, profile or campaign; or the `reason` why it
 cannot be read."""
 
 
@@ -75,7 +75,7 @@ def _show_pilots(as_json: bool) -> int:
     for one, why in pilots:
         asked = one.asked
         drives = ", ".join(f"{name} {drive}" for name, drive in sorted(one.disks.items()))
-        holds = f"does not hold here: {'; '.join(why)}" if why else "holds on that drive"
+        holds = f"not valid here: {'; '.join(why)}" if why else "valid on that drive"
         print(shown(
             f"  {asked.experiment.id}  {asked.profile}  {asked.factor} {asked.before} -> "
             f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, {one.made_utc[:10]}: "

@@ -41,7 +41,7 @@ class _Output(argparse.Action):
 
 
 def add_formats(options: OptionGroup, pager_is_rare: bool = True) -> None:
-    """--format, -o and --no-pager of a command whose answer is a document."""
+    """--format, -o and --no-pager of a command that prints a document."""
     add_format(options.container, tuple(RENDERERS))
     options.add(
         "-o", "--output", metavar="FILE", action=_Output,
@@ -77,7 +77,7 @@ def write_answer(arguments: argparse.Namespace, answer: Document | str) -> None:
 
 
 def write_output(arguments: argparse.Namespace, content: str) -> None:
-    """Writes `content`; the path alone is printed when it goes into a file. On a terminal a pager
+    """Writes `content`; for a file prints only the path. On a terminal a pager
     shows it."""
     if arguments.output is None:
         pager.show(content, wanted=not arguments.no_pager)

@@ -43,8 +43,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "plan",
         help="preview a campaign",
-        description="Shows the experiments, time, written bytes and machine changes of `eeio "
-        "run` with the same options. Writes nothing.",
+        description="Shows the experiments, time, written bytes and machine changes of `eeio run` "
+        "with the same options. Makes no changes.",
     )
     campaign_options.add(parser)
     others = OptionGroup(parser)
@@ -65,7 +65,7 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
         if arguments.detect is not None:
             raise RejectedError(
-                "--detect: a description holds no campaign; give it without --replay"
+                "--detect: a machine description contains no campaign; leave out --replay"
             )
         return _show_described(options, suite, arguments.replay, arguments.rated_writes)
     plan = plans.make(options, suite)
@@ -127,7 +127,7 @@ def _show_described(
     """The plan on another machine, without data that a description does not contain: free space,
     contents of devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
-        raise RejectedError("--erase: a description does not hold what a device carries")
+        raise RejectedError("--erase: a machine description does not contain a device's signatures")
     with replayed(path) as replay:
         if options.sysfs_root == "/":
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
@@ -216,10 +216,10 @@ def _print_plan(
     times = forecast(plan, suite, of_here=lengths_of is not None)
     if (rule := protocol.adaptive) is not None:
         print(
-            f"then rounds of what is not known to {rule.precision:.1%} yet, "
-            f"{rule.most_repetitions} repetitions at most ({rule.most_whole} of runs that are "
-            f"never cut), pauses of {rule.settle_least_s:g} to {rule.settle_most_s:g} s until the "
-            "machine has settled"
+            f"then rounds of experiments not yet known to {rule.precision:.1%}, at most "
+            f"{rule.most_repetitions} repetitions ({rule.most_whole} of runs of full length), "
+            f"pauses of {rule.settle_least_s:g} to {rule.settle_most_s:g} s until the machine "
+            "has settled"
         )
         print(
             f"{duration_text(times.least_s)} to {duration_text(times.most_s)}, about "
@@ -228,10 +228,10 @@ def _print_plan(
         )
     elif (steady := protocol.steady) is not None:
         print(
-            f"further rounds until over the last {steady.rounds} the bandwidth of what writes "
-            f"keeps within {steady.range_share:.0%} of its mean and its fitted line within "
-            f"{steady.slope_share:.0%}, {steady.most_rounds} rounds at most; those before are no "
-            "part of the measurement"
+            f"further rounds, at most {steady.most_rounds}, until the write bandwidth of the "
+            f"last {steady.rounds} stays within {steady.range_share:.0%} of its mean and its "
+            f"fitted line within {steady.slope_share:.0%}; earlier rounds are not part of the "
+            "measurement"
         )
         print(
             f"{duration_text(times.least_s)} to {duration_text(times.most_s)} on a "
@@ -248,8 +248,8 @@ def _print_plan(
     )
     if untold:
         print(
-            f"beside what {untold} experiments write, which their profiles do not tell "
-            "(footprint= in presets.conf)"
+            f"plus the writes of {untold} experiments without a known amount (footprint= in "
+            "presets.conf)"
         )
     for waiting in names:
         print(waiting)
@@ -259,8 +259,8 @@ def _print_plan(
         print(line)
     if protocol.min_phase_s is not None:
         print(
-            f"each phase is to last {protocol.min_phase_s:g} s and more: where the preset decides "
-            "the work, a pilot before the first run sizes it; what is shorter is not ranked"
+            f"each phase must last at least {protocol.min_phase_s:g} s: if the preset sets the "
+            "work, a pilot before the first run sizes it; shorter phases are not ranked"
         )
     print("\nexperiments (--format json lists each):")
     for line in _groups(plan, lengths_of or {}):
@@ -336,7 +336,7 @@ def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float 
         words += "; --rated-writes takes the writes (TBW) that its data sheet allows"
     used = None if device is None else percentage_used(device.disk_sysfs)
     if used is not None:
-        words += f"; the drive says that {used} % of its rated endurance is used"
+        words += f"; the drive reports {used} % of its rated endurance as used"
     return words
 
 
@@ -362,8 +362,8 @@ def _names_waited_for(plan: plans.Plan) -> list[str]:
     if not _has_ranks(plan):
         return []
     return [
-        f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start (here "
-        f"alone the profiles avoid that): {found.remedy}"
+        f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start "
+        f"(on one host the profiles avoid that): {found.remedy}"
         for name, found in hostnames.unresolved().items()
     ]
 
@@ -401,18 +401,18 @@ def _settings_touched(plan: plans.Plan) -> list[str]:
     options = plan.options
     lines = []
     if options.disk_cache != "leave":
-        lines.append("the drive's write cache: switched during writes, then put back")
+        lines.append("the drive's write cache: switched during writes, then restored")
     if plan.protocol.study:
-        lines.append("tracefs: an instance of its own while a run is traced, removed after it")
+        lines.append("tracefs: a separate instance while a run is traced, removed after it")
     if any(planned.frequency_hz for planned in plan.experiments):
         lines.append(
-            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT and turbo off, frequencies "
-            "set, all put back at the end"
+            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT and turbo off, "
+            "frequencies set, all restored at the end"
         )
     elif any(planned.smt or planned.turbo for planned in plan.experiments):
         lines.append(
-            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT or turbo switched, put back "
-            "at the end"
+            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT or turbo switched, "
+            "restored at the end"
         )
     lines.append("the page cache of the machine: dropped before every run (as root)")
     return lines
@@ -425,5 +425,5 @@ def _device_lines(node: Path, erased: bool) -> list[str]:
     lost = f", {found} with it" if found else "; it contains no file system and no table"
     if not found and devices.has_data(node):
         lost = ", data of an unknown kind with it"
-    lines = [f"{node}: WRITTEN OVER: all that is on it is lost{lost}"]
-    return lines + [f"{node}: also held open by {words}" for words in devices.readers(node)]
+    lines = [f"{node}: OVERWRITTEN: all its data are destroyed{lost}"]
+    return lines + [f"{node}: also opened by {words}" for words in devices.readers(node)]

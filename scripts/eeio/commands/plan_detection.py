@@ -128,7 +128,7 @@ def detected(
 ) -> Detection | None:
     """The requested detection; None if not requested."""
     if arguments.earlier is not None and arguments.detect is None:
-        raise RejectedError("--from is of --detect SHARE: the difference that is to be seen")
+        raise RejectedError("--from requires --detect SHARE: the difference to detect")
     if arguments.detect is None:
         return None
     with analysis():
@@ -164,8 +164,8 @@ def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaig
         except EeioError:
             continue  # damaged, which `eeio report` reports
     raise RejectedError(
-        f"--detect: no campaign of {suite.name} on this disk tells how much its experiments "
-        "scatter; run one (--preset quick tells roughly), or name one by --from"
+        f"--detect: no campaign of {suite.name} on this disk shows the scatter of its "
+        "experiments; run one (--preset quick gives a rough value), or name one with --from"
     )
 
 

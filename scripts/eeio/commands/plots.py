@@ -49,7 +49,7 @@ def write_plots(files: Mapping[str, bytes], folder: Path) -> None:
     """Each into a file of its name, which is printed to stderr. Raises RejectedError if the name of
     `folder` is that of a file."""
     if folder.suffix[1:] in FORMATS:
-        raise RejectedError(f"{folder}: name a folder; a plot has a file name of its own")
+        raise RejectedError(f"{folder}: name a folder; each plot has a fixed file name")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)

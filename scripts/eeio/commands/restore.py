@@ -1,4 +1,4 @@
-"""`eeio doctor restore`: restores what a killed campaign had changed."""
+"""`eeio doctor restore`: restores the settings that a killed campaign had changed."""
 
 import argparse
 import sys
@@ -32,7 +32,7 @@ def restore(arguments: argparse.Namespace) -> int:
         print(f"eeio: {error}", file=sys.stderr)
         return EXIT_FAILED
     if not restored and not others:
-        print("nothing to restore", file=sys.stderr)
+        print("no settings to restore", file=sys.stderr)
     return EXIT_FAILED if others else EXIT_DONE
 
 

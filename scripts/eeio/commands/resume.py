@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from eeio_results.report.answers import Answers
 
 MOST = 30
-"""Repetitions of an experiment that an extension asks for, unless told otherwise."""
+"""Default repetitions of an experiment that an extension requests."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -89,10 +89,9 @@ def _check(campaign: Campaign, most: int) -> None:
     design: Design = campaign.design
     if design.protocol.adaptive is None:
         raise RejectedError(
-            f"{campaign.name}: its repetitions are one random order of a fixed number; more of "
-            "some of them would be of another time and by another rule. Begin a campaign with "
-            f"--adaptive, or with the repetitions that `eeio plan --detect 5% --from "
-            f"{campaign.name}` tells"
+            f"{campaign.name}: its repetitions have a fixed number and one random order, so "
+            "adding some would bias it. Start a campaign with --adaptive, or with the "
+            f"repetitions from `eeio plan --detect 5% --from {campaign.name}`"
         )
     left = {p.experiment.id for p in design.experiments} - set(design.stopped)
     if campaign.stored_runs < campaign.planned_runs or left:

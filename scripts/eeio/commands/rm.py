@@ -38,7 +38,7 @@ def remove(arguments: argparse.Namespace) -> int:
 
 
 def _stored(name: str) -> Path:
-    """Only folders among the stored campaigns: nobody loses a folder of another program."""
+    """Only folders among the stored campaigns, so that no other program's folder is deleted."""
     folder = campaign_folder(name)
     root = paths.results_root()
     if folder.is_symlink() or folder.parent.resolve() != root.resolve():
@@ -60,9 +60,11 @@ def _words(folder: Path) -> str:
 
 def _ask(count: int) -> None:
     if not sys.stdin.isatty():
-        raise RejectedError("nothing was deleted: there is no terminal to ask on; give --yes")
+        raise RejectedError(
+            "no campaign was deleted: there is no terminal for the confirmation; give --yes"
+        )
     print(
         f"Delete {count} campaign{'s' * (count > 1)}? [y/N] ", end="", file=sys.stderr, flush=True
     )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RejectedError("nothing was deleted")
+        raise RejectedError("no campaign was deleted")

@@ -27,7 +27,7 @@ from eeio_limits.trust import why_untrusted
 from eeio_results.campaign import Design, Options
 from eeio_results.store import Store, read_design
 
-# What `run` asks about on a terminal.
+# Limits above which `run` requires confirmation on a terminal.
 _LONG_S = 1800.0
 _MUCH_BYTES = 50e9
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "run",
         help="run a suite and store every run",
         description="Runs a suite: all repetitions of all experiments in one random order. "
-        "`eeio plan` with the same options shows the experiments and writes nothing.",
+        "`eeio plan` with the same options shows the experiments without running them.",
     )
     campaign_options.add(run)
     run.add_argument("--name", metavar="NAME", help="campaign name (default: suite and time)")
@@ -71,8 +71,8 @@ def run_suite(arguments: argparse.Namespace) -> int:
     store = Store(paths.results_root() / name)
     if store.folder.exists():
         raise RejectedError(
-            f"{store.folder} is there already: `eeio resume {name}` goes on with it, "
-            "--name gives this campaign another name"
+            f"{store.folder} exists: continue it with `eeio resume {name}`, or choose another "
+            "--name"
         )
     plan = replace(
         plan,
@@ -97,7 +97,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
 
 
 def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
-    """Prints time and bytes; asks on a terminal if they are large. RejectedError after a no."""
+    """Prints time and bytes; large ones require confirmation on a terminal, or RejectedError."""
     expected = forecast(plan, suite)
     print(
         f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, at most "
@@ -109,7 +109,7 @@ def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
         print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise RejectedError(
-                "nothing was run. --preset quick is shorter; --yes starts without the question"
+                "no experiment was run. --preset quick is shorter; --yes skips the question"
             )
 
 

@@ -46,7 +46,7 @@ class GapReading:
 
 @dataclass(frozen=True)
 class Saved:
-    """What saving saves, as one meter sees one domain."""
+    """The saving in one domain, as measured by one meter."""
 
     domain: str
     meter: str
@@ -99,7 +99,7 @@ def _once(
         time.sleep(max(0.0, -late_s))
         invalid = _doubt(drive, saving)
         if late_s > 0:
-            invalid = invalid or f"standing by alone took {gap_s + late_s:.2g} s"
+            invalid = invalid or f"entering standby took {gap_s + late_s:.2g} s"
         work_start_s = time.monotonic()
         work()
         end_s = time.monotonic()
@@ -120,8 +120,8 @@ def _doubt(drive: Drive, saving: bool) -> str | None:
     if not isinstance(drive, AtaDrive):
         return f"the drive went to {drive.state()} by itself"
     return (
-        f"the drive went to {drive.state()} by itself: `hdparm -S 0` switches its timer off (it "
-        "cannot be asked for, so it is not changed here)"
+        f"the drive went to {drive.state()} by itself: `hdparm -S 0` switches off its timer "
+        "(its value cannot be read, so eeio does not change it)"
     )
 
 
@@ -152,11 +152,11 @@ def saved(readings: Sequence[GapReading]) -> list[Saved]:
 
 
 def check_gaps(gaps_s: Sequence[float], repetitions: int) -> None:
-    """EeioError for pauses of which none can be told apart."""
+    """EeioError for pauses that do not differ enough."""
     if not gaps_s or any(not 0 < gap_s <= 86_400 for gap_s in gaps_s):
         raise EeioError("--gap: seconds above 0 and a day at most, with commas between")
     if len(set(gaps_s)) != len(gaps_s):
-        raise EeioError("--gap: one pause twice; --repetitions repeats each")
+        raise EeioError("--gap: a pause is repeated; use --repetitions")
     if not 1 <= repetitions <= 1000:
         raise EeioError("--repetitions: 1 to 1000")
 
@@ -180,12 +180,12 @@ def command(words: Sequence[str], node: Path, device: BlockDevice, journal: Undo
     def work() -> None:
         code = foreground.run(words, journal, to_stderr=True)
         if code != 0:
-            raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
+            raise EeioError(f"{words[0]} ended with {code}: failed work is not measured")
         # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
         # other drives is not this one's work.
         for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
             if done.error is not None:
-                raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
+                raise EeioError(f"cannot flush the data of {words[0]}: {done.error}")
 
     return work
 

@@ -96,7 +96,7 @@ def of_ata(drive: Measured) -> list[StateReading]:
         return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
     drive.settle()
     standby = _ata_proved(drive, drive.idle("standby"), power_saving.STANDBY)
-    # What the drive answers from its own cache spins nothing up.
+    # Answers from the drive's cache do not spin it up.
     spin_up = _ata_proved(drive, drive.waking("spin-up"), power_saving.IDLE)
     return [*found, standby, replace(spin_up, invalid=standby.invalid or spin_up.invalid)]
 

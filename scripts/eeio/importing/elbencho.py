@@ -14,7 +14,7 @@ from eeio_results.tools.capture import PhaseResult, ToolResult, naming
 
 _METADATA = ("MKDIRS", "RMFILES", "RMDIRS", "STAT")
 _PASSED_OVER = ("SYNC", "DROPCACHES")
-_NO_WINDOW = "none: elbencho's JSON tells when a phase began in UTC alone"
+_NO_WINDOW = "none: elbencho's JSON gives only the UTC start of a phase"
 _US = 1e-6
 
 
@@ -59,7 +59,7 @@ def _body(line: str, number: int, source: str) -> dict[str, Any]:
 def _phase(name: str, kind: str, body: Mapping[str, Any]) -> PhaseResult:
     config, done = body["config"], body["last_done"]
     seconds = _number(done, "elapsed_time_ms", q.COUNT) / 1000
-    # Whole milliseconds: 0 is no time that is known.
+    # Whole milliseconds: 0 is not a time that is known.
     metrics = {"runtime_s": seconds} if seconds else {}
     if kind in _METADATA:
         metrics["operations_per_s"] = _number(done, "entries/s", q.RATE)

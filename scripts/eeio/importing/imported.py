@@ -20,7 +20,7 @@ from eeio_results.store import Campaign, Store
 
 @dataclass(frozen=True)
 class Imported:
-    """What a map made of one campaign's files.
+    """One campaign's files as read by a map.
 
     `idle_watts` holds the samples of the idle baseline, by power domain. `remarks` names all that
     was passed over, changed or found odd; nothing is dropped without one.
@@ -50,7 +50,7 @@ class Imported:
 
     @property
     def design(self) -> Design:
-        """As a campaign of ours has it."""
+        """In the form of an eeio campaign."""
         experiments = {run.experiment.id: run.experiment for run in self.runs}
         return imported(
             name=self.name,
@@ -91,7 +91,7 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
         raise RejectedError(str(error)) from error
     for _, place in stores:
         if place.folder.exists():
-            raise RejectedError(f"{place.folder} is there already: give another --name")
+            raise RejectedError(f"{place.folder} exists: choose another --name")
     stored = []
     for item, place in stores:
         with place.made_complete() as new:

@@ -1,4 +1,4 @@
-"""What IO500 keeps of each of its phases: IOR's report without a summary, or mdtest's.
+"""IO500's output of each phase: IOR's report without a summary, or mdtest's.
 
 These are `ior-*.txt` and `mdtest-*.txt` of a result folder. Its own result.txt has scores alone:
 GiB/s without the bytes that they are of.

@@ -1,4 +1,4 @@
-"""The map of an import: which files hold what, in whose words (docs/how-to/import-results.md)."""
+"""The map of an import: files, their contents and labels (docs/how-to/import-results.md)."""
 
 import re
 import warnings
@@ -24,7 +24,7 @@ _LONGEST_NAME = 1000
 FACTORS = ("level", "operation", "spatiality", "request_size", "buffer", "disk", "api", "processes")
 
 Words = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""Group -> word as the files have it -> the factors that it stands for."""
+"""Group -> word in the files -> its factors."""
 
 Key = tuple[tuple[tuple[str, str], ...], int]
 """One run: its factors, sorted, and its repetition."""
@@ -32,7 +32,7 @@ Key = tuple[tuple[tuple[str, str], ...], int]
 
 @dataclass(frozen=True)
 class Labels:
-    """How words of a file name or of a table's row become the key of a run."""
+    """How parts of a file name or of a table's row become the key of a run."""
 
     words: Words
     common: Mapping[str, str]
@@ -54,9 +54,9 @@ class Labels:
             elif group in FACTORS:
                 factors[group] = word
             else:
-                raise ValueError(f"the map says nothing of the group {group!r}")
+                raise ValueError(f"the map does not define the group {group!r}")
         if repetition is None:
-            raise ValueError("nothing tells the repetition")
+            raise ValueError("the repetition is unknown")
         return tuple(sorted(factors.items())), repetition
 
     def key_of_name(self, pattern: str, name: str) -> Key:
@@ -100,7 +100,7 @@ def load(path: Path) -> Map:
     except LimitError as error:
         raise RejectedError(f"{path}: {error}") from error
     for key in documents.keys_of_no_text(body):
-        raise RejectedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
+        raise RejectedError(f"{path}: the key {q.shortened(key)} is not text: put it in quotes")
     try:
         typed.read(_File, body)
     except LimitError as error:
@@ -114,11 +114,11 @@ def load(path: Path) -> Map:
     for pattern in _patterns(body):
         try:
             with warnings.catch_warnings():
-                # What Python may read otherwise one day is no matter of the user's.
+                # Warnings about future versions of Python do not concern the user.
                 warnings.simplefilter("ignore")
                 re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise RejectedError(f"{path}: name: {pattern!r} is no pattern: {error}") from error
+            raise RejectedError(f"{path}: name: {pattern!r} is not a pattern: {error}") from error
     return Map(
         path=path,
         title=body.get("title", path.stem),
@@ -130,7 +130,7 @@ def load(path: Path) -> Map:
 
 
 def _check(path: Path, campaign: Mapping[str, Any]) -> None:
-    """What the types cannot tell: zones, and files outside of the folder."""
+    """Checks beyond the types: time zones, and files outside the folder."""
     where = f"{path}: {campaign['name']}"
     try:
         for part in _objects(campaign):
@@ -152,11 +152,11 @@ _FILES = (
 
 def _check_file(key: str, name: str) -> None:
     if "\0" in name or name.startswith("/") or ".." in Path(name).parts or not name.strip("./"):
-        raise LimitError(f"{key}: {q.shortened(name)} is no file within the folder")
+        raise LimitError(f"{key}: {q.shortened(name)} is not a file in the folder")
 
 
 def _objects(part: Any) -> list[Mapping[str, Any]]:
-    """The campaign and all objects in it but its words."""
+    """The campaign and all objects in it except its labels."""
     if isinstance(part, list):
         return [found for item in part for found in _objects(item)]
     if not isinstance(part, dict):

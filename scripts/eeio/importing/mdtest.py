@@ -13,7 +13,7 @@ _SUMMARY = re.compile(r"^SUMMARY rate[^\n]{0,40}\(of (\d{1,9}) iterations\)", re
 _NEXT_TABLE = re.compile(r"^SUMMARY ", re.M)
 _FINISHED = re.compile(r"^-- finished at ", re.M)
 _OPERATION = re.compile(r"(Directory|File|Tree) [a-z]{1,20}")
-_NO_WINDOW = "imported: mdtest's report does not tell when each operation went on"
+_NO_WINDOW = "imported: mdtest's report contains no times of its operations"
 
 
 def parse_text(text: str, source: str = "mdtest's report") -> ToolResult:
@@ -30,7 +30,7 @@ def parse_text(text: str, source: str = "mdtest's report") -> ToolResult:
         following = _NEXT_TABLE.search(text, summary.end())
         table = text[summary.end() : following.start() if following else None]
         rates = dict(filter(None, map(_rate, table.splitlines())))
-        # 0 is how mdtest prints an operation that it was not asked for.
+        # mdtest prints 0 for an operation that was not requested.
         tried = {name: rate for name, rate in rates.items() if rate > 0}
         if not tried:
             raise ToolOutputError(f"{source}: no operation with a rate in it")

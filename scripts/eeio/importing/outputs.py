@@ -1,6 +1,6 @@
-"""What tools wrote, read by the parsers of their profiles, without the times that our runs have.
+"""Stored outputs of tools, read by the parsers of their profiles, without the times of eeio's runs.
 
-A stored output does not tell when its I/O happened, so its phases have no window.
+A stored output contains no times of its I/O, so its phases have no window.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools import bonnie, fio, ior, iozone, lmbench
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 
-_NO_WINDOW = "imported: a stored output does not tell when its I/O happened"
+_NO_WINDOW = "imported: a stored output contains no times of its I/O"
 Read = Callable[[str, str], ToolResult]
-"""Given a text and what to call it in messages."""
+"""Given a text and its name in messages."""
 
 
 def read(form: str, text: str, source: str) -> ToolResult:
@@ -51,7 +51,7 @@ def _without_window(phase: PhaseResult) -> PhaseResult:
 
 
 def _as_run(parse: Callable[[Capture], ToolResult], name: str) -> Read:
-    """The parser of a run of ours, given the one file that it reads."""
+    """The parser of an eeio run, given the one file that it reads."""
 
     def read_text(text: str, source: str) -> ToolResult:
         with TemporaryDirectory(prefix="eeio-import-") as folder:
@@ -82,4 +82,4 @@ FORMATS: Mapping[str, Read] = MappingProxyType(
         "lmbench": lmbench.parse_results,
     }
 )
-"""What `format` in a map names."""
+"""Readers by `format` in a map."""

@@ -14,6 +14,7 @@ from eeio.importing.mapping import Key, Labels
 from eeio.importing.tables import Watts, read_table
 from eeio.importing.testlog import Span
 from eeio_limits import quantities as q
+from eeio_limits.reasons import low_coverage
 from eeio_power.csv_log import (
     DELIMITERS,
     Layout,
@@ -38,7 +39,7 @@ class MappedPower:
     period_s: float
     lost: Mapping[Key, int]
     means_w: Mapping[Key, float] = field(default_factory=dict)
-    """Means over time where the map asks for them; else the mean of the samples counts."""
+    """Means over time if the map requests them; else the mean of the samples."""
     gaps_s: Mapping[Key, float] = field(default_factory=dict)
     idle_watts: Sequence[float] = ()
     remarks: Sequence[str] = ()
@@ -74,7 +75,7 @@ class MappedPower:
         coverage = min(1.0, samples * self.period_s / duration_s) if duration_s > 0 else 0.0
         reasons = () if accuracy is not None else (_NO_ACCURACY,)
         if coverage < q.LEAST_COVERAGE:
-            reasons = (*reasons, f"samples stand for {coverage:.0%} of the run only: not compared")
+            reasons = (*reasons, low_coverage(coverage))
         return EnergyReading(
             domain=self.body["domain"],
             meter=self.body["meter"],
@@ -187,7 +188,7 @@ def _layout(body: Mapping[str, Any], columns: str) -> Layout:
 
 def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
     try:
-        # Nobody writes this log any more, so a last line without its end is whole.
+        # This log is complete, so a last line without a line end is complete, too.
         log = parse_log(read_bytes(path) + b"\n", layout)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
@@ -238,7 +239,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
 
 
 def _held_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
-    """Each value holds from its own time to the next; the first one from the span's start."""
+    """Each value applies from its time to the next; the first one from the span's start."""
     times = [span.start_s, *(t for t, _ in samples[1:]), span.end_s]
     energy_j = sum(
         watts * (end - start)

@@ -47,12 +47,12 @@ def _series(
         clocks = [value for value in row[int(has_use) :] if not math.isnan(value)]
         busy = row[0] / 100 if has_use else math.nan
         clock_hz = sum(clocks) / len(clocks) * 1e6 if clocks else math.nan
-        # What cannot be is missing; tops print 100.3 % at times.
+        # Impossible values are missing; tops print 100.3 % at times.
         use.append(min(busy, 1.0) if 0 <= busy <= _MOST_BUSY else None)
         frequency.append(clock_hz if q.FREQUENCY.holds(clock_hz) else None)
-    missing = {} if has_use else {"use": f"{source} holds no CPU use"}
+    missing = {} if has_use else {"use": f"{source} contains no CPU use"}
     if not any(value is not None for value in frequency):
-        missing["frequency_hz"] = f"{source} holds no frequency"
+        missing["frequency_hz"] = f"{source} contains no frequency"
     return ProcessorSeries(source, tuple(times_s), tuple(use), tuple(frequency), missing)
 
 
@@ -125,7 +125,7 @@ def _cut(
     path: Path,
     body: Mapping[str, Any],
 ) -> tuple[Found, list[str]]:
-    """The samples that lie in each run's span."""
+    """The samples in each run's span."""
     found: Found = {}
     remarks = []
     ordered = sorted(samples, key=itemgetter(0))
@@ -146,7 +146,7 @@ def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float
     try:
         text = inputs.read_text(path, inputs.TABLE_BYTES)
         if long := re.search(r"\d{16}", text):
-            raise LimitError(f"{long[0]}... is no time and no value")
+            raise LimitError(f"{long[0]}... is not a time and no value")
         numbers = [int(word) for word in re.findall(r"\d+", text)]
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
@@ -160,10 +160,10 @@ def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float
     for first, last in zip(stamps[::2], stamps[1::2], strict=True):
         values = numbers[first + 1 : last]
         if numbers[last] <= numbers[first] or not q.TIMESTAMP.holds(numbers[last]):
-            raise EeioError(f"{path}: no block goes from {numbers[first]} to {numbers[last]} s")
+            raise EeioError(f"{path}: no block from {numbers[first]} to {numbers[last]} s")
         if not values or len(values) % width:
             raise EeioError(
-                f"{path}: {len(values)} values after {numbers[first]} are no samples of {width}"
+                f"{path}: {len(values)} values after {numbers[first]} are not samples of {width}"
             )
         rows = [[float(v) for v in values[n : n + width]] for n in range(0, len(values), width)]
         blocks.append((numbers[first], numbers[last], rows))

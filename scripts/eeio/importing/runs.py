@@ -41,7 +41,7 @@ _VALUES = {
     "bytes_moved": replace(q.SIZE, whole=False),
     "duration_s": q.DURATION,
 }
-_NO_DEVICE = "imported: nothing was counted at the device"
+_NO_DEVICE = "imported: no device counters were recorded"
 # With fewer repetitions no difference is significant at the 95 % level.
 _FEW = 5
 
@@ -72,7 +72,7 @@ class _Collected:
         if before is None:
             self.runs[key] = found
         elif before.phases == found.phases:
-            self.remarks.append(f"{where}: the same run with the same values twice; counted once")
+            self.remarks.append(f"{where}: duplicate run with the same values; used once")
         else:
             self.failed[key] = f"there are two of this run, with different values ({where})"
             self.remarks.append(f"{where}: {_words(key)}: {self.failed[key]}; neither is used")
@@ -105,7 +105,9 @@ def read(mapping: Map, folder: Path) -> Folder:
         remarks = tuple(remark.replace(f"{folder}/", "") for remark in campaign.remarks)
         found.append(replace(campaign, remarks=remarks))
     if not found:
-        raise RejectedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
+        raise RejectedError(
+            f"{folder} contains none of the files of {mapping.path.name}: {absent[0]}"
+        )
     absent += [
         f"{path.relative_to(folder)}: not imported: {item['reason']}"
         for item in mapping.not_imported
@@ -147,7 +149,7 @@ def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
     keys = _left(body, collected)
     shift = 1 if any(repetition == 0 for _, repetition in keys) else 0
     if shift:
-        collected.remarks.append("repetitions are counted from 0 in the files, from 1 here")
+        collected.remarks.append("repetitions are numbered from 0 in the files, from 1 here")
     keys.sort(key=lambda key: collected.spans[key].start_s if key in collected.spans else math.inf)
     experiments = {
         factors: experiment_of(body.get("tool", "unknown"), dict(factors), "file", None)
@@ -227,7 +229,7 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
         moved = numbers.get("bytes_moved", math.nan)
         phase = _reported(
             key,
-            "the run as a whole: a table tells its duration",
+            "the complete run: a table contains its duration",
             None if math.isnan(duration_s) else duration_s,
             bandwidth,
             None if math.isnan(moved) else round(moved),
@@ -316,7 +318,7 @@ def _read_spans(
             collected.remarks.append(f"{path}: left out: {error}")
             continue
         if key in collected.spans:
-            collected.remarks.append(f"{path}: {span.name} is there twice; the last one counts")
+            collected.remarks.append(f"{path}: {span.name} is repeated; the last one is used")
         collected.spans[key] = Span(span.name, span.start_s + offset_s, span.end_s + offset_s)
         if key not in collected.runs and key not in collected.failed:
             collected.failed[key] = f"{path} names {span.name}, but there is no result of it"
@@ -437,7 +439,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
             f"{', '.join(sorted(known))}"
         )
     values: dict[str, Any] = {name: body.get(name) for name in known}
-    missing = {name: "the map does not tell" for name, value in values.items() if value is None}
+    missing = {name: "not in the map" for name, value in values.items() if value is None}
     values["logical_cpus"] = values["logical_cpus"] or 1
     values["raid_members"] = tuple(values["raid_members"] or ())
     machine = Machine(**values, missing=missing)

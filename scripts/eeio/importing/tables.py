@@ -22,7 +22,7 @@ class ImportedTable:
     decimal_comma: bool
 
     def place(self, column: str) -> int:
-        """Where a column stands. Raises EeioError when there is none of that name."""
+        """The index of a column. Raises EeioError if there is none of that name."""
         try:
             return self.columns.index(column)
         except ValueError:
@@ -42,7 +42,7 @@ class ImportedTable:
         return value if FIGURE.holds(value) else math.nan
 
     def numbers(self, column: str) -> list[float]:
-        """A whole column; NaN where a value is missing."""
+        """A complete column; NaN for missing values."""
         place = self.place(column)
         return [self.number(cells[place]) for _, cells in self.rows]
 

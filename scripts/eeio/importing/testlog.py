@@ -1,7 +1,7 @@
 """Logs that a measuring script keeps: a run's name, `start`, a date, `end`, a date.
 
 The dates are those of date(1) in the language of the machine. The zone's abbreviation decides
-the offset; one that is not in the list is refused, because a wrong hour would fit no sample.
+the offset; one that is not in the list is rejected, because a wrong hour would fit no sample.
 """
 
 import re
@@ -14,7 +14,7 @@ from eeio_limits.quantities import TIMESTAMP, shortened
 from eeio_results.errors import EeioError
 
 # The first three letters of a month in English, Portuguese, Spanish, French, German and Italian;
-# French June and July share theirs, and are refused.
+# French June and July share theirs, and are rejected.
 _MONTHS = (
     ("jan", "ene", "gen"), ("feb", "fev", "fév"), ("mar", "mär"), ("apr", "abr", "avr"),
     ("may", "mai", "mag"), ("jun", "giu"), ("jul", "lug"), ("aug", "ago", "aoû"),
@@ -44,7 +44,7 @@ def parse_date(text: str) -> float:
     """Unix seconds of a line of date(1). Raises ValueError."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{shortened(text.strip())} is no date as date(1) prints it")
+        raise ValueError(f"{shortened(text.strip())} is not a date as date(1) prints it")
     month = _month(match["month"])
     clock = datetime.strptime(match["time"], "%H:%M:%S")
     try:
@@ -54,14 +54,14 @@ def parse_date(text: str) -> float:
         )  # fmt: skip
         return TIMESTAMP.checked(moment.timestamp(), f"the date {text.strip()!r}")
     except OverflowError as error:
-        raise ValueError(f"{text.strip()!r} is no date: {error}") from error
+        raise ValueError(f"{text.strip()!r} is not a date: {error}") from error
 
 
 def _month(word: str) -> int:
     for number, names in enumerate(_MONTHS, 1):
         if word.casefold() in names:
             return number
-    raise ValueError(f"{word!r} is no month in a language that is known here")
+    raise ValueError(f"{word!r} is not a month in a language that is known here")
 
 
 def _zone(word: str) -> timezone:

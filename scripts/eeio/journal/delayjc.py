@@ -121,7 +121,7 @@ def settings(
     """
     library = library or find_library()
     if library is None:
-        raise EeioError(f"{NAME} is not there: `scripts/setup` compiles it, given a C compiler")
+        raise EeioError(f"{NAME} is missing: `scripts/setup` compiles it, given a C compiler")
     if any(letter in str(library) for letter in " :"):
         raise EeioError(f"{library}: no path with a space or a colon can be preloaded")
     if not 1 <= window_us <= LONGEST_WINDOW_US:
@@ -220,9 +220,9 @@ def _cannot_preload(program: str, library: Path | None, left: int) -> str | None
         (0o2000, "setgid", status.st_gid, os.getgid()),
     ):
         if status.st_mode & bit and owner != mine:
-            return f"{path}: {name}, and the loader preloads nothing into such a program"
+            return f"{path}: {name}, so the loader preloads no library into it"
     if os.getuid() != 0 and _has_capabilities(path):
-        return f"{path}: has file capabilities, and the loader preloads nothing into it"
+        return f"{path}: has file capabilities, so the loader preloads no library into it"
     if _kind(head) != _kind(ours):
         return f"{path}: of another machine ({_words(head)}) than the library ({_words(ours)})"
     if not _has_interpreter(head):

@@ -43,7 +43,7 @@ def find_tracefs(journal: UndoJournal, what: str) -> Path:
     with contextlib.suppress(OSError):
         if str(Path("/proc/self/ns/pid").readlink()) != _HOST_PIDS:
             raise EeioError(
-                f"{what} cannot be traced from a PID namespace of one's own: start the container "
+                f"{what} cannot be traced from a separate PID namespace: start the container "
                 "with --pid=host"
             )
     for usual in (_TRACEFS, Path("/sys/kernel/debug/tracing")):
@@ -97,7 +97,7 @@ def find_ext4(directory: Path) -> Ext4:
     try:
         task = Path(f"/sys/fs/ext4/{device.name}/journal_task").read_text(encoding="ascii").strip()
     except OSError as error:
-        raise EeioError(f"{directory}: the kernel does not tell its journal: {error}") from error
+        raise EeioError(f"{directory}: the kernel does not report its journal: {error}") from error
     return Ext4(
         device=(device.major, device.minor),
         name=device.name,
@@ -213,7 +213,7 @@ class JournalTracer(TracefsInstance):
             for part in (self._spool, self._output):
                 part.unlink(missing_ok=True)
             raise EeioError(
-                f"{self._output}: the trace was not written whole, so it is deleted: "
+                f"{self._output}: the trace was not written completely, so it is deleted: "
                 f"{problem.strerror}"
             ) from problem
         finally:

@@ -1,1 +1,1 @@
-"""Machines as data: what eeio reads of one, kept in a file and laid out again elsewhere."""
+"""Machines as data: all that eeio reads of one, stored in a file and replayed elsewhere."""

@@ -1,4 +1,4 @@
-"""What tells one machine, or its user, from others of its kind is replaced, the same by the same.
+"""Replaces data that identify a machine or its user, equal values by equal ones.
 
 Names that the machine tells (hosts, users, serial numbers of it and its drives), and what looks
 like an address or a serial number: IP, MAC, UUID, WWN, EUI. Replacements look like what they stand
@@ -41,7 +41,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 
 
 class Replacer:
-    """Replaces in any number of texts; `counts` says how many different ones of each kind."""
+    """Replaces in any number of texts; `counts` is the number of different ones of each kind."""
 
     def __init__(
         self, hosts: Iterable[str], users: Iterable[str], serials: Iterable[str] = ()
@@ -126,7 +126,7 @@ def _made(kind: str, number: int, found: str) -> str:
     if kind == "UUID":
         return f"00000000-0000-4000-8000-{number:012x}"
     if kind == "WWN":
-        # What kind of name it is stays.
+        # The kind of name stays.
         head, dot, _ = found.rpartition(".") if found[:2] != "0x" else ("", "", "")
         return f"{head.partition('.')[0]}{dot}0x{number:016x}"
     if kind == "MAC address":

@@ -190,7 +190,7 @@ def write(capture: MachineRecording, path: Path) -> None:
         ):
             archive.addfile(member, io.BytesIO(data))
     except FileExistsError as error:
-        raise RejectedError(f"{path} is there already; name another file") from error
+        raise RejectedError(f"{path} exists; choose another file") from error
 
 
 def check_name(path: Path) -> None:
@@ -198,7 +198,7 @@ def check_name(path: Path) -> None:
     if not path.name.endswith((".tar.gz", ".tgz")):
         raise RejectedError(f"{path}: a capture is an archive: name it .tar.gz")
     if os.path.lexists(path):
-        raise RejectedError(f"{path} is there already; name another file")
+        raise RejectedError(f"{path} exists; choose another file")
 
 
 def load(path: Path) -> Description:
@@ -238,7 +238,7 @@ def _only_member(data: bytes) -> tuple[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             first = archive.next()
             if first is None:
-                raise LimitError("no capture: nothing is in the archive")
+                raise LimitError("not a capture: the archive is empty")
             plain = first.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not first.issparse()
             if first.name not in _MEMBERS or not plain:
                 raise LimitError(
@@ -254,7 +254,7 @@ def _only_member(data: bytes) -> tuple[str, bytes]:
     except LimitError:
         raise
     except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
-        raise LimitError(f"no capture: no sound tar archive ({error!s:.100})") from None
+        raise LimitError(f"not a capture: not a valid tar archive ({error!s:.100})") from None
 
 
 # ---- reading ----
@@ -338,7 +338,7 @@ def _about(root: Path) -> str:
                                             "sys/class/dmi/id/product_name"))))  # fmt: skip
     model = re.search(r"^model name\s*:\s*(.+)$", text("proc/cpuinfo"), re.MULTILINE)
     words = [made or text("proc/device-tree/model"), model[1] if model else ""]
-    return ", ".join(filter(None, words))[:400] or "a machine that does not tell what it is"
+    return ", ".join(filter(None, words))[:400] or "an unidentified machine"
 
 
 def _requested(root: Path) -> list[Command]:

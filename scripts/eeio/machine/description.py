@@ -63,9 +63,9 @@ class Command:
     errors: str = field(default="", metadata=LATER)
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """Invalid values in it, beyond each field's range."""
         if not 1 <= len(self.run) <= _MOST_WORDS:
-            return f"run: {len(self.run)} words: from 1 to {_MOST_WORDS}"
+            return f"run: {len(self.run)} arguments; the limits are 1 and {_MOST_WORDS}"
         return _too_long(("run", _LONGEST_WORD, self.run))
 
 
@@ -79,7 +79,7 @@ class Description:
     tree: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     """Path of a file -> its text, without the last line feed."""
     links: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
-    """Path of a symbolic link -> its target, relative to its own folder."""
+    """Path of a symbolic link -> its target, relative to the link's folder."""
     refused: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     """Path of a file that cannot be read -> the name of the error."""
     commands: tuple[Command, ...] = field(default=(), metadata=LATER)
@@ -87,7 +87,7 @@ class Description:
     """Kind of an HTTP service -> path -> its answer."""
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """Invalid values in it, beyond each field's range."""
         if not self.about:
             return "about: empty: name the machine"
         for name, most in (("sources", _MOST_SOURCES), ("commands", _MOST_COMMANDS)):
@@ -136,7 +136,7 @@ def of_body(body: Any) -> Description:
             f"reads {VERSION}; update eeio"
         )
     for key in documents.keys_of_no_text(body):
-        raise LimitError(f"the key {shortened(key)} is no text: put it in quotes")
+        raise LimitError(f"the key {shortened(key)} is not text: put it in quotes")
     if not isinstance(body, dict) or "machine" not in body:
         raise LimitError("machine is missing: not the description of a machine")
     try:
@@ -226,17 +226,19 @@ def _check(description: Description) -> None:
         _check_link(name, target)
     for name, reason in description.refused.items():
         if reason not in errno.errorcode.values():
-            raise LimitError(f"refused: {shortened(name)}: there is no error {shortened(reason)}")
+            raise LimitError(f"refused: {shortened(name)}: unknown error {shortened(reason)}")
     runs = set()
     for command in description.commands:
         program = command.run[0]
         if not program or program != Path(program).name or program.startswith((".", "-")):
-            raise LimitError(f"commands: {shortened(program)} is no program's name, without folder")
+            raise LimitError(
+                f"commands: {shortened(program)} is not a program name without a folder"
+            )
         if any("\0" in text for text in (*command.run, command.prints, command.errors)):
-            raise LimitError(f"commands: {program}: a text holds a NUL character")
+            raise LimitError(f"commands: {program}: a text contains a NUL character")
         if command.run in runs:
             words = shown(shlex.join(command.run))
-            raise LimitError(f"commands: {words:.200} stands there twice")
+            raise LimitError(f"commands: {words:.200} is repeated")
         runs.add(command.run)
 
 
@@ -253,7 +255,7 @@ def _check_path(name: str) -> None:
         or len(name) > _LONGEST_PATH
         or max(len(os.fsencode(part)) for part in parts) > _LONGEST_NAME
     ):
-        raise LimitError(f"{shortened(name)} is no path of a file")
+        raise LimitError(f"{shortened(name)} is not a file path")
 
 
 def _check_apart(names: Iterable[str]) -> None:
@@ -261,14 +263,14 @@ def _check_apart(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise LimitError(f"{shortened(name)} stands there twice (tree, links, refused)")
+            raise LimitError(f"{shortened(name)} is repeated (tree, links, refused)")
         seen.add(name)
     for name in seen:
         for parent in PurePosixPath(name).parents:
             if str(parent) in seen:
                 raise LimitError(
-                    f"{shown(name):.300} lies below {shown(str(parent)):.300}, which is a file or "
-                    "a link; give files where they really lie"
+                    f"{shown(name):.300} is below {shown(str(parent)):.300}, which is a file or "
+                    "a link; give the files' real paths"
                 )
 
 
@@ -280,7 +282,7 @@ def _check_link(name: str, target: str) -> None:
         up += 1
     inside = up <= name.count("/") and ".." not in parts[up:]
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts) or len(target) > _LONGEST_PATH:
-        raise LimitError(f"links: {shortened(name)} -> {shortened(target)} is no path of a file")
+        raise LimitError(f"links: {shortened(name)} -> {shortened(target)} is not a file path")
     if not target or target.startswith("/") or "\0" in target or not inside:
         raise LimitError(
             f"links: {shortened(name)} -> {shortened(target)} leads out of the tree; links are "
@@ -294,7 +296,7 @@ def _check_link(name: str, target: str) -> None:
 def _script(program: str, commands: Iterable[Command]) -> str:
     """A shell script that needs no other program: it gives only the recorded answers."""
     known = list(commands)
-    lines = ["#!/bin/sh", f"# What {shown(program)} answered on the machine that is described."]
+    lines = ["#!/bin/sh", f"# Output of {shown(program)} on the described machine."]
     takes_lines = _TAKES_LINES.get(program)
     if takes_lines is not None:
         lines += _lines_arm(program, takes_lines, known)

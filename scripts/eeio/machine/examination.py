@@ -100,7 +100,7 @@ def recorded(replay: Replay) -> list[Finding]:
             raise LimitError("a text is wanted")
     except (LimitError, TypeError, KeyError) as error:
         raise RejectedError(
-            f"what `eeio doctor --format json` said is not sound: {error}"
+            f"the output of `eeio doctor --format json` is not valid: {error}"
         ) from error
     return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]
 
@@ -122,7 +122,9 @@ def _tools() -> list[Finding]:
             installed = installation.find(profile)
             tool = installed.tool if installed else None
         except EeioError as error:
-            found.append(Finding("tool", name, False, str(error), cost, f"mend or delete {folder}"))
+            found.append(
+                Finding("tool", name, False, str(error), cost, f"repair or delete {folder}")
+            )
             continue
         if tool is not None:
             detail = f"{tool.version} ({tool.path}, {tool.source})"
@@ -136,7 +138,7 @@ def _tools() -> list[Finding]:
             Finding(
                 "tool", profile.tool, False,
                 f"the program is here ({program}), its profile is not installed yet",
-                "nothing: the first run that needs it installs it",
+                "none: the first run that needs it installs it",
                 f"eeio profile install {name}", program,
             )
         )  # fmt: skip
@@ -168,7 +170,7 @@ def can_measure(findings: Sequence[Finding]) -> list[str]:
 def _bandwidth(findings: Sequence[Finding]) -> str:
     tools = [f for f in findings if f.kind == "tool"]
     if not tools:
-        return "bandwidth: not known here (nothing tells which tools are installed)"
+        return "bandwidth: unknown (the installed tools are not known)"
     usable = [f.name + ("" if f.found else " (to be installed)") for f in tools
               if f.found or f.program is not None]  # fmt: skip
     if not usable:
@@ -180,8 +182,8 @@ def _energy(findings: Sequence[Finding]) -> str:
     meters = [f for f in findings if f.kind == "meter" and f.found and f.name != MODELLED]
     if not meters:
         return (
-            "energy: no: no meter was found (below stands what each needs); `quick` and "
-            "--allow-estimates model it, marked ESTIMATE"
+            "energy: no: no meter was found (requirements below); `quick` and --allow-estimates "
+            "model it, marked ESTIMATE"
         )
     return f"energy: yes, by {'; '.join(f'{f.name} ({f.detail})' for f in meters)}"
 
@@ -194,9 +196,9 @@ def _levels(findings: Sequence[Finding]) -> str:
     return "; ".join(
         (
             f"raw devices (--device): {'yes' if device else 'no'}",
-            f"file systems of its own (--filesystem): {'yes' if loop else 'no'}",
+            f"new file systems (--filesystem): {'yes' if loop else 'no'}",
             "page cache dropped before runs: "
-            + ("yes" if dropped else "no, of the test files' own pages alone"),
+            + ("yes" if dropped else "no, only pages of the test files"),
         )
     )
 
@@ -211,7 +213,7 @@ def _meters(root: Path) -> list[Finding]:
             if meter.available
             else meter.reason or "not found",
             "power, energy and MB/J of its domains",
-            meter.remedy or "connect one; docs/reference/meters.md says how",
+            meter.remedy or "connect one; see docs/reference/meters.md",
         )
         for meter in discover(root)
     ]
@@ -231,7 +233,7 @@ def _privileges(root: Path) -> list[Finding]:
         Finding(
             "privilege", "drop caches", drop,
             f"{drop_file} is {'writable' if drop else 'not writable'}",
-            "only the test files' own pages can be dropped, not those of metadata",
+            "only pages of the test files can be dropped, not those of metadata",
             "run as root, or mount the file writable into the container",
         ),
         Finding(
@@ -323,8 +325,8 @@ def _names() -> list[Finding]:
         Finding(
             "name", name, name not in unresolved,
             unresolved[name].reason if name in unresolved else "known",
-            "Open MPI waits for name servers at each start: programs of your own (the profiles "
-            "tell it not to ask), and all of them where a hostfile names hosts",
+            "Open MPI waits for name servers at each start: of your programs (the profiles "
+            "prevent it), and of all programs with a hostfile",
             unresolved[name].remedy if name in unresolved else None,
         )
         for name in hostnames.own()

@@ -16,14 +16,14 @@ DOCTOR = ("eeio", "doctor", "--json")
 
 @dataclass(frozen=True)
 class Replay:
-    """The description, and the folder that stands for `/`."""
+    """The description, and the folder that replaces `/`."""
 
     description: Description
     root: Path
 
     @property
     def doctor(self) -> str | None:
-        """What `eeio doctor --json` said on the machine itself, if that was kept."""
+        """Output of `eeio doctor --json` on the machine itself, if it was stored."""
         return next((c.prints for c in self.description.commands if c.run == DOCTOR), None)
 
     def named(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whose machine is looked at: this one at `/`, or one laid out from a description below `root`."""
+"""The examined machine: this one at `/`, or a described one below `root`."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def user_id(root: Path = HERE) -> int:
 
 
 def memory_bytes(root: Path = HERE) -> int:
-    """Physical memory; 0 where another machine's /proc/meminfo does not tell it."""
+    """Physical memory; 0 if another machine's /proc/meminfo does not contain it."""
     if root == HERE:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:

@@ -1,4 +1,4 @@
-"""The files of a profile and of a suite, of the templates beside this file."""
+"""The files of a profile and of a suite, from the templates next to this file."""
 
 import json
 import re
@@ -46,9 +46,9 @@ def suite_files(workload: Workload) -> dict[str, str]:
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
     """The files in a folder that is made for them, whole or not at all. RejectedError for one that
-    is there already."""
+    exists."""
     if folder.exists() or folder.is_symlink():
-        raise RejectedError(f"{folder} is there already, and nothing is written over it")
+        raise RejectedError(f"{folder} exists and is not overwritten")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -78,7 +78,7 @@ def _values(workload: Workload) -> dict[str, str]:
     quoted = workload.command[0].replace("'", "'\"'\"'")
     return {
         "name": workload.name,
-        "description_xml": escape(f"A command of the user's own: {workload.shown}"),
+        "description_xml": escape(f"A user's command: {workload.shown}"),
         "scale": scale,
         "proportion": "LIB" if scale in _figures.TIMES else "HIB",
         "options": _options(workload.factors),
@@ -98,7 +98,7 @@ def _values(workload: Workload) -> dict[str, str]:
             for k, v in workload.factors.items()
         ),
         "known": "".join(f" {name}" for name in names),
-        "prepare_words": ", and what is to be there" if workload.prepare else "",
+        "prepare_words": ", and the prepared files" if workload.prepare else "",
         "prepare": f"sh -c {pieces(workload.prepare, names)}" if workload.prepare else "exit 0",
         "executes": "".join(_executes(workload)),
     }

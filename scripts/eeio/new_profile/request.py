@@ -19,14 +19,14 @@ FLUSHES = ("none", "end", "each")
 
 MOST_WORDS = 200
 MOST_CHARACTERS = 4000
-"""Of the command, and of what prepares it."""
+"""Of the command, and of its preparation."""
 MOST_VALUES = 64
 MOST_EXPERIMENTS = 256
 _NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]{0,31})\}")
-# Words that the runner, the plan or the scripts take for something of their own.
+# Names that the runner, the plan or the scripts use.
 _TAKEN = frozenset((
     "level", "operation", "spatiality", "buffer", "flush", "disk", "api", "cache", "file_size",
     "runtime_s", "timeout_s", "precondition", "files", "rounds", "class", "words", "variant",
@@ -65,14 +65,14 @@ class Workload:
 
     @property
     def moved_is_pattern(self) -> bool:
-        """Whether the bytes are to be found in what is printed."""
+        """Whether the bytes are read from the output."""
         return self.moved is not None and "(" in self.moved
 
     def check(self) -> None:
         """Raises RejectedError."""
         if not _NAME.fullmatch(self.name):
             raise RejectedError(
-                f"{q.shortened(self.name)} is no name of a profile: small letters and digits, "
+                f"{q.shortened(self.name)} is not a valid profile name: small letters and digits, "
                 "beginning with a letter, 32 at most, such as mycopy"
             )
         self._check_command()
@@ -95,13 +95,13 @@ class Workload:
         text = "".join((*self.command, self.prepare))
         if len(self.command) > MOST_WORDS or len(text) > MOST_CHARACTERS:
             raise RejectedError(
-                f"the command is longer than {MOST_WORDS} words or {MOST_CHARACTERS} characters: "
-                "put it into a script, and name that"
+                f"the command is longer than {MOST_WORDS} arguments or {MOST_CHARACTERS} "
+                "characters: put it into a script, and name that"
             )
         if not text.isprintable():
             raise RejectedError(
-                "the command, or what prepares it, has line ends or control characters: put it "
-                "into a script, and name that"
+                "the command or its preparation contains line ends or control characters: put "
+                "it into a script, and name that"
             )
         program = self.command[0]
         if "{" in program:
@@ -126,8 +126,8 @@ class Workload:
             bad = next((value for value in values if not _VALUE.fullmatch(value)), None)
             if bad is not None:
                 raise RejectedError(
-                    f"--factor {name}: {q.shortened(bad)} is no value: letters, digits and . _ -, "
-                    "32 at most"
+                    f"--factor {name}: {q.shortened(bad)} is not a value: letters, digits and . _ "
+                    "-, 32 at most"
                 )
             if f"{{{name}}}" not in text:
                 raise RejectedError(f"--factor {name}: the command has no {{{name}}} in it")
@@ -139,8 +139,7 @@ class Workload:
         for place in _PLACE.findall(text):
             if place not in self.factors:
                 raise RejectedError(
-                    f"{{{place}}} stands in the command, and no --factor {place}=A,B gives its "
-                    "values"
+                    f"{{{place}}} is in the command, but no --factor {place}=A,B gives its values"
                 )
 
     def _check_moved(self, moved: str) -> None:
@@ -156,7 +155,7 @@ class Workload:
                 fits = False
             if not fits:
                 raise RejectedError(
-                    f"--bytes {q.shortened(moved)}: {q.shortened(size)} is no size such as 16m; "
+                    f"--bytes {q.shortened(moved)}: {q.shortened(size)} is not a size such as 16m; "
                     "give one, a factor of sizes such as {size}, or a pattern with a group (...)"
                 )
 
@@ -189,10 +188,10 @@ def _check_pattern(option: str, pattern: str) -> None:
         groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError) as error:
         raise RejectedError(
-            f"{option} {q.shortened(pattern)} is no regular expression: {error}"
+            f"{option} {q.shortened(pattern)} is not a regular expression: {error}"
         ) from error
     if groups != 1:
         raise RejectedError(
-            f"{option} {q.shortened(pattern)} has {groups} groups: put the number, and nothing "
-            "else, into one (...); others are (?:...)"
+            f"{option} {q.shortened(pattern)} has {groups} groups: put only the number into one "
+            "(...); write others as (?:...)"
         )

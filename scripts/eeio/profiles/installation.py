@@ -26,7 +26,7 @@ from eeio_results.record import Tool
 
 INSTALL_TIMEOUT_S = 900
 _RECORD = "installed.json"
-# What a run of the profile writes, or an installation says about itself.
+# Files that a run of the profile or its installation writes.
 _NOT_PROGRAM = re.compile(
     rf".*\.log|{re.escape(_RECORD)}|tool\.conf|(install|test)-exit-status|\.in-use"
 )
@@ -56,7 +56,7 @@ class Installation:
 
     @property
     def tool(self) -> Tool | None:
-        """What install.sh recorded in tool.conf; None if the profile has no tool."""
+        """Contents of tool.conf, written by install.sh; None if the profile has no tool."""
         values = _tool_conf(self.home)
         return None if values is None else Tool(
             name=self.profile.tool,

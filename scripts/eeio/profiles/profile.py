@@ -62,7 +62,7 @@ class Profile:
         return self.name.removeprefix("eeio-")
 
     def preset(self, preset: str) -> Mapping[str, str]:
-        """What the preset decides for this profile (`file_size`, `runtime_s`, ...)."""
+        """The preset's values for this profile (`file_size`, `runtime_s`, ...)."""
         try:
             return self.presets[preset]
         except KeyError:
@@ -89,7 +89,7 @@ def find(identifier: str) -> Profile:
     folders = search_path("test-profiles")
     # It may come from a file of others.
     if len(identifier) > LONGEST_NAME or not _IDENTIFIER.fullmatch(identifier):
-        raise RejectedError(f"{shortened(identifier)} is no name of a test profile")
+        raise RejectedError(f"{shortened(identifier)} is not a valid test profile name")
     for folder in folders:
         if (folder / identifier / "test-definition.xml").is_file():
             return load(folder / identifier)

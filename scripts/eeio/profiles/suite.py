@@ -147,7 +147,7 @@ class Suite:
 def find(name: str) -> Suite:
     """The suite of that name on the search path, or in the folder of that path."""
     if "\0" in name:  # from a campaign.json of others
-        raise RejectedError(f"{q.shortened(name)} is no name of a suite")
+        raise RejectedError(f"{q.shortened(name)} is not a valid suite name")
     if "/" in name:
         return load(Path(name).resolve())
     folders = search_path("suites")
@@ -179,7 +179,7 @@ def load(folder: Path) -> Suite:
         raise RejectedError(f"{path}: not a PTS suite definition: {error}") from error
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
-        raise RejectedError(f"{path}: no <Execute> in it, so there is nothing to run")
+        raise RejectedError(f"{path}: contains no <Execute>, so it has no runs")
     presets, optional = _read_protocol_file(folder / PROTOCOL)
     return Suite(
         folder=folder,
@@ -272,7 +272,7 @@ def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise LimitError(f"adaptive: {q.shortened(value)} is no mapping")
+        raise LimitError(f"adaptive: {q.shortened(value)} is not a mapping")
     usual = {
         k: list(v) if isinstance(v, tuple) else v for k, v in asdict(AdaptiveProtocol()).items()
     }
@@ -287,7 +287,7 @@ def _steady(value: object, preset: Mapping[str, Any]) -> SteadyProtocol | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise LimitError(f"steady: {q.shortened(value)} is no mapping")
+        raise LimitError(f"steady: {q.shortened(value)} is not a mapping")
     rule: SteadyProtocol = typed.read(SteadyProtocol, {**asdict(SteadyProtocol()), **value})
     if preset["repetitions"] != rule.rounds:
         raise LimitError(f"steady: repetitions are to be the {rule.rounds} rounds of the window")
@@ -319,7 +319,7 @@ def _study(body: Mapping[str, Any]) -> StudyProtocol:
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise LimitError(f"{name}: {q.shortened(value)} is no text")
+        raise LimitError(f"{name}: {q.shortened(value)} is not text")
     return value
 
 
@@ -328,7 +328,9 @@ def _pattern(value: object) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise LimitError(f"help: {q.shortened(text)} is no regular expression: {error}") from error
+        raise LimitError(
+            f"help: {q.shortened(text)} is not a regular expression: {error}"
+        ) from error
     return text
 
 

@@ -1,1 +1,1 @@
-"""All of the Phoronix Test Suite: its result files read and written, what its module asks of us."""
+"""The Phoronix Test Suite: reading and writing its result files, and requests of its module."""

@@ -11,7 +11,7 @@ Besides the elements of PTS's schema, entries may contain our data in their JSON
   and the state of the drive (null where the trial failed);
 - an energy: `quantity`, `meter`, `domain`, `kind`, and `trials`, a list of `order`, `started_utc`,
   `duration_s`, `failed` and `reading` (an EnergyReading, null where there is none); `phase` where
-  it is the energy of one phase and not of the whole trial.
+  it is the energy of one phase and not of the complete trial.
 """
 
 import hashlib

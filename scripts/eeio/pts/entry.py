@@ -107,7 +107,7 @@ def own_of(entry: ResultEntry) -> Own | None:
     try:
         return _own(entry.own)
     except LimitError as error:
-        raise SchemaError(f"what the result file says under eeio is damaged: {error}") from error
+        raise SchemaError(f"the result file's eeio section is damaged: {error}") from error
 
 
 def check(body: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def check(body: Mapping[str, Any]) -> None:
     try:
         typed.read(form, dict(body))
     except LimitError as error:
-        raise SchemaError(f"what the result file says under eeio is damaged: {error}") from error
+        raise SchemaError(f"the result file's eeio section is damaged: {error}") from error
 
 
 def _own(body: Mapping[str, Any]) -> Own:

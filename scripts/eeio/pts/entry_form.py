@@ -48,14 +48,14 @@ class Phase:
     stretches: tuple[Stretch, ...] = field(default=(), metadata=LATER)
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """Invalid values in it, beyond each field's range."""
         is_list = isinstance(self.metrics, tuple) and self.metrics
-        return "metrics: a list is no object" if is_list else None
+        return "metrics: a list is not an object" if is_list else None
 
 
 @dataclass(frozen=True)
 class Output:
-    """What the output of one trial contains."""
+    """Contents of one trial's output."""
 
     phases: tuple[Phase, ...]
     context: tuple[ContextValue, ...]
@@ -78,7 +78,7 @@ class Values:
     trials: Annotated[int, q.REPETITIONS]
     """How many there were, with those that failed."""
     phase: str = field(default="", metadata=LATER)
-    """Which of the tool's phases it is; without it PTS's own description names it."""
+    """Which of the tool's phases it is; without it PTS's description names it."""
     told: tuple[Output | None, ...] = field(default=(), metadata=LATER)
     """In the first result of a test: the output of each trial; null if it failed or could not be
     read."""
@@ -119,7 +119,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The readings of all meters while nothing ran."""
+    """The readings of all meters without work."""
 
     readings: tuple[EnergyReading, ...]
     start_s: Annotated[float, q.TIMESTAMP] = field(default=0, metadata=LATER)

@@ -1,4 +1,4 @@
-"""What the module under PTS asks once before a run: how the suites want it repeated and spaced.
+"""The protocol for the module under PTS, requested once before a run: repetitions and pauses.
 
 `python -m eeio.pts.protocol PRESET FOLDER...` prints the protocol of the suites in these folders,
 which is in their protocol.yaml; for a profile outside of a suite (an empty FOLDER, or none at all)
@@ -39,7 +39,7 @@ def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
         agreed = len(set(wanted.values())) == 1
         body[value] = next(iter(wanted.values())) if agreed else None
         if not agreed:
-            words = (f"{name} says {_said(number)}" for name, number in wanted.items())
+            words = (f"{name} has {_said(number)}" for name, number in wanted.items())
             reasons[value] = f"the suites differ: {', '.join(words)}"
     return {**body, "reasons": reasons, "left_out": _left_out(preset, folders)}
 
@@ -57,7 +57,7 @@ def _left_out(preset: str, folders: Sequence[str]) -> list[str]:
 
 
 def _said(number: float | None) -> str:
-    return "nothing" if number is None else f"{number:.10g}"
+    return "no value" if number is None else f"{number:.10g}"
 
 
 def _suite(folder: str) -> Suite:

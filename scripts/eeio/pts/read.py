@@ -36,7 +36,7 @@ from eeio_results.store import Store
 MIB = 1 << 20
 FILES_PER_S = "Files/s"
 
-# Upstream's terms -> ours: (operation, spatiality).
+# Upstream's terms -> eeio's: (operation, spatiality).
 _FIO_TYPES = {
     "random read": ("read", "random"),
     "random write": ("write", "random"),
@@ -260,7 +260,7 @@ def machine_of(system: System) -> Machine:
                "mkfs_options")  # fmt: skip
     reasons = dict.fromkeys(unknown, missing)
     if cores is None:
-        reasons["logical_cpus"] = f"{missing}; 1 stands for any number"
+        reasons["logical_cpus"] = f"{missing}; 1 means any number"
     scale = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     return Machine(
         hostname=system.identifier,
@@ -292,8 +292,8 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-_WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
-_NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
+_WHOLE_TRIAL = "the complete trial, from the start of the profile's executable to its end (PTS)"
+_NO_WINDOW = "PTS reports only the start and end of the complete trial, not of its phases"
 
 
 def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
@@ -431,9 +431,7 @@ def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str,
         raise RejectedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
     for campaign, _, _ in made:
         if (paths.results_root() / campaign).exists():
-            raise RejectedError(
-                f"{paths.results_root() / campaign} is there already: give another --name"
-            )
+            raise RejectedError(f"{paths.results_root() / campaign} exists: choose another --name")
     stored = []
     for campaign, system, tests in made:
         folder = paths.results_root() / campaign
@@ -475,7 +473,7 @@ def _store(
     )
     store.write_machine(machine_of(system))
     idle = idle_of(file, system.identifier)
-    store.write_idle(idle, None if idle else "the result file holds no idle baseline")
+    store.write_idle(idle, None if idle else "the result file contains no idle baseline")
     store.append_all(ordered)
     return len(runs)
 

@@ -68,7 +68,7 @@ def _why_no_efficiency(phase: PhaseResult) -> str | None:
     if phase.invalid:
         return "; ".join(phase.invalid)
     if phase.bandwidth_bytes_per_s is None:
-        return f"the tool tells no bandwidth of {phase.name}"
+        return f"the tool reports no bandwidth of {phase.name}"
     if phase.start_s is None or phase.end_s is None:
         return f"no power of {phase.name}: {phase.window_source}"
     return why_no_efficiency(phase.recorded())
@@ -117,7 +117,7 @@ def with_reported(run: Run, told: Told | None) -> Run:
         )
         typed.check(described)
     except (KeyError, TypeError, AttributeError, LimitError) as error:
-        raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
+        raise SchemaError(f"the result file's data of a trial are damaged: {error}") from error
     for phase in described.phases:
         if not phase.validity and (why := disagreement(phase)) is not None:
             return replace(described, phases=(), validity=(f"{phase.name}: {why}",))

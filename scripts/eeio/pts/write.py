@@ -23,7 +23,7 @@ _CLIENT_VERSION = "10.8.6"
 
 
 def result_file(campaign: Campaign) -> ResultFile:
-    """One result a phase and figure, in the words that PTS would use for the same test."""
+    """One result a phase and figure, with the labels that PTS uses for the same test."""
     identifier = campaign.name[:128]
     results: list[Result] = _idle(campaign, identifier)
     for planned in campaign.design.experiments:

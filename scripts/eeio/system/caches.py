@@ -159,7 +159,7 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
         run_command(_command(node, wanted))
     now = write_cache_found(device)
     if now != wanted:
-        raise EeioError(f"{node}: write cache asked to be {wanted}, but it reads back {now}")
+        raise EeioError(f"{node}: write cache set to {wanted}, but it reads back {now}")
 
 
 def _nvme_state(node: str) -> Switch | None:
@@ -231,7 +231,7 @@ def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
         _flush_device(device)
     total = sum(path.stat().st_size for path in paths)
     resident = sum(map(resident_bytes, paths))
-    scope = "whole page cache" if everything else "the test files' pages"
+    scope = "complete page cache" if everything else "the test files' pages"
     found = f"dropped {scope}; {resident} of {total} bytes of the test files resident"
     if resident > _TOLERATED_SHARE * total:
         return (

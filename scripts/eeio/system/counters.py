@@ -84,10 +84,10 @@ def lies_on(device: BlockDevice) -> str | None:
         lower = []
     if not lower:
         return None
-    words = f"{device.name}, which lies on {', '.join(lower)}"
+    words = f"{device.name}, which is on {', '.join(lower)}"
     if (disk / "bcache").exists() or disk.name.startswith("bcache"):
-        return f"{words}: what bcache's own cache answers is not told from what its disk does"
-    return f"{words}: what each of them moves is not told apart"
+        return f"{words}: I/O of bcache's cache and of its disk are not separated"
+    return f"{words}: their I/O is not separated"
 
 
 def _read(folder: Path) -> DeviceCounters:
@@ -176,8 +176,8 @@ def disagreements(
     for operation, claim in claimed.items():
         if claim and moved[operation] < 0:
             found[operation] = (
-                f"the device's counter of {operation}s went back by {-moved[operation]} bytes: it "
-                "was taken away, or another device has its name"
+                f"the device's counter of {operation}s went back by {-moved[operation]} bytes: "
+                "it was removed, or another device has its name"
             )
             continue
         expected = claim

@@ -85,7 +85,7 @@ def signatures_found(nodes: Iterable[Path]) -> list[Signature]:
             )
             signatures.update(dict.fromkeys(_parse(str(node), text)))
         except EeioError as error:
-            raise EeioError(f"{node}: what is on it cannot be told ({error})") from error
+            raise EeioError(f"{node}: cannot identify its contents ({error})") from error
     return list(signatures)
 
 
@@ -99,7 +99,7 @@ def _parse(node: str, text: str) -> list[Signature]:
             for item in body["signatures"]
         ]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise EeioError(f"wipefs said {text[:100]!a}") from error
+        raise EeioError(f"wipefs printed {text[:100]!a}") from error
     tables = any(signature.type == "gpt" for signature in listed)
     return [each for each in listed if not (tables and each.type == _PROTECTIVE)]
 
@@ -107,7 +107,7 @@ def _parse(node: str, text: str) -> list[Signature]:
 def _text(item: dict[str, Any], name: str) -> str | None:
     value = item.get(name)
     if not isinstance(value, str | None):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not text")
     return value
 
 
@@ -382,7 +382,7 @@ class Kernel:
         for lower in _entries(folder / "slaves"):
             if lower not in seen:
                 uses = self._claimed(lower)
-                found += [f"/dev/{name} lies on /dev/{lower}, which {use}" for use in uses]
+                found += [f"/dev/{name} is on /dev/{lower}, which {use}" for use in uses]
                 found += self._below(lower, {*seen, lower})
         if (folder / "partition").exists() and folder.parent.name not in seen:
             found += self._below(folder.parent.name, {*seen, folder.parent.name})
@@ -398,7 +398,7 @@ class Kernel:
         for lower in self.numbers:
             if lower not in seen and self._lies_on(own, lower):
                 found += [
-                    f"/dev/{name} lies on /dev/{lower}, and /dev/{member} {use}"
+                    f"/dev/{name} is on /dev/{lower}, and /dev/{member} {use}"
                     for member in self._members(lower)
                     for use in self._used(member, but=seen)
                 ]
@@ -478,8 +478,8 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     device = check_readable(node)
     if block_device(permission.erase) != device:
         raise RejectedError(
-            f"--erase names {permission.erase}, --device names {node}: to write to a device name "
-            "it twice"
+            f"--erase names {permission.erase}, --device names {node}: to write to a device, "
+            "name it in both options"
         )
     with suppress(OSError):
         if (device.sysfs / "ro").read_text(encoding="ascii").strip() == "1":
@@ -487,16 +487,16 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     if not os.access(node, os.W_OK):
         raise RejectedError(f"{node}: this user may not write to it; run as root")
     if not device.size_bytes:
-        raise RejectedError(f"{node} holds 0 bytes: no medium is in it, or nothing is attached")
+        raise RejectedError(f"{node} has 0 bytes: it has no medium, or no device is attached")
     _reject_in_use(device)
     os.close(_claim(node, device))
     found = signatures_carried(node)
     missing = permission.missing(found)
     if missing:
         raise RejectedError(
-            f"{node} ({device.size_bytes / 1e9:.3g} GB) carries "
-            f"{signatures_listed(missing, node)}: all that is on it would be lost. To allow that "
-            f"add {options_of_signatures(missing)}"
+            f"{node} ({device.size_bytes / 1e9:.3g} GB) contains "
+            f"{signatures_listed(missing, node)}: all its data would be destroyed. To allow "
+            f"that, add {options_of_signatures(missing)}"
         )
     return device
 
@@ -512,12 +512,14 @@ def check_named(node: Path, lose: Sequence[str]) -> None:
     known = {name for signature in found for name in signature.names} | {DATA}
     for name in lose:
         if name not in known:
-            has = signatures_listed(found, node) or "nothing that has a name"
-            raise RejectedError(f"--lose {name}: {node} carries no such thing; it carries {has}")
+            has = signatures_listed(found, node) or "no named signature"
+            raise RejectedError(
+                f"--lose {name}: {node} contains no such signature; it contains {has}"
+            )
     if not found and DATA not in lose and has_data(node):
         raise RejectedError(
-            f"{node} contains data of an unknown kind, which would be lost. To allow that add "
-            f"--lose {DATA}"
+            f"{node} contains data of an unknown kind, which would be destroyed. To allow that, "
+            f"add --lose {DATA}"
         )
 
 
@@ -581,9 +583,9 @@ class ErasedDevice:
         permission = Permission(self._permission.erase, self._permission.lose, made)
         if missing := permission.missing(found):
             raise RejectedError(
-                f"{self.node} carries {signatures_listed(missing, self.node)}, which was not there "
-                "when the campaign began; it is not written any more. If that may be lost, begin "
-                f"another campaign with {options_of_signatures(missing)}"
+                f"{self.node} contains {signatures_listed(missing, self.node)}, which was not "
+                "there when the campaign began; eeio stops writing to it. If it may be "
+                f"destroyed, start another campaign with {options_of_signatures(missing)}"
             )
 
     def _same(self) -> None:
@@ -591,8 +593,9 @@ class ErasedDevice:
             if block_device(self.node) == self._device and self._device.identity == self._identity:
                 return
         raise RejectedError(
-            f"{self.node} is no longer the device that the campaign began on ({self._identity}); "
-            "it is not written any more. Attach that device again, then `eeio resume`"
+            f"{self.node} is no longer the device that the campaign began on "
+            f"({self._identity}); eeio stops writing to it. Attach that device again, then "
+            "`eeio resume`"
         )
 
     @contextmanager
@@ -658,19 +661,17 @@ def _claim(node: Path, device: BlockDevice) -> int:
             _reject_used(device)
             openers = "; ".join(opener.text for opener in Kernel().openers(device.name))
             by = openers or "the kernel: RAID, LVM, a file system?"
-            raise RejectedError(
-                f"{node} is in use, and its user lets nobody else ({by})"
-            ) from error
+            raise RejectedError(f"{node} is in exclusive use ({by})") from error
         number = os.fstat(descriptor).st_rdev
         if (os.major(number), os.minor(number)) == (device.major, device.minor):
             return descriptor
         os.close(descriptor)
         break
-    raise RejectedError(f"{node} became another device just now; look what changes it")
+    raise RejectedError(f"{node} has just become another device; find out which program changes it")
 
 
 def _reject_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
-    """Refuses a device that anything uses, with the first that does."""
+    """Rejects a device in use, and names its first user."""
     used = (kernel or Kernel()).users(device.name)
     if used:
         more = f" (and {len(used) - 1} more)" if len(used) > 1 else ""

@@ -90,9 +90,9 @@ def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
     missing: dict[str, str] = {}
     interface, speed = _link(disk.resolve())
     if interface is None:
-        missing["drive_interface"] = f"{disk}: not on a bus that eeio knows"
+        missing["drive_interface"] = f"{disk}: not on a bus that eeio supports"
     elif speed is None:
-        missing["drive_link_speed"] = f"{disk}: sysfs tells no speed of its {interface} link"
+        missing["drive_link_speed"] = f"{disk}: sysfs reports no speed of its {interface} link"
     identity = _identity(disk)
     level = _text(disk / "md/level")
     members = tuple(sorted(path.name for path in disk.glob("slaves/*"))) if level else ()
@@ -100,8 +100,7 @@ def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
         identity = _text(disk / "md/uuid") or None
     if identity is None:
         missing["drive_id"] = (
-            f"{disk.name} tells neither a world wide name nor a serial number; name it by "
-            "--drive-label"
+            f"{disk.name} reports no WWN or serial number; name it with --drive-label"
         )
     elif hash_serial:
         identity = f"sha256:{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]}"

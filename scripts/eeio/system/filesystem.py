@@ -21,11 +21,11 @@ WITHOUT_STORAGE = frozenset(
 _WHY = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"zfs$", "its pool has the devices, and its own cache, the ARC, may answer reads"),
+        (r"zfs$", "its pool has the devices, and its cache (ARC) may answer reads"),
         (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs)", "its server has the devices, and its "
          "caches may answer"),
         (r"(9p|virtiofs)", "the host has the devices, and its caches may answer"),
-        (r"(overlay|aufs|fuse)", "what lies below it has the devices"),
+        (r"(overlay|aufs|fuse)", "the file system below it has the devices"),
     )
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ class BlockDevice:
 
     @property
     def partitions(self) -> "list[BlockDevice]":
-        """Those that the kernel knows; a partition has none."""
+        """Those of the kernel; a partition has none."""
         found = []
         for entry in sorted(self.sysfs.resolve().glob("*/partition")):
             major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
@@ -152,9 +152,10 @@ def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
             best = mount
     if best is None:
         raise RejectedError(
-            f"{directory}: cannot tell its file system: /proc/self/mountinfo lists no mount at "
-            f"{resolved} or a folder above it, not even /. In a chroot make the new root a mount "
-            "point (`mount --bind ROOT ROOT` before entering it), or name a directory on a mount"
+            f"{directory}: cannot determine its file system: /proc/self/mountinfo lists no "
+            f"mount at {resolved} or a folder above it, not even /. In a chroot make the new "
+            "root a mount point (`mount --bind ROOT ROOT` before entering it), or name a "
+            "directory on a mount"
         )
     return best
 
@@ -201,7 +202,10 @@ def backing_device(
     device = block_device(source, root) if source.is_absolute() else None
     if device is None:
         why = next((f" ({words})" for kind, words in _WHY if kind.match(mount.filesystem)), "")
-        return None, f"no block device lies under {mount.filesystem} at {mount.mount_point}{why}"
+        return (
+            None,
+            f"there is not a block device under {mount.filesystem} at {mount.mount_point}{why}",
+        )
     members = _btrfs_members(device)
     if len(members) > 1:
         return None, f"{mount.mount_point} spans {len(members)} devices: {', '.join(members)}"
@@ -274,7 +278,7 @@ def _btrfs_members(device: BlockDevice) -> list[str]:
 
 
 def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> None:
-    """Refuses a directory that cannot hold the test files, before anything runs."""
+    """Rejects a directory that cannot contain the test files, before the first run."""
     if not directory.is_dir():
         raise RejectedError(f"{directory}: no such directory; create it or name another")
     if not os.access(directory, os.W_OK | os.X_OK):
@@ -301,11 +305,11 @@ def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: boo
 
 
 def check_storage(directory: Path, mount: Mount, allow_memory: bool) -> None:
-    """Refuses a mount that cannot be written, or has no storage to measure."""
+    """Rejects a mount that cannot be written, or has no storage to measure."""
     if "ro" in mount.options.split(","):
         raise RejectedError(f"{directory}: {mount.mount_point} is mounted read-only")
     if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
         raise RejectedError(
-            f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
-            "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
+            f"{directory} is on {mount.filesystem}, which has no storage device to measure; "
+            "name a directory on a disk (or try eeio with --allow-memory-filesystem)"
         )

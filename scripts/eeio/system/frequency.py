@@ -172,8 +172,9 @@ def check_reachable(hz: int, root: Path = Path("/")) -> None:
         low, high = _khz(policy / "cpuinfo_min_freq"), _khz(policy / "cpuinfo_max_freq")
         if left or not low <= khz <= high:
             raise RejectedError(
-                f"{_words(hz)} cannot be reached: {policy.name} goes from {_words(low * 1000)} to "
-                f"{_words(high * 1000)}" + (", in whole kHz" if left else "")
+                f"{_words(hz)} cannot be reached: the range of {policy.name} is "
+                f"{_words(low * 1000)} to {_words(high * 1000)}"
+                + (", in integer kHz" if left else "")
             )
         listed = _listed_khz(policy)
         if listed and khz not in listed:
@@ -230,7 +231,7 @@ def verify(
     """
     if measure is None:
         if root != Path("/"):
-            return Achieved(hz, None, f"{root} is not this machine's own tree")
+            return Achieved(hz, None, f"{root} is not this machine's tree")
         measure = cycles_hz
     try:
         found = [measure(_first_cpu(policy)) for policy in _policies(root)]
@@ -272,7 +273,7 @@ def _text(path: Path) -> str:
 def _khz(path: Path) -> int:
     text = _text(path)
     if not text.isdecimal():
-        raise EeioError(f"{path}: {text!r} is no frequency in kHz")
+        raise EeioError(f"{path}: {text!r} is not a frequency in kHz")
     return int(text)
 
 
@@ -340,8 +341,8 @@ def check_writable(paths: Iterable[Path]) -> None:
     for path in paths:
         if not os.access(path, os.W_OK):
             raise EeioError(
-                f"{path}: cannot be written; run as root, and not in a container whose /sys is "
-                "read-only"
+                f"{path}: cannot be written; run as root, and not in a container with a "
+                "read-only /sys"
             )
 
 
@@ -384,7 +385,7 @@ def write(path: Path, wanted: str) -> None:
         raise EeioError(f"{path}: {wanted} was not taken: {error.strerror}") from error
     found = _text(path)
     if found != wanted:
-        raise EeioError(f"{path}: asked to be {wanted}, but it reads back {found}")
+        raise EeioError(f"{path}: set to {wanted}, but it reads back {found}")
 
 
 def _words(hz: float) -> str:
@@ -443,7 +444,7 @@ def _cpus(text: str) -> set[int]:
         first, _, last = part.partition("-")
         begin, end = int(first), int(last or first)
         if not 0 <= begin <= end < CPUS:
-            raise ValueError(f"{text!r} is no list of processors")
+            raise ValueError(f"{text!r} is not a list of processors")
         found.update(range(begin, end + 1))
     return found
 
@@ -535,8 +536,8 @@ def check_smt_and_turbo(
             raise RejectedError("--turbo: this machine shows no switch for it")
         if "on" in smt and found == "off" and not _common(switches):
             raise RejectedError(
-                "--smt on with --turbo: the processors that SMT brings have switches of their own, "
-                "whose state is not known before: turn SMT on first"
+                "--smt on with --turbo: the state of the added processors' turbo switches is "
+                "unknown: turn SMT on first"
             )
 
 

@@ -90,7 +90,7 @@ def _on_disk(filesystem: str) -> str:
 
 
 def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
-    """A file or folder of ours, noted before it is made; never an existing one, and never through a
+    """A file or folder of eeio, noted before it is made; never an existing one, and never through a
     link."""
     path = Path(entry.subject)
     journal.add(entry)
@@ -101,9 +101,9 @@ def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(path, flags, 0o600))
     except FileExistsError as error:
-        journal.forget(entry)  # not ours to delete
+        journal.forget(entry)  # not created by eeio, so not deleted
         raise EeioError(
-            f"{path} is there already; is another campaign using it? Delete it if not"
+            f"{path} exists; another campaign may be using it. If not, delete it"
         ) from error
 
 

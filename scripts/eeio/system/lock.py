@@ -1,4 +1,4 @@
-"""What only one process may use at a time: a machine, a drive, a folder, an undo journal."""
+"""Locks on resources for one process at a time: a machine, a drive, a folder, an undo journal."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from eeio.errors import RejectedError
 from eeio.system.owner import start_ticks, this_process
 from eeio_limits.trust import make_folder
 
-# What a lock file of ours contains: who had it last, or nothing.
+# Contents of an eeio lock file: its last owner, or empty.
 _CONTENT = re.compile(rb"[0-9a-f-]{0,100}\n?")
 MACHINE = "machine"
 
@@ -53,8 +53,8 @@ class Lock:
         content = os.pread(descriptor, 200, 0) if plain else b""
         if not plain or not _CONTENT.fullmatch(content):
             raise RejectedError(
-                f"{path} is not a lock file of eeio, so eeio leaves it as it is. Find out who made "
-                "it, and delete it"
+                f"{path} is not a lock file of eeio, so eeio does not change it. Find out its "
+                "origin, and delete it"
             )
         try:
             fcntl.flock(
@@ -69,7 +69,7 @@ class Lock:
 
 
 def machine_lock(*, shared: bool) -> Lock:
-    """Of everything whose power is measured."""
+    """Of every power measurement."""
     return Lock(
         MACHINE,
         "another campaign is running on this machine, and each would measure the other's power. "

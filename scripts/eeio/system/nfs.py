@@ -62,7 +62,7 @@ trap 'tail -n 1 $log; rpc.nfsd 0; [ -z "$server" ] || kill "$server"' EXIT
 exportfs -i -o rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0 "$2:/var/lib/nfs/served"
 rpc.mountd --foreground --no-nfs-version 2 --no-nfs-version 3 >$log 2>&1 & server=$!
 rpc.nfsd --no-nfs-version 3 --grace-time 10 "$3"
-# Nobody has a lock of before. A kernel without an account of clients waits all the same.
+# No client has an earlier lock. A kernel without an account of clients waits all the same.
 echo Y 2>/dev/null >/proc/fs/nfsd/v4_end_grace || sleep 10
 echo ready
 wait "$server"
@@ -93,7 +93,7 @@ class Link:
 
     @property
     def text(self) -> str:
-        words = [self.rate or "a rate that nothing limits"]
+        words = [self.rate or "an unlimited rate"]
         words.append(
             f"{1e3 * self.delay_s:g} ms a round trip" if self.delay_s else "no delay added"
         )
@@ -152,7 +152,7 @@ def server() -> str:
         if not missing and _kernel_has("nfsd", "nfsd"):
             return "kernel"
         what = f"{missing[0]} is missing (nfs-kernel-server)" if missing else "it has no nfsd"
-        why_not.append(f"Linux's own: {what}")
+        why_not.append(f"Linux server: {what}")
     if asked != "kernel":
         missing = [name for name in GANESHA if shutil.which(name) is None]
         if not missing:
@@ -175,7 +175,7 @@ def told(filesystem: str) -> str:
     version = f"Linux {platform.release()}" if kind == "kernel" else _ganesha_version()
     return (
         f"served by {version} as NFS ({_MOUNT_OPTIONS}; exported with sync) to a client on the "
-        f"same machine, whose power is both's; the link: {link_of(filesystem).text}"
+        f"same machine, so the power includes both; the link: {link_of(filesystem).text}"
     )
 
 
@@ -242,7 +242,7 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
         "nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", "--propagation",
         "private", "sh", "-c", script, "eeio-nfs", str(served), _NET, str(_THREADS),
     ]  # fmt: skip
-    # Without our mark: `restore` ends first what is marked, and a client without its server hangs.
+    # Without eeio's mark: `restore` ends marked processes first, and a client without server hangs.
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True, env={**os.environ, **mark()},
@@ -267,4 +267,4 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
 
 def _last_line(said: bytes) -> str:
     lines = said.decode(errors="backslashreplace").strip().splitlines()
-    return lines[-1][:300] if lines else f"it said nothing within {_READY_S:g} s"
+    return lines[-1][:300] if lines else f"it printed no message within {_READY_S:g} s"

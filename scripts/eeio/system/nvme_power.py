@@ -41,7 +41,7 @@ class PowerState:
 
 @dataclass(frozen=True)
 class NvmeController:
-    """One controller. Every member raises EeioError where the drive or the kernel refuses."""
+    """One controller. Its members raise EeioError if the drive or the kernel rejects a command."""
 
     node: Path
 
@@ -62,17 +62,17 @@ class NvmeController:
         """Proved by asking."""
         self._admin(_SET_FEATURES, dword10=_POWER, dword11=number)
         if (found := self.state()) != number:
-            raise EeioError(f"{self.node}: told to go to power state {number}, it is in {found}")
+            raise EeioError(f"{self.node}: set to power state {number}, it is in {found}")
 
     def is_autonomous(self) -> bool | None:
-        """Whether it goes to states by itself (APST); None for a drive that cannot."""
+        """Whether it enters states by itself (APST); None for a drive that cannot."""
         page = self._admin(_IDENTIFY, dword10=_CONTROLLER, bytes_in=_IDENTIFY_BYTES)[1]
         if not page[_APSTA_AT] & 1:
             return None
         return bool(self._admin(_GET_FEATURES, dword10=_AUTONOMOUS, bytes_in=_TABLE_BYTES)[0] & 1)
 
     def set_autonomous(self, wanted: bool) -> None:
-        """With the drive's own table of when it goes where, which stays."""
+        """With the drive's table of its transitions, which stays."""
         _, table = self._admin(_GET_FEATURES, dword10=_AUTONOMOUS, bytes_in=_TABLE_BYTES)
         self._admin(_SET_FEATURES, dword10=_AUTONOMOUS, dword11=int(wanted), bytes_out=table)
         if self.is_autonomous() is not wanted:
@@ -123,10 +123,10 @@ def _described(number: int, descriptor: bytes) -> PowerState:
 
 def controller_of(disk: Path, dev: Path = Path("/dev")) -> NvmeController | None:
     """That of the drive behind a folder of /sys/block; None of other drives. EeioError where
-    several controllers lead to one drive: none of them stands for it."""
+    several controllers lead to one drive: none of them represents it."""
     name = (disk / "device").resolve().name
     if name.startswith("nvme-subsys"):
-        raise EeioError(f"{disk.name}: several controllers lead to it; none stands for the drive")
+        raise EeioError(f"{disk.name}: it has several controllers, so none represents the drive")
     if not (name.startswith("nvme") and name.removeprefix("nvme").isdigit()):
         return None
     return NvmeController(dev / name)
@@ -136,7 +136,9 @@ def put_back(node: str, value: str) -> None:
     """`state N` or `autonomous 0|1`, as an undo journal holds it. EeioError where it cannot be."""
     what, _, number = value.partition(" ")
     if what not in ("state", "autonomous") or not number.isdecimal():
-        raise EeioError(f"{node}: {value!r:.40} is nothing that an NVMe drive can be set back to")
+        raise EeioError(
+            f"{node}: {value!r:.40} is not a state that an NVMe drive can be restored to"
+        )
     controller = NvmeController(Path(node))
     if what == "state":
         controller.set_state(int(number))

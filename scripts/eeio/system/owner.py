@@ -1,4 +1,4 @@
-"""Which processes are ours, and which of them a tool left behind.
+"""eeio's processes, and those that a tool left behind.
 
 Which process an undo journal or a lock belongs to, and whether it can still be alive.
 

@@ -49,7 +49,7 @@ def state_of(node: Path) -> str:
     match = re.search(r"drive state is:\s*(\S+)", said)
     if match is None or match[1] not in _STATES:
         last = said.strip().splitlines()[-1] if said.strip() else "nothing"
-        raise EeioError(f"{node} tells no power state (hdparm -C said: {last})")
+        raise EeioError(f"{node} reports no power state (output of hdparm -C: {last})")
     return match[1]
 
 
@@ -58,7 +58,7 @@ def put_into_standby(node: Path) -> None:
     _hdparm("-y", node)
     found = state_of(node)
     if found not in STANDBY:
-        raise EeioError(f"{node} was told to stand by and is {found}: something uses it")
+        raise EeioError(f"{node} was sent to standby and is {found}: a program uses it")
 
 
 def _hdparm(option: str, node: Path) -> str:
@@ -81,8 +81,8 @@ def _hdparm(option: str, node: Path) -> str:
         raise EeioError(f"{node}: hdparm {option} failed: {done.stdout.strip()[-200:]}")
     if _NO_ANSWER in done.stdout:
         raise EeioError(
-            f"{node}: what the drive answers does not come through (hdparm {option}: SG_IO: "
-            f"{_NO_ANSWER}); USB bridges and RAID controllers do that: connect it to a SATA port"
+            f"{node}: the drive's answer is blocked (hdparm {option}: SG_IO: {_NO_ANSWER}), as "
+            "by USB bridges and RAID controllers. Connect it to a SATA port"
         )
     return done.stdout
 
@@ -100,7 +100,7 @@ class AtaDrive:
     node: Path
 
     def is_saving(self) -> bool:
-        """EeioError where the drive does not tell."""
+        """EeioError if the drive does not report it."""
         return self.state() in STANDBY
 
     def state(self) -> str:
@@ -128,8 +128,8 @@ class AtaDrive:
             run_command(self._apm(_APM_NO_SAVING))
             if (found := self._apm_level()) != _APM_NO_SAVING:
                 raise EeioError(
-                    f"{self.node}: asked for no power management (hdparm -B {_APM_NO_SAVING}), it "
-                    f"reads back {found}"
+                    f"{self.node}: power management switched off (hdparm -B {_APM_NO_SAVING}), "
+                    f"but it reads back {found}"
                 )
             yield
 
@@ -154,7 +154,7 @@ class NvmeDrive:
     deep: int
 
     def is_saving(self) -> bool:
-        """EeioError where the drive does not tell."""
+        """EeioError if the drive does not report it."""
         return self.controller.state() == self.deep
 
     def state(self) -> str:
@@ -233,9 +233,9 @@ class Setting:
                 path.write_text(wanted, encoding="ascii")
                 found = _value(path)
             except OSError as error:
-                raise EeioError(f"{path}: {wanted!r} is refused: {error.strerror}") from error
+                raise EeioError(f"{path}: {wanted!r} is rejected: {error.strerror}") from error
             if found != wanted:
-                raise EeioError(f"{path}: told {wanted!r}, it reads back {found!r}")
+                raise EeioError(f"{path}: set to {wanted!r}, but it reads back {found!r}")
             yield
 
 
@@ -272,7 +272,7 @@ def settings(disk: Path, root: Path = HERE) -> list[Setting]:
         ),
         _read(
             "drive", "runtime power management of the drive", disk / "device/power/control",
-            "the kernel tells none", runtime,
+            "the kernel reports none", runtime,
         ),
     ]  # fmt: skip
 

@@ -188,8 +188,8 @@ class UndoJournal:
     def _restore(self, entry: UndoEntry) -> None:
         if entry.identity and (now := _identity(Path(entry.drive))) != entry.identity:
             raise EeioError(
-                f"{entry.drive} was the drive {entry.identity!r} and is {now or 'absent'!r} now: "
-                "nothing was written to it"
+                f"{entry.drive} was the drive {entry.identity!r} and is {now or 'absent'!r} "
+                "now: no value was written to it"
             )
         if entry.kind == "process":
             _end_process_group(entry, self.owner.name)
@@ -258,7 +258,7 @@ def _identity(drive: Path) -> str:
     device = named_device(name)
     if device is not None:
         return device.identity
-    # An NVMe controller (/dev/nvme0) is no block device.
+    # An NVMe controller (/dev/nvme0) is not a block device.
     folder = Path("/sys/class/nvme") / name
     words = []
     for attribute in ("subsysnqn", "serial", "model"):
@@ -361,8 +361,9 @@ def _take(path: Path, now: Owner, found: Found) -> None:
     if place == "elsewhere":
         journal.release()
         found.elsewhere.append(
-            f"{path}: left alone, {journal.owner.text} in another container or on another machine "
-            f"may be alive. If it has ended, `eeio doctor restore {path}` restores what it changed"
+            f"{path}: not restored, as {journal.owner.text} in another container or on another "
+            f"machine may be alive. If it has ended, `eeio doctor restore {path}` restores what "
+            "it changed"
         )
     elif place == "here" and journal.owner.is_alive:
         journal.release()  # on a file system without locks
@@ -443,7 +444,7 @@ def _set_aside(path: Path, error: EeioError) -> str:
         path.rename(bad)
     except OSError as refused:
         return f"{error}; it could not be renamed ({refused.strerror}): delete it"
-    return f"{error}; renamed to {bad.name}: restore what it names by hand, then delete it"
+    return f"{error}; renamed to {bad.name}: restore its entries by hand, then delete it"
 
 
 def _read(path: Path) -> tuple[Owner, list[UndoEntry]]:
@@ -462,7 +463,7 @@ def _read(path: Path) -> tuple[Owner, list[UndoEntry]]:
                 raise ValueError(f"schema version {body['schema_version']}")
             owner_of, items = Owner(**body["owner"]), body["entries"]
         if not all(isinstance(value, str | int) for value in asdict(owner_of).values()):
-            raise ValueError("an owner that is no process")
+            raise ValueError("an owner that is not a process")
         entries = [UndoEntry(**item) for item in items]
         for entry in entries:
             _check(entry)
@@ -477,7 +478,7 @@ def _read(path: Path) -> tuple[Owner, list[UndoEntry]]:
 def _check(entry: UndoEntry) -> None:
     """ValueError for an entry that eeio never writes: acting on it might harm."""
     if not all(isinstance(value, str) for value in asdict(entry).values()):
-        raise ValueError("an entry that is no text")
+        raise ValueError("an entry that is not text")
     if entry.kind not in (*_RESTORE, "process"):
         raise ValueError(f"an entry of the unknown kind {entry.kind!r:.40}")
     if not entry.subject or "\0" in entry.subject or "\0" in entry.drive:
@@ -550,7 +551,7 @@ def denied_to_root(words: str, root: Path = HERE) -> str:
         return ""
     if not enforcing or user_id(root) != 0:
         return ""
-    return "; SELinux is enforcing here, `ausearch -m avc -ts recent` shows what it denied"
+    return "; SELinux is enforcing here, `ausearch -m avc -ts recent` shows its denials"
 
 
 def _restore_setting(entry: UndoEntry) -> None:
@@ -632,7 +633,7 @@ def _remove_directory(entry: UndoEntry) -> None:
     if not os.path.lexists(folder):
         return  # asked first: a read-only file system says EROFS of a folder that was never made
     if folder.is_symlink():
-        raise EeioError("a link has its place; it is not followed: look what made it")
+        raise EeioError("refusing to follow a symbolic link; find out its origin")
     with contextlib.suppress(FileNotFoundError):
         folder.rmdir()
 

@@ -33,12 +33,12 @@ def _faulty(change: str, value: Any) -> dict[str, Any]:
         ("campaign", [], "'campaign' is not known"),
         ("campaigns", [], "campaigns"),
         ("campaigns/0/name", "a b", "campaigns/0: campaign name 'a b'"),
-        ("campaigns/0/log", None, "campaigns/0/log: None is no object"),
+        ("campaigns/0/log", None, "campaigns/0/log: None is not an object"),
         ("campaigns/0/runs/tabel", "x", "campaigns/0/runs"),
         ("campaigns/0/power/0/domain", "wall", "campaigns/0/power/0/domain"),
         ("campaigns/0/power/0/watts", [], "campaigns/0/power/0: table needs watts"),
         ("campaigns/0/power/0/accuracy", -1, "campaigns/0/power/0/accuracy"),
-        ("campaigns/0/log", {"file": "x", "name": "("}, "no pattern"),
+        ("campaigns/0/log", {"file": "x", "name": "("}, "not a pattern"),
     ],
 )
 def test_a_fault_is_rejected_with_its_place(

@@ -74,7 +74,7 @@ def test_an_unknown_word_is_named_with_its_line(tmp_path: Path) -> None:
 def test_the_same_run_twice_counts_once_when_it_is_the_same(tmp_path: Path) -> None:
     campaign = read(tmp_path, runs=made.RUNS + "write;32;0;2;1200000;2400000;2.0\n")
     assert [run.validity for run in campaign.runs] == [(), ()]
-    assert any("twice" in remark for remark in campaign.remarks)
+    assert any("duplicate run" in remark for remark in campaign.remarks)
 
 
 def test_the_same_run_with_two_values_is_not_used(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_remarks_name_files_within_the_folder(tmp_path: Path) -> None:
 def test_a_machine_says_what_the_map_does_not_tell(tmp_path: Path) -> None:
     machine = read(tmp_path).machine
     assert (machine.hostname, machine.device) == ("board", "sda")
-    assert machine.missing["cpu_model"] == "the map does not tell"
+    assert machine.missing["cpu_model"] == "not in the map"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_files_that_are_not_what_the_map_says(
 def test_a_folder_without_the_files_is_rejected(tmp_path: Path) -> None:
     path = made.write(tmp_path)
     (tmp_path / "runs.csv").unlink()
-    with pytest.raises(RejectedError, match="holds none of the files"):
+    with pytest.raises(RejectedError, match="contains none of the files"):
         runs.read(mapping.load(path), tmp_path)
     with pytest.raises(RejectedError, match="no such folder"):
         runs.read(mapping.load(path), tmp_path / "nowhere")

@@ -29,9 +29,9 @@ def test_dates(text: str, utc: str) -> None:
     ("text", "words"),
     [
         ("Thu Aug 17 21:43:09 XYZ 2017", "zone 'XYZ'"),
-        ("Thu Foo 17 21:43:09 UTC 2017", "'Foo' is no month"),
-        ("jeu. juil. 17 21:43:09 CEST 2017", "no month"),
-        ("2017-08-17 21:43:09", "no date"),
+        ("Thu Foo 17 21:43:09 UTC 2017", "'Foo' is not a month"),
+        ("jeu. juil. 17 21:43:09 CEST 2017", "not a month"),
+        ("2017-08-17 21:43:09", "not a date"),
         ("Thu Feb 30 00:00:00 UTC 2026", "day"),
     ],
 )
@@ -56,7 +56,7 @@ def test_spans(tmp_path: Path) -> None:
         (f"one\nstart\n{A}\n", "cut off"),
         (f"one\nstart\n{B}\nend\n{A}\n", "ends before it starts"),
         (f"one\n{A}\nstart\nend\n{B}\n", "not NAME, start"),
-        (f"one\nstart\nlater\nend\n{B}\n", "log:1: 'later' is no date"),
+        (f"one\nstart\nlater\nend\n{B}\n", "log:1: 'later' is not a date"),
     ],
 )
 def test_damaged_logs(tmp_path: Path, text: str, words: str) -> None:

@@ -164,7 +164,7 @@ def test_no_program_of_this_machine_answers_for_another(server: Path, tmp_path: 
     before = os.environ["PATH"]
     with replayed(without) as replay:
         ipmi = next(m for m in discover(replay.root) if m.spec == "ipmi")
-    assert "ipmitool is not there" in str(ipmi.reason)
+    assert "ipmitool is missing" in str(ipmi.reason)
     assert os.environ["PATH"] == before
 
 
@@ -183,10 +183,10 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--directory", "/tmp"), "lies on tmpfs"),
+        (("--directory", "/tmp"), "is on tmpfs"),
         (("--directory", "/srv", "--device", "/dev/sda"), "/dev/sda: No such file"),
         (("--directory", "/srv", "--device", "/dev/ipmi0"), "/dev/ipmi0 is not a block device"),
-        (("--device", "/dev/nvme0n1", "--erase", "/dev/nvme0n1"), "--erase: a description"),
+        (("--device", "/dev/nvme0n1", "--erase", "/dev/nvme0n1"), "--erase: a machine description"),
         ((), "give --directory DIR"),
     ],
 )
@@ -341,7 +341,7 @@ def test_on_a_terminal_it_asks_first(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("there.tar.gz", "--yes"), "is there already"),
+        (("there.tar.gz", "--yes"), "exists; choose"),
         (("capture.json", "--yes"), "name it .tar.gz"),
         (("new.tar.gz",), "without a terminal give --yes"),
         (("new.tar.gz", "--yes", "--replay", "x"), "one of them"),
@@ -410,8 +410,8 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "a device beside it": (
         lambda: _packed(_tar(("machine.json", REGULAR, GOOD), ("sda", tarfile.BLKTYPE, b""))),
         "more in it"),
-    "nothing": (lambda: _packed(_tar()), "nothing is in the archive"),
-    "no archive": (lambda: _packed(b"watts" * 1000), "no sound tar archive"),
+    "nothing": (lambda: _packed(_tar()), "the archive is empty"),
+    "no archive": (lambda: _packed(b"watts" * 1000), "not a valid tar archive"),
     "not packed": (lambda: _tar(("machine.json", REGULAR, GOOD)), "not packed by gzip"),
     "empty": (lambda: b"", "cut off"),
     "not JSON": (lambda: _packed(_tar(("machine.json", REGULAR, b"{"))), "not JSON"),
@@ -450,5 +450,5 @@ def test_what_doctor_said_must_be_sound(server: Path) -> None:
         body = SERVER.to_json()
         body["commands"] = [{"run": ["eeio", "doctor", "--json"], "prints": said}]
         server.write_text(json.dumps(body))
-        with replayed(server) as replay, pytest.raises(RejectedError, match="not sound"):
+        with replayed(server) as replay, pytest.raises(RejectedError, match="not valid"):
             examination.examine_replay(replay)

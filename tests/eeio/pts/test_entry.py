@@ -89,13 +89,13 @@ def test_plain_pts_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"trials": 2}, "under eeio is damaged"),
+        ({"trials": 2}, "eeio section is damaged"),
         ({"trial-of-value": [0], "trials": 0}, "trials"),
         ({"trial-of-value": [-1], "trials": 1}, "trial-of-value/0"),
         ({"quantity": "power_w", "meter": "m", "domain": "moon", "kind": "measured"}, "domain"),
         ({"idle": {}}, "idle"),
         ({"idle": {"readings": [{"domain": "system"}]}}, "idle/readings/0"),
-        ({"unknown": 1}, "under eeio is damaged"),
+        ({"unknown": 1}, "eeio section is damaged"),
     ],
 )  # fmt: skip
 def test_what_has_another_form_is_rejected(body: dict[str, Any], words: str) -> None:

@@ -52,7 +52,7 @@ def test_suites_that_differ_give_a_reason_instead_of_a_number() -> None:
     both = [str(SUITES / name) for name in ("eeio-suite", longer)]
     body = protocol.protocol_of("paper", both)
     assert (body["repetitions"], body["settle_s"], body["idle_s"]) == (10, 20, None)
-    reason = f"the suites differ: eeio-suite says 60, {longer} says 160"
+    reason = f"the suites differ: eeio-suite has 60, {longer} has 160"
     assert body["reasons"] == {"idle_s": reason}
 
 
@@ -61,7 +61,7 @@ def test_a_suite_that_fixes_the_work_says_so_and_beside_another_has_a_reason() -
     assert protocol.protocol_of("standard", both[:1])["work_bytes"] == 1 << 30
     assert protocol.protocol_of("standard", both[1:])["work_bytes"] is None
     body = protocol.protocol_of("standard", both)
-    reason = "the suites differ: eeio-panadero2012 says 1073741824, eeio-suite says nothing"
+    reason = "the suites differ: eeio-panadero2012 has 1073741824, eeio-suite has no value"
     assert (body["work_bytes"], body["reasons"]) == (None, {"work_bytes": reason})
 
 

@@ -165,8 +165,8 @@ def test_what_pts_is_told_of_an_efficiency_is_the_rule_of_the_run_record() -> No
         .recorded()
         .why_no_efficiency
     )
-    assert "I/O in 50% of the time" in str(why(end_s=2.0))
-    assert why(bandwidth_bytes_per_s=None) == "the tool tells no bandwidth of write"
+    assert "I/O covers 50% of the power window" in str(why(end_s=2.0))
+    assert why(bandwidth_bytes_per_s=None) == "the tool reports no bandwidth of write"
     assert why(start_s=None, end_s=None) == "no power of write: its own clock"
     assert why(invalid=("too short", "no")) == "too short; no"
 
@@ -194,10 +194,11 @@ def test_the_efficiency_of_a_phase_is_its_bytes_over_its_own_energy() -> None:
     assert [(e["words"], e["domain"], e["mb_per_j"], e["reason"]) for e in found] == [
         ("Read", "package", 3.0, None),
         ("Read", "dram", None, "silent"),
-        ("Read", "device", None, "its mean power is not above 0 W"),
+        ("Read", "device", None,
+         "the mean power of 0 W is not above 0: not ranked and not compared"),
         ("Read", "module", None, "seen 30 %"),
         ("Read", "system", None,
-         "the energy is known to ±51 % only: too short a window for this meter"),
+         "the energy is known only to ±51 %: the window is too short for this meter"),
         (None, "package", None, "computes"),
         ("Read", "package", 2.5, None),
         ("Read", "package", 2.0, None),

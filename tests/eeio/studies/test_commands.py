@@ -71,7 +71,7 @@ def test_compare(imported: Path, eeio: Eeio) -> None:
 def test_compare_says_what_changed_and_whether_it_helped(imported: Path, eeio: Eeio) -> None:
     done = eeio("compare", "two-small", "two-big")
     assert "two-big against two-small: " in done.stdout
-    assert "What changed: J/GB, two-small to two-big" in done.stdout
+    assert "Changes: J/GB, two-small to two-big" in done.stdout
     body = json.loads(eeio("compare", "two-small", "two-big", "--format", "json").stdout)
     (found,) = body["changes"]
     assert (found["before"], found["after"], len(found["experiments"])) == (
@@ -184,7 +184,7 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("compare", "two-big", "two-big"), 2, "named twice"),
+        (("compare", "two-big", "two-big"), 2, "is repeated"),
         (("compare", "nothing"), 2, "no campaign 'nothing'"),
         (("compare", "two-big", "--where", "colour=red"), 2, "FACTOR=LEVEL"),
         (("compare", "two-big", "--where", "size=9 MiB"), 2, "there is 32 KiB"),

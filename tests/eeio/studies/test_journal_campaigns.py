@@ -224,7 +224,7 @@ def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     plain, delayed = _cells(eeio)
     assert (plain["n"], plain["invalid_runs"]) == (2, 0)
     assert (delayed["n"], delayed["invalid_runs"]) == (0, 2)
-    assert "libdelayjc.so held no call" in delayed["reasons"]["n"]
+    assert "libdelayjc.so delayed no call" in delayed["reasons"]["n"]
     # Without cpufreq, and without a call to join a commit with, there is a reason and no figure.
     assert plain["frequency_hz"] is None and "frequency_hz" in plain["reasons"]
     assert plain["commits"] is None and plain["reasons"]["commits"].startswith("journal not traced")

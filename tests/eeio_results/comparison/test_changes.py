@@ -83,7 +83,7 @@ def test_an_open_question_says_what_it_would_take() -> None:
     made = found([cell("a", "4 KiB", around(100, 0.02))], [cell("b", "4 KiB", around(104, 0.02))])
     ((*_, verdict),) = report.tables(made)[0].rows
     needed = made.experiments[0].metrics[J_PER_GB].change.needed
-    assert needed is not None and verdict == f"open: about {needed} repetitions would tell"
+    assert needed is not None and verdict == f"open: about {needed} repetitions would decide it"
 
 
 def test_without_energy_bandwidth_answers() -> None:
@@ -95,8 +95,8 @@ def test_without_energy_bandwidth_answers() -> None:
 
 def test_what_is_not_comparable_has_no_verdict() -> None:
     rough = found([cell("a", "4 KiB", around(100), known=0.3)], [cell("b", "4 KiB", around(200))])
-    assert rough.experiments[0].metrics[J_PER_GB].reason == "energy known to ±30 % only"
-    assert "not answered: energy known to ±30 % only" in report.answer(rough)
+    assert rough.experiments[0].metrics[J_PER_GB].reason == "the energy is known only to ±30 %"
+    assert "not answered: the energy is known only to ±30 %" in report.answer(rough)
     assert rough.experiments[0].metrics[BANDWIDTH].verdict == "better", "no meter is in it"
     apart = found([cell("a", "4 KiB", around(100))], [cell("b", "1 MiB", around(200))])
     assert apart.experiments == () and len(apart.only_before) == len(apart.only_after) == 1

@@ -146,7 +146,7 @@ def test_experiments_above_a_latency_are_left_out_with_words() -> None:
     made = [campaign(runs=runs)]
     told = [why_too_slow(found, 0.005) for found in cells_of(made[0])]
     assert told == [
-        None, "its p99 latency is 6 ms, above 5 ms", "its tool tells no p99 latency",
+        None, "its p99 latency is 6 ms, above 5 ms", "its tool reports no p99 latency",
     ]  # fmt: skip
     compared = comparisons.compare(made, comparisons.named_cells(made), max_p99_s=0.005)
     assert compared is not None
@@ -188,7 +188,7 @@ def test_mb_j_of_different_domains_or_without_drives_is_warned_of() -> None:
         "MB/J is not the storage's, for the drives are not in it: jetson: module without drives"
     )
     (words,) = domain_warnings([whole, module])
-    assert words.startswith("MB/J of different power domains stand beside each other")
+    assert words.startswith("MB/J of different power domains are shown together")
     assert words.endswith("pc: system; jetson: module without drives")
     doubted = replace(energy(5.0, reasons=("a and b",)), doubtful=True)
     assert domain_warnings([one("pc", doubted)]) == ["pc: doubtful: a and b"]
@@ -306,7 +306,7 @@ def test_three_repetitions_confirm_nothing_and_it_is_said() -> None:
         key=lambda f: f.higher != "on",
     )
     assert (up.confirmed, up.too_few) == (0, 1)
-    assert "too small to tell" in report.sentence(up)
+    assert "too few repetitions" in report.sentence(up)
 
 
 def test_more_than_two_levels_are_compared_by_dunn() -> None:

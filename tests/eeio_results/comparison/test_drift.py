@@ -70,7 +70,7 @@ def test_the_report_says_how_often_experiments_were_repeated() -> None:
 
 def test_the_methods_of_an_adaptive_campaign_tell_its_rounds() -> None:
     text = " ".join(paragraphs(build([_campaign()])))
-    assert "in rounds, each in a random order of its own" in text and "one random order" not in text
+    assert "in rounds, each in a separate random order" in text and "one random order" not in text
     assert "not known to 5 %" in text and "power was within 2 % of idle" in text
 
 

@@ -79,7 +79,7 @@ def test_what_cannot_be_tested_is_named() -> None:
         "missing": "new has no result of it: it did not run",
         "without": "new does not have this metric: not measured",
         "single": "a single repetition has no spread to test with",
-        "rough": "the energy is known to ±30 % only",
+        "rough": "the energy is known only to ±30 %",
     }
     assert [row.verdict for row in found.rows].count("passed") == 1
 

@@ -137,7 +137,7 @@ def test_a_layer_costs_the_difference_of_the_medians_with_its_interval() -> None
 
 def test_what_cannot_be_told_is_not_told() -> None:
     (few,) = layer_costs(matches(cells_of(_campaign(FS, LIBRARY, repetitions=3), "c")))
-    assert few.verdict == "too few repetitions to tell" and few.energy_j_per_gb.interval is None
+    assert few.verdict == "too few repetitions" and few.energy_j_per_gb.interval is None
     (same,) = layer_costs(matches(cells_of(_campaign(FS, LIBRARY, step_w=0.001), "c")))
     assert same.verdict == "no difference confirmed"
     runs = [run(n, (written(None),), e) for n, e in enumerate((FS, LIBRARY))]
@@ -146,7 +146,7 @@ def test_what_cannot_be_told_is_not_told() -> None:
     assert without.energy_j_per_gb.value is None and without.seconds_per_gb.value == 0
     assert without.verdict.startswith("energy not compared: no energy of")
     rough = layer_costs(matches(cells_of(_campaign(FS, LIBRARY), "c")), most_uncertain=1e-5)
-    assert rough[0].verdict == "energy known to ±0.05 % only"
+    assert rough[0].verdict == "the energy is known only to ±0.05 %"
 
 
 def test_a_write_that_is_not_durable_has_no_layer() -> None:
@@ -160,7 +160,7 @@ def test_the_report_holds_the_layers() -> None:
     costs = layer_costs(matches(cells_of(campaign, campaign.name)))
     report = replace(build([campaign]), layers=costs)
     page = render_terminal(document(report))
-    assert "What each layer costs" in page and "costs more" in page
+    assert "Cost per layer" in page and "costs more" in page
     body = json.loads(json.dumps(to_json(report)))
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
     jsonschema.validate(body, json.loads(schema.read_text()))

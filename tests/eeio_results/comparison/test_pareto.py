@@ -51,7 +51,7 @@ def test_by_hand() -> None:
         "4 KiB": (False, True), "32 KiB": (False, False), "1 MiB": (True, True),
         "2 MiB": (True, None), "4 MiB": (True, False), "8 MiB": (None, None),
     }  # fmt: skip
-    assert of(found, "2 MiB").reason == "its tool tells no p99 latency"
+    assert of(found, "2 MiB").reason == "its tool reports no p99 latency"
     assert of(found, "8 MiB").reason == "not measured"
     # 100 J/GB and 2.5 s/GB
     assert of(found, "1 MiB").energy_delay_j_s_per_gb2 == 250

@@ -394,7 +394,7 @@ def test_verdicts() -> None:
     assert guideline(MIX, slow, fast).saves is False
     assert guideline(MIX, fast, fast).saves is None
     assert "saves power" in report.verdict(guideline(MIX, fast, slow))
-    assert "holds both" in report.verdict(guideline(MIX, fast, fast))
+    assert "includes both" in report.verdict(guideline(MIX, fast, fast))
     # Never a tenth of a server.
     assert guideline(MIX, slow, fast).deployments[1].servers.value == 1
 
@@ -479,12 +479,12 @@ def test_unknown_prices_and_idle_power_have_reasons() -> None:
     money = guideline(MIX, fast, priced, Costs(0.2, 5)).deployments[1].money
     assert money is not None and money.running_saving_per_year.value is not None
     why = money.break_even_years.reason or ""
-    assert why.startswith("the price of fast is not known: its own and that of a drive in it")
+    assert why.startswith("the price of fast is not known: the server itself and a drive in it")
     half_priced = replace(fast, server_price=3000.0)
     money = guideline(MIX, half_priced, priced, Costs(0.2, 5)).deployments[1].money
     assert money is not None
     why = money.break_even_years.reason or ""
-    assert why.startswith("the price of fast is not known: that of a drive in it (0 where")
+    assert why.startswith("the price of fast is not known: a drive in it (0 if")
     half = Costs(0.2, 5, busy_share=0.5)
     money = guideline(MIX, fast, slow, half).deployments[1].money
     assert money is not None and money.running_saving_per_year.value is None
@@ -554,7 +554,7 @@ ENTRY = "  - {operation: read, spatiality: random, request_size_bytes: 4k, cache
     ("workload: []", "must be a list of one entry"),
     ("name: x\n", "missing key 'workload'"),
     ("name: x\nmix: []\n", "line 2: unknown key 'mix'"),
-    ("workload:\n" + ENTRY + "share: 1}\nworkload: []", "line 3: key 'workload' stands twice"),
+    ("workload:\n" + ENTRY + "share: 1}\nworkload: []", "line 3: key 'workload' is repeated"),
     ("name: [a]\nworkload:\n" + ENTRY + "share: 1}", "line 1: expected one value"),
     ("name: 5\nworkload:\n" + ENTRY + "share: 1}", "line 1: name must be a word"),
     ("share_of: joules\nworkload:\n" + ENTRY + "share: 1}", "share_of 'joules' is not one of"),
@@ -563,13 +563,13 @@ ENTRY = "  - {operation: read, spatiality: random, request_size_bytes: 4k, cache
     ("workload:\n" + ENTRY + "share: yes}", "share must be a number"),
     ("workload:\n" + ENTRY + "share: -1}", "share -1 is not positive"),
     ("workload:\n" + ENTRY + "share: .nan}", "is not positive"),
-    ("workload:\n" + ENTRY + "share: 1}\n" + ENTRY + "share: 1}", "twice"),
+    ("workload:\n" + ENTRY + "share: 1}\n" + ENTRY + "share: 1}", "is repeated"),
     ("workload:\n" + ENTRY.replace("read", "reed") + "share: 1}",
      "line 2: operation 'reed' is not one of read, write"),
     ("workload:\n" + ENTRY.replace("random", "randm") + "share: 1}", "spatiality 'randm'"),
     ("workload:\n" + ENTRY.replace("4k", "4 parsecs") + "share: 1}", "not a size"),
-    ("workload:\n" + ENTRY.replace("4k", "0") + "share: 1}", "not a positive whole number"),
-    ("workload:\n" + ENTRY.replace("4k", "1.5") + "share: 1}", "not a positive whole number"),
+    ("workload:\n" + ENTRY.replace("4k", "0") + "share: 1}", "not a positive integer"),
+    ("workload:\n" + ENTRY.replace("4k", "1.5") + "share: 1}", "not a positive integer"),
     ("workload:\n" + ENTRY.replace("off", "maybe") + "share: 1}", "cache.buffer 'maybe'"),
     ("workload:\n" + ENTRY.replace("buffer", "page") + "share: 1}", "unknown key 'page'"),
     ("workload: !!python/object:os.system {}", "workload must be a list"),
@@ -636,11 +636,11 @@ def test_the_map_shows_every_experiment_and_is_the_same_each_time() -> None:
     titles = re.findall(r'<g id="point-\w+">\s*<title>([^<]*)</title>', svg)
     assert len(titles) == len(set(titles)) > 1
     assert all("B_ts / B_lp" in title and "P_lp / P_ts" in title for title in titles)
-    assert titles[-1].startswith("mix: the whole mix")
+    assert titles[-1].startswith("mix: the complete mix")
     assert svg.startswith("<svg") and svg.rstrip().endswith("</svg>")
     for row in found.experiments:
         assert row.label in svg
-    assert "the whole mix" in svg and "(B_ts / B_lp) x P_lp = P_ts" in svg
+    assert "the complete mix" in svg and "(B_ts / B_lp) x P_lp = P_ts" in svg
     assert "not in the mix" not in svg
 
 

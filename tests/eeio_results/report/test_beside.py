@@ -111,7 +111,9 @@ def test_the_rise_of_the_drive_is_over_the_median_at_idle_as_pavans() -> None:
     found = [f for f in _figures(made) if f.unit == "W"]
     assert [(f.printed, f.ours) for f in found] == [(0.12, 0.25), (0.2, 0.25)]
     unkept = [f for f in _figures(replace(made, idle_medians=())) if f.unit == "W"]
-    assert {(f.ours, f.remark) for f in unkept} == {(None, "the median of idle power was not kept")}
+    assert {(f.ours, f.remark) for f in unkept} == {
+        (None, "the median of idle power was not stored")
+    }
 
 
 def test_nothing_stands_beside_a_campaign_of_another_suite() -> None:
@@ -179,7 +181,7 @@ def test_chang_has_counterparts_of_the_same_workload_alone() -> None:
     assert (found["figure 7a"].printed, found["figure 7a"].ours) == (3.65, 2.5)
     assert found["figure 8a"].remark == "the campaign has no such workload"
     one = {figure.source: figure for figure in chang2014.beside([_cell("ext4", None, speedup=1.0)])}
-    assert one["figure 2"].remark == "the campaign has one frequency alone"
+    assert one["figure 2"].remark == "the campaign has only one frequency"
     assert one["figure 7a"].remark == "the campaign has no such variant"
     ours = cells[0].experiment
     # The paper's flush and the size of each thread's file, 128 KiB, make the workload too.
@@ -192,7 +194,10 @@ def test_chang_has_counterparts_of_the_same_workload_alone() -> None:
 
 def test_every_format_has_it_and_says_quick(tmp_path: Path) -> None:
     report = build([_campaign("eeio-pavan2017", *SIZES, measurement=False)])
-    title = "Pavan et al. 2017 beside this report: power of the system - QUICK: not a measurement"
+    title = (
+        "Pavan et al. 2017 compared with this report: power of the system - QUICK: not a "
+        "measurement"
+    )
     titles = [table.title for table in contents(report)]
     assert titles.index(title) > titles.index("Level: device"), "the campaign's own figures first"
     assert title in render_terminal(document(report))

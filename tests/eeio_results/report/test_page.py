@@ -68,7 +68,7 @@ def test_the_answer_is_the_best_and_the_worst_past_the_page_cache() -> None:
 def test_a_wide_limit_of_error_is_a_warning_beside_its_figure() -> None:
     wide = replace(energy(5.0), uncertainty_j=4.0)
     made = page_of(build([_of(run(0, (phase(1e8, (wide,)),)))]))
-    assert "more than 10 %" in "".join(part.text for part in answer(made))
+    assert "the ranking limit is 10 %" in "".join(part.text for part in answer(made))
     from eeio_results.ranking import Rules
 
     made = page_of(build([_of(run(0, (phase(1e8, (wide,)),)))], Rules(0.9, None)))

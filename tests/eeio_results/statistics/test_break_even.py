@@ -40,7 +40,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     [
         ([line(10), line(60)], "3 valid pairs"),
         ([line(10)] * 5, "two lengths"),
-        ([(10, 5.0), (30, -5.0), (60, 5.0), (90, -4.0)], "not to be told from nothing"),
+        ([(10, 5.0), (30, -5.0), (60, 5.0), (90, -4.0)], "does not differ significantly from 0"),
         ([(10, -10.0), (30, -30.0), (60, -60.0)], "it never pays"),
         ([(10, 15.0), (30, 35.0), (60, 65.0)], "a pause of any length"),
     ],

@@ -51,9 +51,9 @@ def test_a_cut_without_a_metric_of_the_whole_proves_nothing() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_means_that_are_not_above_0_are_rejected(value: float) -> None:
-    with pytest.raises(EeioError, match=r"power of the first 20 s is .*leave the run whole"):
+    with pytest.raises(EeioError, match=r"power of the first 20 s is .*use the full run length"):
         proven_length({20.0: {"power": value}}, {"power": 1.0}, 0.01)
-    with pytest.raises(EeioError, match="power of the whole run"):
+    with pytest.raises(EeioError, match="power of the complete run"):
         proven_length({20.0: {"power": 1.0}}, {"power": value}, 0.01)
 
 

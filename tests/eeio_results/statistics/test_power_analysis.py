@@ -35,7 +35,7 @@ def test_no_spread_takes_two_and_too_much_never_ends() -> None:
 
 
 def test_what_is_below_the_floor_is_never_told() -> None:
-    with pytest.raises(EeioError, match=r"no direction is below the floor of 0\.01"):
+    with pytest.raises(EeioError, match=r"is below the minimum effect of 0\.01"):
         repetitions_to_detect(0.01, (0.0, 0.0), RULE)
 
 

@@ -213,7 +213,7 @@ def test_other_texts_are_rejected(text: str, words: str, tmp_path: Path) -> None
 def test_a_truncated_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "journal.gz"
     path.write_bytes((DATA / "metadata-8/journal.gz").read_bytes()[:5000])
-    with pytest.raises(ToolOutputError, match="not a whole journal trace"):
+    with pytest.raises(ToolOutputError, match="not a complete journal trace"):
         jbd2.load(path)
 
 

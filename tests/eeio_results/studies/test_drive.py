@@ -88,7 +88,7 @@ def test_the_report_has_it_in_json_tables_and_a_plot(tmp_path: Path) -> None:
 
 def test_wear_is_the_drives_own_word(tmp_path: Path) -> None:
     made = campaign(tmp_path / "c")
-    assert "wear: the drive tells none" in contents(build([made]))[0].note
+    assert "wear: the drive reports none" in contents(build([made]))[0].note
     worn = (Wear("2026-01-01T00:00:00+00:00", 3, 10**12),
             Wear("2026-01-01T01:00:00+00:00", 4, 10**12 + 5 * 10**9))  # fmt: skip
     Store(tmp_path / "c").write_design(replace(made.design, wear=worn))

@@ -110,7 +110,7 @@ def test_a_step_that_was_not_held_says_so(tmp_path: Path) -> None:
         replace(one, phases=(offered,)) if n == 4 else one for n, one in enumerate(whole.runs)
     )
     (curve,) = load_curves(replace(whole, runs=runs))
-    assert curve[5].reason == "the load was not held: 95.2 % of what was offered"
+    assert curve[5].reason == "the load was not reached: 95.2 % of the offer"
     found = proportionality(curve)
     assert found.reason == f"the step of 50 %: {curve[5].reason}"
     assert found.proportionality is None and found.overall_bytes_per_j is None
@@ -144,7 +144,7 @@ def test_the_report_has_the_curve_and_keeps_to_its_schema(tmp_path: Path) -> Non
     two = to_json(build([campaign(tmp_path / "d"), campaign(tmp_path / "e")]))
     jsonschema.validate(json.loads(json.dumps(two)), json.loads(SCHEMA.read_text()))
     assert two["proportionality"]["idle_share"] is None
-    assert two["proportionality"]["reason"] == "2 curves, which stand in `curves`"
+    assert two["proportionality"]["reason"] == "2 curves, which are in `curves`"
 
 
 def test_all_steps_of_a_campaign_are_one_curve() -> None:

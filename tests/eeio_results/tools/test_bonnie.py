@@ -105,7 +105,7 @@ def test_each_phase_that_wrote_is_durable_when_it_ends() -> None:
         assert phase.until_durable is not None and phase.end_s is not None
         assert phase.until_durable.end_s == phase.end_s
         assert phase.until_durable.bandwidth_bytes_per_s == phase.bandwidth_bytes_per_s
-        assert phase.until_durable.source == "Bonnie++'s own fsync at the end of the phase"
+        assert phase.until_durable.source == "Bonnie++'s fsync at the end of the phase"
     each = as_if_buffered("direct")
     each = replace(each, factors={**each.factors, "flush": "each"})
     durable = parse("bonnie", each).phases[0].until_durable

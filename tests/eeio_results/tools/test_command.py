@@ -15,7 +15,7 @@ def test_without_an_account_bytes_are_unknown_and_not_nothing(tmp_path: Path) ->
     shutil.copytree(DATA / "command" / "dd", folder)
     told = json.loads((folder / "command.json").read_text())
     (known,) = command.parse(Capture.load(folder)).phases
-    assert (known.bytes_moved, known.durable_reason) == (0, "it wrote nothing")
+    assert (known.bytes_moved, known.durable_reason) == (0, "it wrote no data")
     (folder / "command.json").write_text(json.dumps({**told, "account": None}))
     (phase,) = command.parse(Capture.load(folder)).phases
     assert (phase.bytes_moved, phase.bandwidth_bytes_per_s) == (None, None)

@@ -98,8 +98,8 @@ def test_a_write_that_was_flushed_is_durable_when_it_ends(version: str, tmp_path
     (command,) = re.findall(r"^Command line.*", whole, re.M)
     assert " -e " in command and " -Y " not in command
     for word, source in (
-        ("-e", "IOR's own flush (-e)"),
-        ("-Y", "IOR's own flush of each request (-Y)"),
+        ("-e", "IOR's flush (-e)"),
+        ("-Y", "IOR's flush of each request (-Y)"),
         ("-C", None),
     ):
         content = whole.replace(command, command.replace(" -e ", f" {word} "))

@@ -45,7 +45,7 @@ def test_a_phase_and_a_context_value(tmp_path: Path) -> None:
     assert (phase.start_s, phase.end_s) == (0.5, 0.75)
     assert phase.bytes_moved == 10485760
     assert phase.metrics == {"iops": 320.0}
-    assert phase.window_source == "the workload's own clock"
+    assert phase.window_source == "the workload's clock"
     assert result.context == (ContextValue("ranks", 4.0, "1"),)
 
 
@@ -55,7 +55,7 @@ def test_what_may_be_missing(tmp_path: Path) -> None:
     )
     (phase,) = of(tmp_path, body).phases
     assert (phase.start_s, phase.end_s, phase.bandwidth_bytes_per_s) == (None, None, None)
-    assert "tells no times" in phase.window_source
+    assert "reports no times" in phase.window_source
 
 
 def test_metadata_moves_no_data(tmp_path: Path) -> None:
@@ -93,12 +93,12 @@ def test_a_phase_in_stretches(tmp_path: Path) -> None:
         ({"stretches_monotonic_s": 7}, "not a result"),
         (
             {"stretches_monotonic_s": [[100.5, 100.75]], "start_monotonic_s": None},
-            "own window is not known",
+            "without a known window",
         ),
         (
             {"stretches_monotonic_s": [[100.5, 100.75]], "durable_monotonic_s": 101.5,
              "durable_source": "an fsync"},
-            "goes on until it is durable",
+            "lasts until it is durable",
         ),
     ],
 )  # fmt: skip
@@ -135,7 +135,10 @@ def test_what_else_is_told_of_a_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        (document(**FLUSHED, start_monotonic_s=None), "durable at a time, and has none of its own"),
+        (
+            document(**FLUSHED, start_monotonic_s=None),
+            "has a time of durability, but no start and end",
+        ),
         (document(durable_monotonic_s=101.5), "durable_source"),
         (document(**{**FLUSHED, "durable_monotonic_s": 100.6}), "before it ends"),
         (document(**{**FLUSHED, "durable_monotonic_s": 200.0}), "when it is durable, of 2.0 s"),

@@ -9,7 +9,7 @@ from eeio_results.report.page.table import number
 from eeio_results.units import MB, percent
 
 _DOUBTFUL_ABOVE = 0.25
-"""A limit of error above this share of a figure is shown as a warning."""
+"""An uncertainty above this share of a figure is shown as a warning."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a sentence; `kind`: `` plain, `strong`, `unsure` (a wide limit of error)."""
+    """A piece of a sentence; `kind`: `` plain, `strong`, `unsure` (a wide uncertainty)."""
 
     text: str
     kind: str = ""
@@ -49,7 +49,7 @@ def marks(page: Page) -> list[Mark]:
         text = f"not a measurement: {', '.join(quick)} only checked the set-up. Publish `standard`."
         found.append(Mark("quick", "QUICK:", text))
     if page.demo:
-        text = "the demo meter invents power, so that eeio can be tried. Nothing was measured."
+        text = "the demo meter invents power, so that eeio can be tried. No power was measured."
         found.append(Mark("quick", "DEMO:", text))
     if page.estimated:
         reason = page.common_reason or "no power was measured"
@@ -88,7 +88,11 @@ def answer(page: Page) -> list[Part]:
     if page.key is None or page.estimated:
         return [Part("Energy: not measured. ", "strong"), *_why(page), *_bandwidths(page)]
     if not ranked:
-        return [Part("Nothing may be ranked. ", "strong"), *_why_not_ranked(page), *_power(page)]
+        return [
+            Part("No experiment may be ranked. ", "strong"),
+            *_why_not_ranked(page),
+            *_power(page),
+        ]
     best, worst = ranked[0], ranked[-1]
     past = " past the page cache" if direct else ""
     parts = [Part(f"Moving 1 GB{past} costs "), *_cost(best)]
@@ -174,7 +178,7 @@ def _why_not_ranked(page: Page) -> list[Part]:
     ]
     if not found:
         return [Part("No experiment has both bandwidth and energy.")]
-    others = f" ({len(found) - 1} more are left out; the table says why)" if len(found) > 1 else ""
+    others = f" ({len(found) - 1} more are left out; the table shows why)" if len(found) > 1 else ""
     return [Part(f"{found[0]}{others}.")]
 
 
@@ -216,7 +220,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
 
 
 def _none(title: str) -> Tile:
-    return Tile(title, "none", "", (Part("nothing may be ranked"),))
+    return Tile(title, "none", "", (Part("no experiment may be ranked"),))
 
 
 def _efficiency_tile(title: str, of: _Of) -> Tile:
@@ -226,7 +230,7 @@ def _efficiency_tile(title: str, of: _Of) -> Tile:
     if figures.energy_j_per_gb is not None:
         below.append(Part(f"{number(figures.energy_j_per_gb.median)} J/GB "))
     limit = _limit(figures)
-    below.append(limit or Part("the meter states no limit of error"))
+    below.append(limit or Part("the meter states no uncertainty"))
     return Tile(
         title, number(figures.efficiency_bytes_per_j.median / MB), "MB/J", tuple(below), place
     )
@@ -242,7 +246,7 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
         and reading.energy_j
         and reading.power_w is not None
     ]
-    said = f"±{number(max(limits))} W" if limits else "the meter states no limit of error"
+    said = f"±{number(max(limits))} W" if limits else "the meter states no uncertainty"
     return (Part(f"{said}, before the runs"),)
 
 
@@ -255,7 +259,7 @@ def _span(page: Page, place: int) -> tuple[str, str]:
         if (figures := figures_of(line.row, key)) is not None and figures.energy_j_per_gb
     ]
     if key[2] == "modelled" or not found:
-        return "none", "" if found else f"{key[0]}: no bytes were counted"
+        return "none", "" if found else f"{key[0]}: no bytes were recorded"
     span = f"{number(min(found))}–{number(max(found))}"
     return span, f"{key[0]} ({key[1]}) {span}"
 
@@ -268,7 +272,7 @@ def _iops_tile(page: Page, ranked: Sequence[_Of]) -> Tile:
         if figures.iops_per_w is not None and line.row.spatiality == "random"
     ]
     if not found:
-        return Tile(title, "none", "", (Part("no ranked random experiment tells its requests"),))
+        return Tile(title, "none", "", (Part("no ranked random experiment reports its requests"),))
     best, place = max(found)
     return Tile(title, number(best), "IOPS/W", (), place)
 
@@ -292,7 +296,7 @@ _Choose = Callable[[Sequence[tuple[float, int]]], tuple[float, int]]
 
 def _speed_tile(title: str, speeds: Sequence[tuple[float, int]], choose: _Choose) -> Tile:
     if not speeds:
-        return Tile(title, "none", "", (Part("no valid run told a bandwidth"),))
+        return Tile(title, "none", "", (Part("no valid run reported a bandwidth"),))
     speed, place = choose(speeds)
     return Tile(title, number(speed), "MB/s", (), place)
 

@@ -123,7 +123,7 @@ def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
     )
     name = (
         f"Map of {len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line replacing "
-        f"{ts} by {lp} saves power. The table below holds every point."
+        f"{ts} by {lp} saves power. The table below contains every point."
     )
     return Markup("").join(
         [

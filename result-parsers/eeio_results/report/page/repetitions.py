@@ -80,7 +80,7 @@ def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
     }
     bad = [*run.validity, *(phase.validity if phase else ())]
     if phase is None:
-        return body | {"bad": bad or ["the tool told nothing of this kind of I/O"]}
+        return body | {"bad": bad or ["the tool reported no I/O of this kind"]}
     window = window_of(run.experiment, phase)
     latencies = [shortened(_ms(phase, name)) for name in LATENCIES]
     return body | {

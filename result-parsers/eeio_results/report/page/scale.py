@@ -10,7 +10,7 @@ from markupsafe import Markup
 from eeio_limits.text import shown
 
 _NARROW = 6.0
-"""An axis whose ends are closer than this factor has even ticks."""
+"""An axis with ends closer than this factor has even ticks."""
 
 
 @dataclass(frozen=True)

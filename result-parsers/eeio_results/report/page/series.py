@@ -18,7 +18,7 @@ _LEAST_PAD_S, _PAD = 0.35, 0.12
 """The margin on both sides of the window: seconds, and a share of it."""
 _BW_LOGS = "*_bw.*.log"
 _EVEN_S = 0.004
-"""Steps whose ends are this near to even ones are drawn as even: no pixel of a card is as short."""
+"""Steps with ends this near to even ones are drawn as even: no pixel of a card is as short."""
 _BW_FILES = 64
 _KIB_PER_MB = 1024 / 1e6
 

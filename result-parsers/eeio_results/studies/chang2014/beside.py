@@ -10,9 +10,9 @@ from eeio_results.units import parse_size
 
 PAPER = "Chang et al. 2014"
 APART = (
-    "The paper's: a Xeon E3-1270 with a hard disk of 7200 rpm, means of more than 50 repetitions, "
-    "a delayed commit in place of our held fsync (16 ms for IOzone, 1 ms for file creation). What "
-    "our disk's flush takes decides the outcome: docs/studies/chang2014.md."
+    "Paper: a Xeon E3-1270 with a hard disk of 7200 rpm, means of more than 50 repetitions, and "
+    "a delayed commit instead of our delayed fsync (16 ms for IOzone, 1 ms for file creation). "
+    "The flush time of the disk decides the outcome: docs/studies/chang2014.md."
 )
 _KIB = 1024
 
@@ -117,5 +117,5 @@ def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCel
     if not wanted:
         return "the campaign has no such variant"
     if not one.delayjc and len({cell.frequency_hz for cell in wanted}) < 2:
-        return "the campaign has one frequency alone"
+        return "the campaign has only one frequency"
     return "no valid repetition of both"

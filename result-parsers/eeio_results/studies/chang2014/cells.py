@@ -228,7 +228,7 @@ def _reasons(
     problems = [*(r for run in runs for r in run.validity),
                 *(r for run in runs for p in run.phases for r in p.validity)]  # fmt: skip
     if not runs:
-        found["n"] = "not run yet; `eeio resume` goes on"
+        found["n"] = "not run yet; continue with `eeio resume`"
     elif problems:
         found["n"] = problems[0]
     if planned.frequency_hz is None:
@@ -241,9 +241,9 @@ def _reasons(
         return found
     fast = spreads.get("fast_commits")
     if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:
-        found["commit_wait_mean_s"] = "whom a fast commit served is not known"
+        found["commit_wait_mean_s"] = "the calls served by a fast commit are unknown"
     if CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
-        found["unblocked_bytes_per_s"] = "commits held a thread from its first write to its last"
+        found["unblocked_bytes_per_s"] = "commits blocked a thread from its first write to its last"
     return found
 
 
@@ -273,8 +273,8 @@ def _of_meter(
             continue
         if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
             reasons.append(
-                f"{meter} knows the energy of so short a phase to no better than "
-                f"{_LARGEST_UNCERTAINTY:.0%}"
+                f"the phase is too short for {meter}: the uncertainty of its energy "
+                f"exceeds {_LARGEST_UNCERTAINTY:.0%}"
             )
             continue
         powers_w.append(reading.power_w)

@@ -44,7 +44,7 @@ def statements() -> Sequence[Statement]:
         Statement("2-sweep", "section II", "a full sweep", "1.5", "months",
                   remark="the levels of its sweep are not printed, but their ends"),
         Statement("2-frequency", "section II, figure 3", "highest frequency of Nehalem", "3.1",
-                  "GHz", ("3.00",), _same, "the caption's own"),
+                  "GHz", ("3.00",), _same, "from the caption"),
         *(
             Statement(id_, f"{_IV_A}, figure 7{figure}", f"delayJC over EXT4, {of}", printed, "x",
                       remark=_DRAWN)

@@ -31,7 +31,7 @@ LABELS: Mapping[str, tuple[str, float]] = {
     "threads_fully_blocked": ("writes up to an fsync: fully blocked (Y)", 1),
     "threads_partly_blocked": ("writes up to an fsync: partly blocked (Z)", 1),
     "threads_ended_inside": ("writes up to an fsync: ended inside the commit", 1),
-    "write_held_mean_s": ("mean time a commit held a thread's writes (ms)", 1e3),
+    "write_held_mean_s": ("mean time a commit blocked a thread's writes (ms)", 1e3),
     "model_bandwidth_bytes_per_s": ("sum of the threads' throughputs, equation (8) (MB/s)", 1e-6),
     "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
     "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),

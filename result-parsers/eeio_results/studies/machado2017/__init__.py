@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SUITE = "eeio-machado2017"
 _PRINTED = (("PC (i5-4460)", 0.07), ("two Cubietrucks", 0.23))
 _APART = (
-    "The paper's: medians of 5 repetitions, a Samsung 840, a Kill A Watt; ours: the median of the "
+    "Paper: medians of 5 repetitions, a Samsung 840, a Kill A Watt. Campaign: the median of the "
     "experiments' median power of the system, writes over reads."
 )
 

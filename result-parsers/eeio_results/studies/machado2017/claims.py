@@ -62,7 +62,7 @@ def statements() -> Sequence[Statement]:
                   inputs=("82", "7", "23"),
                   formula=lambda less, pc, boards: (
                       100 * (1 - (1 - less / 100) * (1 + pc / 100) / (1 + boards / 100))),
-                  remark="as its own slide says"),
+                  remark="as on its slide"),
         Statement("discussion-writes-efficiency", _WRITES, "two boards: more efficient", "287",
                   inputs=("37", "82"),
                   formula=lambda less, power: _efficiency_of(1 - less / 100, power),
@@ -70,7 +70,7 @@ def statements() -> Sequence[Statement]:
         Statement("discussion-writes-bandwidth", _WRITES, "two boards: less bandwidth", "37",
                   inputs=("25",),
                   formula=lambda more: 100 * (1 - (1 + more / 100) / 2),
-                  remark="half of what four have"),
+                  remark="half of the value for four"),
         Statement("discussion-four-power", _WRITES, "four boards: less power", "64",
                   inputs=("82",), formula=lambda less: 100 * (1 - 2 * (1 - less / 100))),
         Statement("discussion-four-bandwidth", _WRITES, "four boards: more bandwidth", "25",

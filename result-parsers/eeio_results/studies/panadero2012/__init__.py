@@ -31,9 +31,8 @@ _PRINTED = (
 """Table I: how far the power of BT-IO's writes and of its reads lay from the reference."""
 _APART = (
     "Power of the system of a phase of BT-IO against its reference value, either way; `eeio "
-    "study reference` has both values and which experiment stands for each phase. The paper's "
-    "machines are a work station, and the I/O nodes only of a cluster, once a second by a Watts "
-    "up? Pro."
+    "study reference` has both values and the experiment for each phase. The paper's machines "
+    "are a work station, and the I/O nodes only of a cluster, once a second by a Watts up? Pro."
 )
 
 

@@ -37,9 +37,9 @@ def statements() -> Sequence[Statement]:
                   formula=lambda: _btio_bytes(162) / _GIB,
                   remark="GiB, of a grid of 162^3; 6.8 GB of 10^9 bytes"),
         Statement("4-phases", "section IV, figure 10", "phases of BT-IO on the work station", "3",
-                  "phases", remark="its own figure 11 shows 2; figure 12 shows 2 on the cluster"),
+                  "phases", remark="figure 11 shows 2; figure 12 shows 2 on the cluster"),
         Statement("4-request", "section IV, figures 10 and 12", "BT-IO's requests", "128", "KB",
-                  remark="traced, not computed; `eeio record trace` shows those of your own run"),
+                  remark="traced, not computed; `eeio record trace` shows those of your run"),
         *(
             Statement(f"4-table-{row}-{operation}", "section IV, table I",
                       f"{system}: power of {operation}s from its reference", printed,

@@ -21,7 +21,7 @@ def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
             found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
     held = [item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)]
     if held:
-        title = "An application beside its reference values (figure 14)"
+        title = "An application and its reference values (figure 14)"
         found.append(_plot("reference", title, campaign, partial(_references, held, stamped)))
     return found
 

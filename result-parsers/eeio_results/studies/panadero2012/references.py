@@ -158,7 +158,7 @@ def document(found: Sequence[Reference]) -> Document:
         note="medians; deviation in percent of the reference",
     )
     sources = Table(
-        title="Which experiment stands for each phase",
+        title="Experiments of the phases",
         header=("Application", "Phase", "Reference", "Differs in"),
         rows=tuple(
             (

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 _SUITE = "eeio-pavan2017"
 _APART = (
-    "The paper's machines: a PC (Core 2 Duo E8400) and an MPSoC (Allwinner A20, Cortex-A7). During "
-    "the experiments: ours is the mean over all experiments of their median power of the system."
+    "The paper's machines: a PC (Core 2 Duo E8400) and an MPSoC (Allwinner A20, Cortex-A7). "
+    "During the experiments: the campaign's value is the mean of all experiments' median system "
+    "power."
 )
 
 

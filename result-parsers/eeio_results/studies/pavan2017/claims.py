@@ -55,8 +55,8 @@ def _power() -> list[Statement]:
     for machine, kind, printed, words in (
         ("PC", "HDD", "3.7", ""),
         ("PC", "SSD", "6.4", ""),
-        ("MPSoC", "HDD", "2.6", "the mean of both drives' own rises is 22.8 %; misprinted"),
-        ("MPSoC", "SSD", "68.4", "the mean of both drives' own rises is 69.5 %"),
+        ("MPSoC", "HDD", "2.6", "the mean of both drives' rises is 22.8 %; misprinted"),
+        ("MPSoC", "SSD", "68.4", "the mean of both drives' rises is 69.5 %"),
     ):
         one, two = f"{kind}1", f"{kind}2"
         found.append(

@@ -31,12 +31,12 @@ _RISES = (
 )
 """W, configurations, and kinds of drives."""
 APART = (
-    "The paper's: medians of 10 repetitions of 20 GiB or 60 s, fio on ext4, on a PC (Core 2 Duo, "
+    "Paper: medians of 10 repetitions of 20 GiB or 60 s, fio on ext4, on a PC (Core 2 Duo, "
     "kernel 3.16) or an MPSoC (Cubietruck, 3.4); the largest difference that Mann-Whitney "
-    "confirms, over all its drives of that kind; its buffered writes end before their sync, ours "
-    "when the bytes are on the device. Ours: the largest of the one drive, and no test: `eeio "
-    "compare` has it. Claims that hold machines or kinds of drives against each other have no "
-    "counterpart in one campaign."
+    "confirms, over all its drives of that kind. Its buffered writes end before their sync; the "
+    "campaign's end when the bytes are on the device. Campaign: the largest difference of its "
+    "drive, without a test (see `eeio compare`). Claims that compare machines or kinds of "
+    "drives have no counterpart in one campaign."
 )
 
 
@@ -60,7 +60,7 @@ def _rises(campaign: Campaign, cells: Sequence[Cell], kind: str) -> list[PaperFi
     item = next(device, None)
     ours, remark = None, "power of the drive was not measured"
     if item is not None and item.busy_w is not None:
-        remark = item.reason or "the median of idle power was not kept"
+        remark = item.reason or "the median of idle power was not stored"
         if item.idle_median_w is not None:
             ours, remark = item.busy_w - item.idle_median_w, f"{item.busiest}, over the median"
     return [

@@ -124,7 +124,7 @@ def _answer(claim: Claim, data: Data) -> Answer:
     chosen = [cell for cell in data.cells if fits(cell, claim.where)]
     found = differences(pairs(chosen, claim.higher, claim.lower), claim.metric)
     if not found:
-        return Answer(claim, None, None, "no", (), "the data holds no such experiments")
+        return Answer(claim, None, None, "no", (), "the data contain no such experiments")
     best = largest(found)
     if best is None:
         most = max(found, key=lambda d: d.percent)
@@ -188,7 +188,7 @@ def document(replication: Replication) -> Document:
             note=_MEANING,
         ),
         Table(
-            title="What gave the figures that do not match",
+            title="Data of the figures that do not match",
             header=("Claim", "Verdict", "Why", "From"),
             rows=tuple(
                 (a.claim.id, a.verdict, a.reason or "", " over ".join(a.cells))

@@ -1,4 +1,4 @@
-"""Runs a command so many times, one after the other, and tells what each took: command.json.
+"""Runs a command repeatedly and records time and bytes of each execution: command.json.
 
 Stands alone: it runs with nothing but Python's standard library, in a process of its own, so that
 what it costs is outside of what it measures. Words are key=value: command (JSON: a text for the
@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-KEPT = 10_000  # executions whose times are kept one by one
+KEPT = 10_000  # executions with separately stored times
 ACCOUNTS = (
     "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes",
 )  # fmt: skip
@@ -64,7 +64,7 @@ def main(words):
             break
     after = account_of_children()
     if group:
-        enter(os.path.dirname(group))  # what is written now is not the command's
+        enter(os.path.dirname(group))  # later writes are not the command's
     body = {
         "start_monotonic_s": began_s,
         "end_monotonic_s": ended_s,
@@ -83,14 +83,14 @@ def main(words):
     }
     with open(os.path.join(factors["output"], "command.json"), "w", encoding="utf-8") as file:
         json.dump(body, file)
-    if status < 0:  # as a shell tells it
+    if status < 0:  # as in a shell
         print(f"ended by signal {signal.Signals(-status).name}", file=sys.stderr)
         sys.exit(128 - status)
     sys.exit(status)
 
 
 def enter(group):
-    """This process, and what it starts from now on, is of that group."""
+    """Moves this process, and all that it starts from now on, into that group."""
     with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
         file.write(str(os.getpid()))
 
@@ -113,14 +113,14 @@ def account(path):
 
 
 def own_peak_bytes():
-    """Of this program alone: getrusage would tell that of who started it, too."""
+    """Only of this program: getrusage would include that of its parent."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as file:
         words = next((line.split() for line in file if line.startswith("VmHWM:")), ["", "0"])
     return int(words[1]) * 1024
 
 
 def left():
-    """How many processes of this session still run beside this one: what went to the background."""
+    """Number of other processes of this session that still run in the background."""
     session, count = os.getsid(0), 0
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

@@ -57,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def is_requested(arguments: argparse.Namespace) -> bool:
-    """RejectedError for what goes with --gap and stands without it."""
+    """RejectedError for options that require --gap."""
     if arguments.gap is None:
         further = (arguments.repetitions, arguments.seed, arguments.state)
         if arguments.words or any(one is not None for one in further):
@@ -86,7 +86,7 @@ def gaps(arguments: argparse.Namespace) -> int:
         raise RejectedError(f"not measured: {source.reason}")
     seed = campaign_options.drawn(arguments.seed)
     with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
-        restore_orphans()  # what a killed run left would be taken for the beginning
+        restore_orphans()  # settings left by a killed run would be taken for the original ones
         journal = UndoJournal()
         work = (
             power_gap.command(words, node, device, journal)
@@ -135,12 +135,12 @@ def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) 
         "work: the time that it took, a spin-up included",
         *(_words(one) for one in of_meters),
         *dict.fromkeys(
-            f"not counted: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
             for r in found
             if r.invalid is not None
         ),
         *dict.fromkeys(
-            f"not counted: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
             for r in found
             for e in r.energy
             if not e.valid or e.doubtful

@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 
 
 def show(node: Path, device: BlockDevice, as_json: bool) -> None:
-    """Nothing is changed, and the drive is asked, not read."""
+    """Changes no setting; queries the drive without reading data."""
     states: list[PowerState] = []
     try:
         controller = nvme_power.controller_of(device.disk_sysfs)
@@ -85,7 +85,7 @@ def _states(node: Path, states: list[PowerState]) -> Table:
 
 def _settings(node: Path, found: list[Setting]) -> Table:
     return Table(
-        f"What saves power of {node}",
+        f"Power saving features of {node}",
         ("Mechanism", "Now", "Where"),
         tuple((s.name, s.value or "-", s.reason or s.path or "") for s in found),
     )

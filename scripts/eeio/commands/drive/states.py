@@ -122,11 +122,11 @@ def states(arguments: argparse.Namespace) -> int:
 
 def _check_states(node: Path, controller: NvmeController) -> None:
     if len(controller.states()) == 1:
-        raise EeioError(f"{node}: it has one power state alone, so there is none to compare")
+        raise EeioError(f"{node}: it has only one power state, so there is none to compare")
 
 
 def _setting(device: BlockDevice, key: str | None) -> Setting | None:
-    """The one that was asked for. EeioError where this drive has none of it."""
+    """The requested one. EeioError if this drive has none of it."""
     if key is None:
         return None
     found = next(one for one in settings(device.disk_sysfs) if one.key == key)
@@ -138,7 +138,7 @@ def _setting(device: BlockDevice, key: str | None) -> Setting | None:
 def _measured(drive: Measured, of: NvmeController | Setting | None) -> list[StateReading]:
     if of is None:
         return of_ata(drive)
-    restore_orphans()  # what a killed run left would be taken for the beginning
+    restore_orphans()  # settings left by a killed run would be taken for the original ones
     journal = UndoJournal()
     with restoring(journal):
         if isinstance(of, Setting):

@@ -45,7 +45,7 @@ def bundle(arguments: argparse.Namespace) -> int:
     packed = folder.with_name(f"{folder.name}.tar.gz")
     for path in (folder, packed):
         if path.exists():
-            raise RejectedError(f"{path} is there already: name another with -o")
+            raise RejectedError(f"{path} exists: choose another with -o")
     report = complete_report(campaigns)
     tables = document(report)
     files = {

@@ -36,7 +36,7 @@ def export(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.output or _named_folder(campaign.name)
     path = folder / "composite.xml"
     if path.exists():
-        raise RejectedError(f"{path} is there already: give another folder with -o")
+        raise RejectedError(f"{path} exists: choose another folder with -o")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(composite.render(file), encoding="utf-8")

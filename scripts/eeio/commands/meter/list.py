@@ -1,4 +1,4 @@
-"""`eeio meter list`: which meters are here, and what the others need."""
+"""`eeio meter list`: available meters, and the requirements of others."""
 
 import argparse
 import json

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio_limits.quantities import DURATION, MOST_UNKNOWN
+from eeio_limits.reasons import unknown_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
@@ -34,7 +35,7 @@ def opened(specs: Sequence[str] | None) -> Iterator[tuple[Meter, ...]]:
     except PowerError as error:
         raise RejectedError(str(error)) from error
     if not source.meters:
-        raise RejectedError(f"{source.reason}; `eeio meter list` shows what each meter needs")
+        raise RejectedError(f"{source.reason}; `eeio meter list` shows each meter's requirements")
     try:
         yield source.meters
     finally:
@@ -74,13 +75,13 @@ def line(reading: EnergyReading) -> str:
 
 
 def _unknown(reading: EnergyReading) -> str | None:
-    """Why an energy is not shown: nearly nothing is known of it."""
+    """Why an energy is not shown: its uncertainty is too large."""
     if reading.kind == "modelled" or not reading.energy_j or reading.uncertainty_j is None:
         return None
     share = reading.uncertainty_j / abs(reading.energy_j)
     if share <= MOST_UNKNOWN:
         return None
-    return f"unknown: known to ±{100 * share:.0f} % only, too short a window for this meter"
+    return unknown_energy(share)
 
 
 def kind_word(reading: EnergyReading) -> str:

@@ -59,7 +59,7 @@ def record_node(arguments: argparse.Namespace) -> int:
     path = arguments.folder / f"{node}.json"
     try:
         arguments.folder.mkdir(parents=True, exist_ok=True)
-        # What an earlier program left must not be taken for this one's.
+        # Files of an earlier program must not be taken for this one's.
         path.unlink(missing_ok=True)
         with _meters(arguments.meter, counted) as meters, tempfile.TemporaryDirectory() as folder:
             begun = cluster.clocks()
@@ -74,13 +74,13 @@ def record_node(arguments: argparse.Namespace) -> int:
         part.replace(path)
     except (OSError, PowerError, RejectedError) as error:
         raise RejectedError(f"{node}: {error}") from error
-    # An invalid reading stands in the file: another code would end the other nodes' ranks.
+    # An invalid reading is in the file: another code would end the other nodes' ranks.
     return recording.exit_code
 
 
 def _until_input_ends(arguments: argparse.Namespace) -> int:
     """For `eeio run --server-power`: says that it records, waits, and prints what it has."""
-    # Read by hand, for `cat` would go on printing what comes.
+    # Not by `cat`, which would continue to print later lines.
     waiting = ["sh", "-c", "echo recording; while read -r line; do :; done"]
     try:
         with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:

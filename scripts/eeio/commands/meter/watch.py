@@ -1,4 +1,4 @@
-"""`eeio meter watch`: a live view of the meters, with a chart of what was seen."""
+"""`eeio meter watch`: a live view of the meters, with a chart of the readings."""
 
 import argparse
 import shutil
@@ -87,7 +87,7 @@ def watch(arguments: argparse.Namespace) -> int:
     live = sys.stdout.isatty()
     with opened(arguments.meter) as meters:
         slowest_s = max(meter.native_period_s for meter in meters)
-        # A window of fewer than two readings says nothing.
+        # A window needs at least two readings.
         window_s = max(2.0 * slowest_s, arguments.interval)
         keep_s = 10.0 * window_s
         with Sampler(meters, NOWHERE, arguments.rate, keep_s=keep_s) as sampler:

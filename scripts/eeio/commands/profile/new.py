@@ -77,7 +77,7 @@ def new_profile(arguments: argparse.Namespace) -> int:
     target = folder / workload.profile
     suite = None if arguments.suite is None else Path(arguments.suite).absolute()
     if suite is not None and (suite.exists() or suite == target):
-        raise RejectedError(f"{suite} is there already, and nothing is written over it")
+        raise RejectedError(f"{suite} exists and is not overwritten")
     make.write(target, make.profile_files(workload))
     print(f"profile {target}")
     if suite is not None:
@@ -101,7 +101,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
     for text in arguments.factor:
         name, values = request.factor(text)
         if name in factors:
-            raise RejectedError(f"--factor {name} is given twice: give all its values at once")
+            raise RejectedError(f"--factor {name} is repeated: give all its values at once")
         factors[name] = values
     if not 1 <= arguments.timeout <= 604800:
         raise RejectedError(f"--timeout {arguments.timeout:g}: from 1 s to a week, 604800")
@@ -132,6 +132,6 @@ def _check_free(workload: Workload) -> None:
         raise RejectedError(f"{holder} is a profile of that name: give yours another one")
     if workload.name in tools.names():
         raise RejectedError(
-            f"eeio has a parser {workload.name!r}, which would read what your command prints: give "
-            "the profile another name"
+            f"eeio has a parser {workload.name!r}, which would read your command's output: "
+            "rename the profile"
         )

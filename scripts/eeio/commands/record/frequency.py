@@ -59,7 +59,7 @@ def frequency(arguments: argparse.Namespace) -> int:
     if shutil.which(words[0]) is None:
         raise RejectedError(f"{words[0]}: no such program")
     with drive_lock(frequencies.lock_name(root)):
-        restore_orphans()  # what a killed run left would be taken for the beginning
+        restore_orphans()  # settings left by a killed run would be taken for the original ones
         if wanted_hz is not None:
             frequencies.check_reachable(wanted_hz, root)
         return _run(words, arguments.wanted, wanted_hz, root, arguments.format == "json")

@@ -121,7 +121,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     folder: Path = arguments.output or Path(f"journal-{datetime.now(UTC):%Y%m%d-%H%M%S}")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / _TRACE).exists():
-        raise RejectedError(f"{folder}: holds a trace already; name another with -o")
+        raise RejectedError(f"{folder}: contains a trace; name another with -o")
     environment = dict(os.environ)
     state: Path | None = None
     if arguments.delayjc:
@@ -135,7 +135,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             )
     undo = UndoJournal()
     before = read_transactions(target)
-    with signals_raise("the trace was taken away"), ExitStack() as stack:
+    with signals_raise("the trace was removed"), ExitStack() as stack:
         stack.callback(undo.undo_all)
         if arguments.delayjc:
             state = stack.enter_context(delayjc.state_file(undo))
@@ -147,7 +147,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             )
         calls = not arguments.commits_only
         with JournalTracer(target, folder / _TRACE, undo, calls=calls) as trace:
-            # Children of this very thread are traced, and nothing that they started before.
+            # Children of this very thread are traced, but no processes that they started before.
             trace.follow(os.getpid())
             exit_code = foreground.run(
                 words, undo, to_stderr=arguments.format == "json", environment=environment
@@ -184,7 +184,7 @@ def _figures() -> list[studies.JournalFigures]:
 
 
 def _metrics(trace: jbd2.JournalTrace, includes_sync: bool) -> dict[str, float]:
-    """What the studies of the journal make of a trace."""
+    """Analysis of a trace by the studies of the journal."""
     found: dict[str, float] = {}
     for figures in _figures():
         found |= figures.of_trace(trace, includes_sync)
@@ -213,7 +213,7 @@ def _file(task: FileTask, commits: Commits) -> dict[str, Any]:
 
 def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
     if trace.overruns:
-        return f"{trace.overruns} events were lost: trace a shorter run"
+        return f"{trace.overruns} events are missing: trace a shorter run"
     if not trace.calls:
         return "no system call was traced"
     on_device = [call for call in trace.calls if call.on_device]
@@ -229,8 +229,8 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
 
 def _held(total: delayjc.HeldCalls) -> str:
     if total.calls == 0:
-        return "libdelayjc.so held no call: is what calls fsync static or setuid?"
-    return f"libdelayjc.so held {total.calls} calls in {total.windows} windows"
+        return "libdelayjc.so delayed no call; the program that calls fsync may be static or setuid"
+    return f"libdelayjc.so delayed {total.calls} calls in {total.windows} windows"
 
 
 def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
@@ -242,7 +242,7 @@ def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     ]
     notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
     if traced.jbd2_transactions is not None:
-        notes.append(f"jbd2 itself counted {traced.jbd2_transactions}")
+        notes.append(f"jbd2's counter shows {traced.jbd2_transactions}")
     if traced.delays is not None:
         notes.append(_held(traced.delays.total))
     if body["reason"]:

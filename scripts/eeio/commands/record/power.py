@@ -83,7 +83,7 @@ def record_command(arguments: argparse.Namespace) -> int:
         if arguments.profile:
             body["grades"] = [asdict(found) for found in grades]
         print(json.dumps(body, indent=1))
-        # What the JSON has no field for.
+        # Values without a field in the JSON.
         if recording.timed_out:
             print(f"eeio: {words[0]} ran out of time and was ended", file=sys.stderr)
         if recording.write_error:

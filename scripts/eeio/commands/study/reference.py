@@ -1,4 +1,4 @@
-"""`eeio study reference`: how far an application lies from what the characterization promises."""
+"""`eeio study reference`: deviation of an application from its characterization."""
 
 import argparse
 
@@ -44,6 +44,6 @@ def reference(arguments: argparse.Namespace) -> int:
             write_answer(arguments, answer)
             return EXIT_DONE
     raise RejectedError(
-        f"{', '.join(arguments.campaigns)}: nothing at the application level; "
-        f"`eeio run {' or '.join(suites)}` measures one"
+        f"{', '.join(arguments.campaigns)}: no application was measured; run `eeio run "
+        f"{' or '.join(suites)}`"
     )

@@ -87,8 +87,8 @@ def _one(arguments: argparse.Namespace) -> "Document | str":
         raise RejectedError(f"the study {name!r} has no printed figures to recompute")
     if arguments.folder is not None or arguments.figures is not None:
         raise RejectedError(
-            f"{name} has no published data to take a folder of, or to draw; what it prints is "
-            f"recomputed by `eeio study replicate {name}`"
+            f"{name} has no published data to read from a folder or to plot; `eeio study "
+            f"replicate {name}` recomputes its printed figures"
         )
     return of_paper(name, study.printed.paper, _answers(study.printed))
 
@@ -103,7 +103,7 @@ def _every(data: dict[str, Path]) -> list[Listed]:
     for name, study in every.items():
         if study.printed is not None:
             answers = _answers(study.printed)
-            how = f"what else it prints: eeio study replicate {name}"
+            how = f"its other figures: eeio study replicate {name}"
             found.append(
                 Listed(name, study.printed.paper, len(answers), printed.counts(answers), how)
             )

@@ -359,7 +359,7 @@ def _bonnie_rate(cell: str) -> str:
 
 DD = re.compile(r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) "
                 r"([\d.e-]{1,30}) "
-                r"s(?:ec(?:ond)?s?)?\b", re.M)  # fmt: skip
+                r"(?:s|secs?|seconds?)\b", re.M)  # fmt: skip
 
 
 def read_dd(text: str) -> Iterator[FoundReport]:
