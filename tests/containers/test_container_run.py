@@ -185,7 +185,7 @@ def test_what_podman_needs_otherwise(machine: Path) -> None:
     [
         ((*CAMPAIGN, "--device", "/dev/not-there"), "/dev/not-there"),
         ((*CAMPAIGN, "--directory", "/not/there"), "/not/there"),
-        ((*CAMPAIGN, "--directory", "."), "whole path"),
+        ((*CAMPAIGN, "--directory", "."), "absolute path"),
         (("--image",), "--image"),
     ],
 )

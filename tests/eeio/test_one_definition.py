@@ -130,7 +130,10 @@ def test_every_table_of_the_report(campaign: str, said: Said, form: str) -> None
         # The table of the level, and the ranking.
         assert text.count(efficiency) == 2, text
         cells = [[cell.strip() for cell in re.split(r"\||  +", ln)] for ln in text.splitlines()]
-        assert sum(joules in row for row in cells) == 2
+        of = quartiles(per_gb(phases))
+        assert of is not None
+        with_quartiles = f"{joules} [{number(of.q1)} - {number(of.q3)}]"
+        assert sum(with_quartiles in row for row in cells) == 2
 
 
 def test_numbers_for_programs(campaign: str, said: Said) -> None:

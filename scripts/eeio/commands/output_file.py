@@ -17,6 +17,9 @@ _FORMATS = {
 }  # fmt: skip
 
 
+_NO_TEXT = (".pdf", ".png", ".svg", ".ps", ".eps", ".jpg", ".xlsx", ".ods", ".docx", ".parquet")
+
+
 class _Output(argparse.Action):
     """Stores the path; its suffix chooses the format if no other than the default was chosen."""
 
@@ -32,10 +35,10 @@ class _Output(argparse.Action):
         if path.is_dir():
             parser.error(f"{option_string} {path}: is a folder; give a file")
         if namespace.format == "table":
-            if path.suffix not in ("", ".txt", *_FORMATS):
+            if path.suffix in _NO_TEXT:
                 parser.error(
                     f"{option_string} {path}: no format has the suffix {path.suffix}; give "
-                    f"{', '.join(_FORMATS)}, .txt, or --format before {option_string}"
+                    f"{', '.join(_FORMATS)} or .txt"
                 )
             namespace.format = _FORMATS.get(path.suffix, "table")
 
