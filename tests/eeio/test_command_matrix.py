@@ -79,6 +79,9 @@ record frequency
 resume before
 resume before --extend
 study replicate
+import old-results --dry-run
+import old-results --dry-run --format json
+import old-results
 doctor restore
 rm third --yes
 profile install
@@ -151,6 +154,7 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
     (home / "mix.yaml").write_text(
         "workload:\n- {operation: read, spatiality: sequential, share: 1}\n"
     )
+    shutil.copytree(DATA / "imports/fio", home / "old-results")
     suite = dummy.suite(home, *_EXPERIMENTS)
     user = User(home, meter, starter)
     for name in ("before", "after"):
