@@ -180,7 +180,7 @@ IOZONE = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
 _PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
 _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
                        r"([^=\n]{1,80}?)\s{0,99}=\s{0,99}([\d.]{1,30}) "
-                       r"([kKMG]?B(?:ytes)?/sec|ops/sec)", re.M)  # fmt: skip
+                       r"[kK]B(?:ytes)?/sec", re.M)  # fmt: skip
 
 
 def read_iozone(text: str) -> Iterator[FoundReport]:
@@ -239,16 +239,22 @@ def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
     return names
 
 
+def _iozone_size(part: str, name: str) -> int | None:
+    found = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
+    return None if found is None else int(found[1]) * (MIB if found[2] == "MB" else KIB)
+
+
 def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
-    request = re.search(r"Record Size (\d{1,20}) (kB|KB|MB)", part)
-    file_size = re.search(r"File size set to (\d{1,20}) (kB|KB|MB)", part)
+    request = _iozone_size(part, r"Record Size")
+    file_size = _iozone_size(part, r"File size set to")
+    each = re.search(
+        r"Each process writes a (\d{1,20}) K?k?[Bb]yte file in (\d{1,20}) K?k?[Bb]yte records", part
+    )
+    if each is not None:
+        file_size, request = file_size or int(each[1]) * KIB, request or int(each[2]) * KIB
     for test in _CHILDREN.finditer(part):
         name = test[2].replace("-", " ").rstrip("s")
-        bytes_each = (
-            int(file_size[1]) * (MIB if file_size[2] == "MB" else KIB) if file_size else None
-        )
         rate = figure(test[3]) * KIB
-        moved = None if bytes_each is None else bytes_each * int(test[1])
         yield FoundPhase(
             name=name,
             operation="mixed" if "mixed" in name or ("pread" in name and "pwrite" in name)
@@ -256,14 +262,12 @@ def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
             access_pattern="random" if "random" in name else "strided" if "strid" in name
             else "mixed" if "mixed" in name else "sequential",
             group=name,
-            request_bytes=None if request is None
-            else int(request[1]) * (MIB if request[2] == "MB" else KIB),
+            request_bytes=request,
             direct=direct,
             jobs=int(test[1]),
             bandwidth_bytes_per_s=rate,
             # All children stop when the first has finished: the bytes are not reported.
-            bytes=moved if int(test[1]) == 1 else None,
-            runtime_s=None,
+            bytes=file_size if int(test[1]) == 1 else None,
         )  # fmt: skip
 
 
