@@ -216,7 +216,7 @@ def _phase(found_phase: FoundPhase) -> Phase:
         metrics["runtime_s"] = found_phase.runtime_s
     phase = Phase(
         name=found_phase.operation or found_phase.name,
-        operation=found_phase.operation or "mixed",
+        operation=_OPERATIONS.get(found_phase.operation or "", "mixed"),
         spatiality=found_phase.access_pattern or "mixed",
         request_size_bytes=found_phase.request_bytes,
         bytes_moved=found_phase.bytes if found_phase.operation != "metadata" else 0,
@@ -229,7 +229,7 @@ def _phase(found_phase: FoundPhase) -> Phase:
     )
     reasons = [found_phase.error] if found_phase.error else []
     if found_phase.operation not in _OPERATIONS:
-        reasons.append("the file does not report whether it is a read or a write")
+        reasons.append("neither a read nor a write, or the file does not report which")
     elif found_phase.access_pattern is None:
         reasons.append("the file does not report the access pattern")
     if (why := disagreement(phase)) is not None:

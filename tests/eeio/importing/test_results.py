@@ -114,6 +114,8 @@ def test_appended_reports_and_noise(
 EXPECTED = {
     # File: (tool, number of rows, some rows by name and group: bandwidth in bytes/s, IOPS)
     "ior/ior-4.0.0.txt": ("ior", 4, {("write", "0"): (4044.6 * KIB**2, 16529)}),
+    "ior/ior-3.0.1.txt": ("ior", 4, {("read", "1"): (17152 * KIB**2, None)}),
+    "ior/ior-2.10.3.txt": ("ior", 2, {("write", "0"): (3282.20 * KIB**2, 13128.80)}),
     "ior/mdtest-4.0.0.txt": ("mdtest", 10, {("file creation", "0"): (None, 31755.772)}),
     "ior/mdtest-3.2.1.txt": ("mdtest", 9, {("file read", "0"): (None, 663349.9)}),
     "others/bonnie-2.csv": ("bonnie", 2, {("write by characters", "0"): (918 * KIB, None)}),
@@ -138,6 +140,18 @@ def test_outputs_of_other_tools(home: Path, name: str, capsys: pytest.CaptureFix
             bandwidth and pytest.approx(bandwidth, rel=1e-3)
         )
         assert rows[key]["iops"] == (iops and pytest.approx(iops, rel=1e-3))
+
+
+def test_numbers_that_are_no_json(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """fio prints -nan for the mean of nothing; a noise line may contain a brace."""
+    text = (DATA / "fio/jobs-2.1.json").read_text()
+    path = tmp_path / "a.json"
+    path.write_text("set() {\n }\n" + re.sub(r'"bw_dev" : [\d.]+', '"bw_dev" : -nan', text))
+    wanted = phases(imported(capsys, DATA / "fio/jobs-2.1.json", "--dry-run"))
+    assert "-nan" in path.read_text()
+    assert phases(imported(capsys, path, "--dry-run")) == wanted
 
 
 def test_iozone_s_table_has_a_row_for_each_cell(

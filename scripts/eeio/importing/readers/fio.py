@@ -26,6 +26,7 @@ from eeio.importing.readers.found import (
     utc,
 )
 
+_OBJECT = re.compile(r"^[ \t]{0,40}\{", re.M)
 _DIRECTIONS = ("read", "write", "trim")
 _ALL_CLIENTS = "All clients"
 _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrite"), "sequential")
@@ -34,21 +35,25 @@ _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrit
 def read_json(text: str) -> Iterator[FoundReport]:
     """Every report of a file, with noise before, between and behind them."""
     decoder = json.JSONDecoder()
-    place, cut = 0, None
-    while (begin := re.compile(r"^\{", re.M).search(text, place)) is not None:
+    if "nan" in text or "inf" in text:
+        # fio prints `-nan` for the mean of nothing, which is no JSON.
+        text = re.sub(r"(:\s{0,9})-?(?:nan|inf)\b", r"\1null", text)
+    place = 0
+    while (begin := _OBJECT.search(text, place)) is not None:
         try:
-            body, place = decoder.raw_decode(text, begin.start())
+            body, place = decoder.raw_decode(text, begin.end() - 1)
         except (ValueError, RecursionError) as error:
-            cut, place = error, begin.end()
+            if '"fio version"' in text[begin.start() : begin.start() + 200]:
+                raise none_found(
+                    "fio", f"the JSON is damaged or cut off: {error!s:.120}"
+                ) from error
+            place = begin.end()
             continue
         if isinstance(body, dict) and ("jobs" in body or "client_stats" in body):
-            cut = None
             try:
                 yield _report(body)
             except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
                 raise none_found("fio", f"a value of another type: {error!r:.120}") from error
-    if cut is not None:
-        raise none_found("fio", f"the JSON is damaged or cut off: {cut}")
 
 
 def _report(body: Mapping[str, Any]) -> FoundReport:

@@ -41,6 +41,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
         version = head[1] if head else None
         host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
         tables = list(_COLUMNS.finditer(part))
+        means = tuple(_means(part)) if not tables else ()
+        if means:
+            note = "means of the repetitions: IOR 2.10 prints no others"
+            yield FoundReport(means, version, host[1] if host else None, (note,))
+            continue
         if not tables:
             raise none_found("IOR", "no table of results: it was ended before its first one")
         start, found = 0, False
@@ -93,6 +98,41 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             iops=number(values.get("IOPS")),
             bytes=moved,
             runtime_s=total,
+            started_utc=started,
+            time_source=None if started is None else "IOR's local time, zone not reported",
+            options=settings,
+        )
+
+
+_MEANS = re.compile(r"^Operation\s{1,99}Max \(MiB\)[^\n]*$", re.M)
+
+
+def _means(part: str) -> Iterator[FoundPhase]:
+    """The table of IOR 2.10: a mean of each direction over all repetitions."""
+    table = _MEANS.search(part)
+    if table is None:
+        return
+    settings = {
+        name.strip().lower(): value for name, value in _SETTING.findall(part[: table.start()])
+    }
+    date = re.search(r"^Run began\s{0,99}:\s{0,99}(.*)$", part, re.M)
+    started = local_date(date[1]) if date else None
+    for row in _ROW.finditer(part[table.end() :]):
+        cells = row[2].split()
+        if row[1] == "remove" or len(cells) < 9:
+            continue
+        yield FoundPhase(
+            name=row[1],
+            operation=row[1],
+            access_pattern=_pattern(settings),
+            request_bytes=size(settings.get("xfersize", "")),
+            direct=_direct(settings, part),
+            jobs=count(settings.get("clients", "").split(" ")[0]),
+            engine=settings.get("api"),
+            bandwidth_bytes_per_s=figure(cells[2]) * MIB,
+            iops=figure(cells[6]),
+            bytes=size(settings.get("aggregate filesize", "")),
+            runtime_s=figure(cells[8]),
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
             options=settings,
