@@ -98,8 +98,11 @@ def import_files(arguments: argparse.Namespace) -> int:
                 one.rejected = str(error)
     names += [item.name for item in made] if arguments.dry_run else [name for name, *_ in stored]
     if arguments.format == "json":
-        body = {"campaigns": names, "files": [one.to_json() for one in found]}
-        print(json.dumps(body, indent=1, allow_nan=False))
+        # File by file: there may be very many.
+        print(f'{{"campaigns": {json.dumps(names)}, "files": [')
+        for place, one in enumerate(found):
+            print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
+        print("]}")
     else:
         _show(found, before)
         _tell(stored)

@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import statistics
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -65,7 +66,13 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
     ended_s = body.get("timestamp")
     found, clients = [], dict.fromkeys(job["hostname"] for job in entries if "hostname" in job)
     for job in entries:
-        options = {**body.get("global options", {}), **job.get("job options", {})}
+        options = {
+            sys.intern(str(name)): sys.intern(str(value))
+            for name, value in {
+                **body.get("global options", {}),
+                **job.get("job options", {}),
+            }.items()
+        }
         same = [one for one in entries if _place(one) == _place(job)]
         for direction in _DIRECTIONS:
             phase = _of_direction(job, direction, options, ended_s, _jobs(options, len(same)))
@@ -131,7 +138,7 @@ def _of_direction(
         started_utc=started,
         time_source=source,
         metrics=_latencies(body),
-        options={str(k): str(v) for k, v in options.items()},
+        options=options,
         error=f"fio's error {job['error']}" if job.get("error") else None,
     )
 

@@ -12,7 +12,7 @@ from eeio_results.errors import ToolOutputError
 KIB, MIB = 1024, 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FoundPhase:
     """One direction of one group of jobs. `iops` are operations per second, also of metadata.
 
@@ -56,7 +56,7 @@ class FoundPhase:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FoundReport:
     """One report of a file: fio may append one after the other."""
 
