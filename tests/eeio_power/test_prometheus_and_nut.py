@@ -1,0 +1,258 @@
+"""Prometheus and Network UPS Tools: the programs themselves where Debian's are installed."""
+
+import json
+import shutil
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.simulators.http import FakeHttp
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import open_meters
+
+SELECTOR = "/api/v1/query?query=host_power_watts%5B2500ms%5D"
+
+
+def matrix(*series: list[list[object]]) -> dict[str, object]:
+    result = [{"metric": {"instance": str(k)}, "values": one} for k, one in enumerate(series)]
+    return {"status": "success", "data": {"resultType": "matrix", "result": result}}
+
+
+def read(address: str, options: str) -> object:
+    (meter,) = open_meters([f"prometheus:{address},period_s=1,{options}"])
+    try:
+        return meter.read()[0]
+    finally:
+        meter.close()
+
+
+def test_a_gauge_and_a_counter() -> None:
+    joules = SELECTOR.replace("host_power_watts", "cpu_joules_total")
+    micro = SELECTOR.replace("host_power_watts", "scaph_host_power_microwatts")
+    with FakeHttp(
+        {
+            SELECTOR: matrix([[10.0, "80"], [11.0, "87.5"]]),
+            joules: matrix([[10.0, "100"], [12.0, "160"]]),
+            micro: matrix([[10.0, "42000000"]]),
+        }
+    ) as fake:
+        assert read(fake.address, "metric=host_power_watts,domain=system") == 87.5
+        assert read(fake.address, "metric=cpu_joules_total,domain=package") == 30.0
+        assert read(fake.address, "metric=scaph_host_power_microwatts,domain=system") == 42.0
+        # A counter that was reset, or has one sample, is missing and not 0.
+        fake.answers[joules] = matrix([[10.0, "100"], [12.0, "5"]])
+        assert read(fake.address, "metric=cpu_joules_total,domain=package") is None
+        fake.answers[joules] = matrix([[10.0, "100"]])
+        assert read(fake.address, "metric=cpu_joules_total,domain=package") is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (matrix(), "no sample in the last 2.5 s"),
+        (matrix([[1.0, "1"]], [[1.0, "2"]]), "2 series"),
+        (matrix([[1.0, "NaN"]]), "is not a number"),
+        ({"status": "error", "error": "parse error"}, "parse error"),
+        ({"status": "success"}, "not an answer of Prometheus"),
+        ([1], "not an answer of Prometheus"),
+    ],
+)
+def test_answers_that_are_no_power(answer: object, why: str) -> None:
+    with FakeHttp({SELECTOR: answer}) as fake, pytest.raises(PowerError, match=why):
+        read(fake.address, "metric=host_power_watts,domain=system")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("metric=host_power_watts", "give address, metric and domain"),
+        ("metric=a b,domain=system", "is not the name of a metric"),
+        ("metric=host_power,domain=system", "the unit is unknown"),
+        ("metric=host_power_watts,domain=rack", "domain=rack"),
+        ("metric=host_power_watts,domain=system,labels=a=b", "write KEY:VALUE"),
+        ('metric=host_power_watts,domain=system,labels=a:"', "write KEY:VALUE"),
+    ],
+)
+def test_specs_that_cannot_be(options: str, why: str) -> None:
+    with pytest.raises(PowerError, match=why):
+        open_meters([f"prometheus:127.0.0.1:1,{options}"])
+
+
+@contextmanager
+def exporter(watts: float) -> Iterator[int]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = (
+                f'# TYPE node_watts gauge\nnode_watts{{chip="a,b"}} {watts}\n'
+                f'node_watts{{chip="other"}} 7\n# TYPE cpu_joules_total counter\n'
+                f"cpu_joules_total {watts * time.time():.6f}\n"
+            ).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_with_prometheus_itself(tmp_path: Path) -> None:
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("prometheus is not installed")
+    port = free_port()
+    with exporter(55.5) as target:
+        config = {
+            "global": {"scrape_interval": "1s"},
+            "scrape_configs": [
+                {"job_name": "x", "static_configs": [{"targets": [f"127.0.0.1:{target}"]}]}
+            ],
+        }
+        (tmp_path / "p.yml").write_text(json.dumps(config))
+        server = subprocess.Popen(
+            [program, f"--config.file={tmp_path}/p.yml", f"--storage.tsdb.path={tmp_path}/data",
+             f"--web.listen-address=127.0.0.1:{port}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    counter = "metric=cpu_joules_total,domain=package,period_s=20"
+                    (meter,) = open_meters([f"prometheus:127.0.0.1:{port},{counter}"])
+                    power_w = meter.read()[0]
+                    meter.close()
+                    if power_w is not None:
+                        break
+                except PowerError:
+                    assert time.monotonic() < end
+                time.sleep(0.5)
+            # The rate of a counter between two scrapes, whose times Prometheus knows.
+            assert power_w == pytest.approx(55.5, rel=0.05)
+            gauge = "metric=node_watts,domain=system,period_s=20"
+            with pytest.raises(PowerError, match="2 series"):
+                open_meters([f"prometheus:127.0.0.1:{port},{gauge}"])
+            (meter,) = open_meters([f"prometheus:127.0.0.1:{port},{gauge},labels=chip:other"])
+            assert meter.read() == [7.0]
+            meter.close()
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+@contextmanager
+def upsd(answers: dict[str, str]) -> Iterator[str]:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while line := self.rfile.readline():
+                answer = answers.get(line.decode().strip(), "ERR INVALID-ARGUMENT")
+                self.wfile.write(f"{answer}\n".encode())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ('VAR rack1 ups.realpower "213"', 213.0),
+        ('VAR rack1 ups.realpower ""', "not W"),
+        ('VAR rack1 ups.realpower "-3"', "not W"),
+        ('VAR rack1 ups.realpower "nan"', "not W"),
+        ('VAR other ups.realpower "213"', "not an answer of upsd"),
+        ("ERR VAR-NOT-SUPPORTED", "does not report watts there"),
+        ("ERR DATA-STALE", "its data is stale"),
+        ("ERR UNKNOWN-UPS", "upsc -l HOST"),
+        ("x" * 2000, "too long"),
+    ],
+)
+def test_answers_of_upsd(answer: str, wanted: object) -> None:
+    with upsd({"GET VAR rack1 ups.realpower": answer}) as address:
+        if isinstance(wanted, float):
+            (meter,) = open_meters([f"nut:rack1@{address}"])
+            assert meter.read() == [wanted] and meter.channels[0].domain == "system"
+            meter.close()
+        else:
+            with pytest.raises(PowerError, match=str(wanted)):
+                open_meters([f"nut:rack1@{address}"])
+
+
+def test_specs_of_nut() -> None:
+    for spec in ("nut", "nut:rack1", "nut:rack1@h:99999", "nut:a b@h", "nut:a@h,outlet=x"):
+        with pytest.raises(PowerError):
+            open_meters([spec])
+
+
+def test_with_upsd_and_its_dummy_driver(tmp_path: Path) -> None:
+    driver, server = Path("/lib/nut/dummy-ups"), Path("/lib/nut/upsd")
+    if not driver.is_file() or not server.is_file():
+        pytest.skip("nut-server is not installed")
+    port = free_port()
+    (tmp_path / "rack1.dev").write_text(
+        "ups.realpower: 187\noutlet.2.realpower: 41\nups.status: OL\n"
+    )
+    (tmp_path / "ups.conf").write_text(
+        f"[rack1]\n driver = dummy-ups\n port = {tmp_path}/rack1.dev\n"
+    )
+    (tmp_path / "upsd.conf").write_text(f"LISTEN 127.0.0.1 {port}\nSTATEPATH {tmp_path}\n")
+    (tmp_path / "upsd.users").write_text("")
+    environment = {"NUT_CONFPATH": str(tmp_path), "NUT_STATEPATH": str(tmp_path)}
+    user = ["-u", "root"]
+    running = [
+        subprocess.Popen(
+            [str(driver), "-D", "-a", "rack1", *user], env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ),
+        subprocess.Popen(
+            [str(server), "-D", *user], env=environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ),
+    ]  # fmt: skip
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                (meter,) = open_meters([f"nut:rack1@127.0.0.1:{port}"])
+                break
+            except PowerError as error:
+                assert time.monotonic() < end, error
+                time.sleep(0.5)
+        assert meter.read() == [187.0]
+        meter.close()
+        (meter,) = open_meters([f"nut:rack1@127.0.0.1:{port},outlet=2"])
+        assert meter.read() == [41.0]
+        meter.close()
+        with pytest.raises(PowerError, match="does not report watts there"):
+            open_meters([f"nut:rack1@127.0.0.1:{port},outlet=7"])
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait(30)
