@@ -53,6 +53,7 @@ from eeio_power.meters import (
 )
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import prometheus as proms
 from eeio_power.meters import rapl as rapls
 from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
@@ -771,6 +772,10 @@ def _answered(request: Any) -> dict[str, Any]:
 def meter_targets() -> list[Target]:
     redfish = '{"PowerWatts": {"Reading": 87.5}, "PowerControl": [{"PowerConsumedWatts": 88}]}'
     shelly = '{"apower": 12.5, "aenergy": {"total": 100.25}, "meters": [{"power": 3.5}]}'
+    prometheus = (
+        '{"status": "success", "data": {"resultType": "matrix", "result": '
+        '[{"metric": {"a": "b"}, "values": [[10.5, "100.25"], [25.5, "850.5"]]}]}}'
+    )
     tasmota = '{"StatusSNS": {"ENERGY": {"Power": [3, 4.5]}}}'
     one = '{"StatusSNS": {"ENERGY": {"Power": 42}}}'
     dcmi = b" dc 57 00 02 00 80 00 60 00 c0 9d 5f 65 e8 03 00 00 40\nPwr Consumption,88,Watts,ok\n"
@@ -793,6 +798,9 @@ def meter_targets() -> list[Target]:
                 "s", "s", client, 0, shellies.COMPONENTS["switch"]))),
         Target("shelly-1", [{"answer.json": shelly.encode()}], over_http(
             lambda client: shellies.ShellyMeter("s", "s", client, 0, None))),
+        Target("prometheus", [{"answer.json": prometheus.encode()}],
+               over_http(lambda client: proms.PrometheusMeter(
+                   "p", "p", client, "m", "J", 15.0, ()))),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
                over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("http", [{"answer.json": answer(one)}], over_http(

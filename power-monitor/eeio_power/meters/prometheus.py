@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eeio_limits.quantities import FIGURE
+from eeio_limits.quantities import FIGURE, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
@@ -98,7 +98,7 @@ class PrometheusMeter:
             found = [(float(at), float(value)) for at, value in series[0]["values"]]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise PowerError(f"{self.client.host}: not an answer of Prometheus") from error
-        if not all(FIGURE.holds(value) for _, value in found):
+        if not found or not all(TIMESTAMP.holds(at) and FIGURE.holds(value) for at, value in found):
             raise PowerError(f"{self.client.host}: {self.selector}: a sample is not a number")
         return found
 

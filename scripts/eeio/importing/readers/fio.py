@@ -108,7 +108,7 @@ def _of_direction(
     moved = body.get("io_bytes") or 0
     if not moved and not body.get("total_ios"):
         return None
-    moved = moved if "io_kbytes" in body else moved * KIB
+    moved = round(moved if "io_kbytes" in body else moved * KIB)
     rate = body.get("bw_bytes")
     runtime_s = body.get("runtime", 0) / 1000
     if rate is None:
