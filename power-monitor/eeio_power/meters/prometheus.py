@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eeio_limits.quantities import FIGURE, TIMESTAMP
+from eeio_limits.quantities import FIGURE, POWER, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
@@ -64,7 +64,7 @@ class PrometheusMeter:
     kind: Kind = KIND
 
     def read(self) -> Sequence[float | None]:
-        """W; None if a counter was reset or has one sample. Raises PowerError without a sample."""
+        """W; None if a counter was reset, jumped, or has one sample. Raises PowerError without a sample."""
         # A counter needs two samples.
         range_s = self.native_period_s * _INTERVALS
         query = quote(f"{self.selector}[{max(1, round(range_s * 1000))}ms]", safe="")
@@ -77,7 +77,8 @@ class PrometheusMeter:
         (before_s, before), (after_s, after) = samples[-2:]
         if after < before or after_s <= before_s:
             return [None]
-        return [(after - before) * factor / (after_s - before_s)]
+        power_w = (after - before) * factor / (after_s - before_s)
+        return [power_w if POWER.holds(power_w) else None]
 
     def _samples(self, answer: Any, range_s: float) -> list[tuple[float, float]]:
         try:
