@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eeio.arguments import add_format
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED, RejectedError
 from eeio.importing import imported, mapping, results, runs
 from eeio.pts import read as pts
 from eeio_limits.text import shown
@@ -106,6 +106,11 @@ def import_files(arguments: argparse.Namespace) -> int:
     else:
         _show(found, before)
         _tell(stored)
+    if not found:
+        raise RejectedError(f"{arguments.paths[0]}: no file in it")
+    for one in found:
+        for note in dict.fromkeys(note for report in one.reports for note in report.notes):
+            print(f"eeio: {shown(f'{one.path}: {note}')}", file=sys.stderr)
     rejected = [one for one in found if one.rejected]
     for one in rejected:
         print(f"eeio: {shown(f'{one.path}: rejected: {one.rejected}')}", file=sys.stderr)

@@ -228,3 +228,16 @@ def test_what_cannot_be_used_is_rejected_by_name(
     assert main(["import", str(tmp_path / name)]) == 2
     assert f"{name}: rejected: " in capsys.readouterr().err
     assert main(["import", str(tmp_path / "gone")]) == 2
+
+
+def test_two_tools_in_one_file_are_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = tmp_path / "log.txt"
+    both.write_text((DATA / "fio/jobs-3.1.txt").read_text() + (DATA / "others/dd.txt").read_text())
+    assert main(["import", str(both)]) == 0
+    told = capsys.readouterr().err
+    assert f"{both}: also contains output of dd, which is not read" in told
+    (tmp_path / "empty").mkdir()
+    assert main(["import", str(tmp_path / "empty")]) == 2
+    assert "no file in it" in capsys.readouterr().err
