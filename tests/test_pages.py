@@ -7,6 +7,7 @@ import eeio_power.reading
 import eeio_results.record
 from eeio_power.reading import DOMAINS
 from eeio_results.record import LEVELS
+from eeio_results.report.terms import TERMS
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
@@ -35,6 +36,12 @@ def test_the_packages_are_those_of_the_architecture() -> None:
     for package in ("power-monitor/eeio_power/", "result-parsers/eeio_results/", "scripts/eeio/"):
         folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
         assert folders <= {part.rstrip("/") for part in named[package]}
+
+
+def test_the_page_defines_terms_as_the_glossary_does() -> None:
+    glossary = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    for term, meaning in TERMS:
+        assert f"| **{term}** | {meaning} |" in glossary
 
 
 def test_the_glossary_has_the_values_of_the_code() -> None:

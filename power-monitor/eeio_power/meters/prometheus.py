@@ -64,7 +64,8 @@ class PrometheusMeter:
     kind: Kind = KIND
 
     def read(self) -> Sequence[float | None]:
-        """W; None if a counter was reset, jumped, or has one sample. Raises PowerError without a sample."""
+        """W; None if a counter was reset, jumped, or has one sample. Raises PowerError without a
+        sample."""
         # A counter needs two samples.
         range_s = self.native_period_s * _INTERVALS
         query = quote(f"{self.selector}[{max(1, round(range_s * 1000))}ms]", safe="")

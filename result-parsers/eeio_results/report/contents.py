@@ -28,6 +28,9 @@ _WORDS = (
 )  # fmt: skip
 
 
+_TERMS = "domain, window, uncertainty, durable: docs/reference/glossary.md"
+
+
 def document(report: Report, page: Callable[[], str] | None = None) -> Document:
     """The answer of `eeio report`."""
     next_command = report.next_command
@@ -38,7 +41,7 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
         records=lambda: records(report),
         warnings=tuple(report.warnings),
         page=page,
-        hint=f"next: {next_command}   (changes, with intervals)" if next_command else "",
+        hint=f"next: {next_command}   (changes, with intervals)" if next_command else _TERMS,
     )
 
 

@@ -21,6 +21,7 @@ from eeio_results.report.page.still import still
 from eeio_results.report.page.table import Cell, cells, opening, reasons
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
+from eeio_results.report.terms import TERMS
 from eeio_results.studies import Chapter
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def render(
         tiles=tiles(page),
         chart=still(page),
         comparison=compared(changes, remarks),
+        terms=TERMS,
         heads=[(column.key, column.head, column.small) for column in opening()],
         rows=[_row(page, place, several) for place in range(len(page.lines))],
         chapters=[
