@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +34,8 @@ from eeio_results.record import (
     ProcessorSeries,
     Run,
 )
+from eeio_results.tools.capture import PhaseResult
+from eeio_results.units import parse_size
 
 # A table's columns; each is above 0.
 _VALUES = {
@@ -265,6 +267,10 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             collected.failed[key] = words
             collected.remarks.append(f"{words}: the run is invalid")
             continue
+        if (why := _contradiction(dict(key[0]), result.phases)) is not None:
+            collected.failed[key] = f"{path}: {why}"
+            collected.remarks.append(f"{path}: {why}: the run is invalid")
+            continue
         several = Counter(phase.operation for phase in result.phases)
         phases = tuple(
             # Jobs of fio have their names; a tool's phases of one kind are distinguished by theirs.
@@ -279,6 +285,22 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
         found = _Found(phases, outputs.duration_s(result), str(path), result.context, result.notes)
         collected.add(key, found, str(path))
     return collected
+
+
+def _contradiction(factors: Mapping[str, str], phases: Sequence[PhaseResult]) -> str | None:
+    """A factor of the map that the only phase of a file does not have."""
+    if len(phases) != 1:
+        return None
+    (phase,) = phases
+    size = factors.get("request_size")
+    for name, wanted, found in (
+        ("operation", factors.get("operation"), phase.operation),
+        ("spatiality", factors.get("spatiality"), phase.spatiality),
+        ("request_size", None if size is None else parse_size(size), phase.request_size_bytes),
+    ):
+        if wanted is not None and found is not None and wanted != found:
+            return f"{name} is {wanted} in the map and {found} in the file"
+    return None
 
 
 def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:

@@ -206,3 +206,20 @@ def test_repeated_phases_of_elbencho_are_numbered_and_rates_of_files_kept() -> N
 def test_what_is_not_elbenchos_is_rejected(text: str, words: str) -> None:
     with pytest.raises(EeioError, match=f"e.json: .*{words}"):
         outputs.read("elbencho", text, "e.json")
+
+
+def test_a_map_cannot_contradict_the_file(tmp_path: Path) -> None:
+    """The file read sequentially; the map calls it a random read."""
+    from eeio.importing import mapping, runs
+
+    (tmp_path / "seq-1.json").write_text(_text("fio/3.33/read/fio.json"))
+    (tmp_path / "map.yaml").write_text(
+        "title: t\nwords: {operation: {seq: {operation: read, spatiality: random}}}\n"
+        "campaigns:\n- name: c\n  machine: {hostname: h, architecture: a, kernel: k}\n  tool: fio\n"
+        "  factors: {level: filesystem}\n"
+        "  runs: {outputs: '*.json', format: fio-json,"
+        " name: '(?P<operation>seq)-(?P<repetition>.)'}\n"
+    )
+    (campaign,) = runs.read(mapping.load(tmp_path / "map.yaml"), tmp_path).campaigns
+    (run,) = campaign.runs
+    assert "spatiality is random in the map and sequential in the file" in run.validity[0]
