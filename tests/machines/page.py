@@ -20,8 +20,9 @@ second, and replays `doctor`, `meter list` and `plan`. This page is generated fr
 (`python -m tests.machines`). No value on it was measured.
 
 *Sum of* lists the channels that are added to the domain's power, or the reason for a rejection.
-*Without* lists the parts that the domain excludes, or the only ones that it includes. `{redfish}` is the address of the machine's
-controller. To add your machine, run `eeio doctor --capture FILE.tar.gz` on it.
+*Without* lists the parts that the domain excludes, or "all but" those that it includes.
+`{redfish}` is the address of the machine's controller. To add your machine, run
+`eeio doctor --capture FILE.tar.gz` on it.
 """
 
 
@@ -82,7 +83,7 @@ def _parts(without: Sequence[str]) -> str:
     """Most parts as those that remain."""
     if len(without) <= len(CONTENTS) / 2:
         return ", ".join(without)
-    return f"only {', '.join(part for part in CONTENTS if part not in without)}"
+    return f"all but {', '.join(part for part in CONTENTS if part not in without)}"
 
 
 def _joined(channels: list[str]) -> str:
