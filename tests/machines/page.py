@@ -68,14 +68,12 @@ def _rows(machine: KnownMachine) -> list[list[str]]:
 
 
 def _disks(known: list[KnownMachine]) -> str:
-    lines = ["| machine | disk | what it says |", "|---|---|---|"]
+    lines = ["| machine | disk | state |", "|---|---|---|"]
     for machine in known:
         for disk, wanted in machine.expected.disks.items():
-            words = [
-                f"{value} bytes read" if key == "read_bytes" else _cell(str(value))
-                for key, value in wanted.items()
-            ]
-            lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
+            words = [_cell(str(value)) for key, value in wanted.items() if key != "read_bytes"]
+            if words:
+                lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
     return "\n".join(lines) + "\n"
 
 
