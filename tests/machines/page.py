@@ -1,8 +1,10 @@
 """docs/machines.md: the tables of all machines as one page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from eeio_limits.text import markdown
+from eeio_power.reading import CONTENTS
 from tests.machines import machines
 from tests.machines.machines import KnownMachine
 
@@ -12,15 +14,15 @@ _HEAD = """\
 # Machines
 
 The meters that eeio finds on machines of other people. Each machine is a folder in
-`tests/data/machines`: a description made of published names and values, and a table of the expected
-results. A test makes the machine from its description, searches for meters, records for one second,
-and replays `doctor`, `meter list` and `plan`. All results must equal the table. This page is
-generated from the same tables (`python -m tests.machines`). No value on it was measured.
+`tests/data/machines`: a description made of published names and values, which lists their sources
+(`machine.yaml`), and the expected results. A test searches for meters on it, records for one
+second, and replays `doctor`, `meter list` and `plan`. This page is generated from the same tables
+(`python -m tests.machines`). No value on it was measured.
 
 *Sum of* lists the channels that are added to the domain's power, or the reason for a rejection.
-*Without* lists the parts that the domain excludes. `{redfish}` is the address of the machine's
-controller. To add your machine, run `eeio doctor --capture FILE.tar.gz` on it; `eeio doctor
---replay FILE.tar.gz` examines it anywhere.
+*Without* lists the parts that the domain excludes, or "all but" those that it includes.
+`{redfish}` is the address of the machine's controller. To add your machine, run
+`eeio doctor --capture FILE.tar.gz` on it.
 """
 
 
@@ -33,8 +35,6 @@ def text() -> str:
             _table(known),
             "## Drives\n",
             _disks(known),
-            "## Sources of the values\n",
-            _sources(known),
         ]
     )
 
@@ -62,21 +62,26 @@ def _rows(machine: KnownMachine) -> list[list[str]]:
         for domain, channels in wanted.items():
             name = meter.partition(":")[0]
             watts = expected.watts.get(name, {}).get(domain)
-            without = ", ".join(expected.without.get(name, {}).get(domain, ()))
+            without = _parts(expected.without.get(name, {}).get(domain, ()))
             rows.append([f"`{meter}`", domain, _joined(channels), without, _watts(watts)])
     return rows or [["none", "", "no internal meter: connect an external one", "", ""]]
 
 
 def _disks(known: list[KnownMachine]) -> str:
-    lines = ["| machine | disk | what it says |", "|---|---|---|"]
+    lines = ["| machine | disk | state |", "|---|---|---|"]
     for machine in known:
         for disk, wanted in machine.expected.disks.items():
-            words = [
-                f"{value} bytes read" if key == "read_bytes" else _cell(str(value))
-                for key, value in wanted.items()
-            ]
-            lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
+            words = [_cell(str(value)) for key, value in wanted.items() if key != "read_bytes"]
+            if words:
+                lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
     return "\n".join(lines) + "\n"
+
+
+def _parts(without: Sequence[str]) -> str:
+    """Most parts as those that remain."""
+    if len(without) <= len(CONTENTS) / 2:
+        return ", ".join(without)
+    return f"all but {', '.join(part for part in CONTENTS if part not in without)}"
 
 
 def _joined(channels: list[str]) -> str:
@@ -90,16 +95,6 @@ def _watts(watts: float | str | None) -> str:
     if isinstance(watts, str):
         return f"missing: {_cell(watts)}"
     return "" if watts is None else f"{watts:g}"
-
-
-def _sources(known: list[KnownMachine]) -> str:
-    return (
-        "\n".join(
-            f"* **{machine.name}**: {_cell('; '.join(machine.description.sources))}."
-            for machine in known
-        )
-        + "\n"
-    )
 
 
 def _cell(words: str) -> str:
