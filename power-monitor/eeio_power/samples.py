@@ -345,8 +345,9 @@ def _channel(body: Mapping[str, Any]) -> Channel:
         raise LimitError("a channel that counts nothing")
     if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
         raise LimitError("a channel that holds what no machine has")
-    if channel.remark is not None and not isinstance(channel.remark, str):
-        raise LimitError("a remark without words")
+    for words in (channel.remark, channel.doubt):
+        if words is not None and not isinstance(words, str):
+            raise LimitError("a remark without words")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):

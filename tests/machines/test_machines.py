@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,9 +251,31 @@ def test_the_commands_say_what_the_table_says(
     assert meters - {"modelled", "demo"} == taken
     listed = {line.split()[1] for line in said("meter", "list").splitlines() if line[:3] == "ok "}
     assert listed - {"modelled", "demo"} == taken
+    _check_readings(machine, json.loads(said("power", "list", "--json")))
     if (mounted := _mounted(machine)) is not None:
         plan = said("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
         assert f"{mounted}: " in plan and "runs" in plan
+
+
+def _check_readings(machine: KnownMachine, listed: dict[str, Any]) -> None:
+    """Each available meter's watts now are those of the table; of a counter, there are none."""
+    assert listed["schema_version"] == 2
+    for meter in listed["meters"]:
+        assert meter["meter"] == meter["spec"] and (meter["available"] or meter["readings"] == [])
+        for reading in meter["readings"]:
+            assert reading["channels"] and reading["leaves_out"] is not None
+            wanted = machine.expected.watts.get(meter["meter"], {}).get(reading["domain"])
+            if reading["power_w"] is None:
+                assert reading["doubts"] and meter["reason"]
+            elif not isinstance(wanted, str):
+                assert reading["power_w"] == pytest.approx(wanted, rel=0.05), reading
+    counters = {"rapl", "perf"}
+    assert all(
+        "a counter needs two readings" in reading["doubts"][0]
+        for meter in listed["meters"]
+        for reading in meter["readings"]
+        if meter["meter"] in counters
+    )
 
 
 def _is_local(meter: str, wanted: object) -> bool:
