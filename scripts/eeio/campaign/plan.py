@@ -24,11 +24,14 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import caches
+from eeio.system.drive import elsewhere
 from eeio.system.filesystem import (
     backing_device,
     block_device,
     check_directory,
+    check_not_in_memory,
     check_storage,
+    is_host_managed,
     mount_of,
 )
 from eeio.system.image import OVERHEAD_BYTES, in_the_way
@@ -253,6 +256,7 @@ class Plan(Design):
     def check_room(self) -> None:
         """Refuses before anything runs when the target is not there or too small."""
         options = self.options
+        self.check_zones()
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
                    for planned in self.experiments):  # fmt: skip
@@ -299,8 +303,25 @@ class Plan(Design):
         mount = mount_of(directory, root)
         check_storage(directory, mount, options.allow_memory_filesystem)
         device, reason = backing_device(directory, root)
-        on = device.node if device else f"no device: {reason}"
+        check_not_in_memory(device, str(directory), options.allow_memory_filesystem)
+        on = str(device.node) if device else f"no device: {reason}"
+        if device is not None and (away := elsewhere(device)) is not None:
+            on += f"; {away}"
         return f"{directory}: {mount.filesystem} on {on}"
+
+    def check_zones(self, root: Path = Path("/")) -> None:
+        """RejectedError for random writes to a zoned drive (ZNS, host-managed SMR)."""
+        device = block_device(Path(self.options.device), root) if self.options.device else None
+        if device is None or not is_host_managed(device):
+            return
+        for planned in self.experiments:
+            one = planned.experiment
+            writes = one.operation in ("write", "mixed") and one.spatiality != "sequential"
+            if one.target == "device" and writes:
+                raise RejectedError(
+                    f"{self.options.device}: a zoned drive (host-managed) accepts only sequential "
+                    f"writes in each zone, and {planned.description} writes at random; leave it out"
+                )
 
     def _left_bytes(self) -> int:
         """Size of existing test files of its profiles, from an interrupted start."""
