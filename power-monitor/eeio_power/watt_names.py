@@ -153,6 +153,9 @@ def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen
     usable = inputs or groups
     if len(numbers) < 2:
         return Chosen((), "one supply alone need not be the only one")
+    known = {int(number) for number in numbers if number.isdigit()}
+    if known and len(known) == len(numbers) and not _follow_each_other(known):
+        return Chosen((), "by their numbers, a supply is missing")
     if len(usable) != 1:
         return Chosen((), "the supplies have several sensors each")
     (group,) = usable.values()
@@ -166,6 +169,10 @@ def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen
         if other not in names and other_w is not None and other_w > _ALIKE * sum_w:
             return Chosen((), f"{other} is more than the sum of the supplies")
     return Chosen(tuple(group.values()), contents=of_supplies(group.values()))
+
+
+def _follow_each_other(numbers: set[int]) -> bool:
+    return min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1
 
 
 def _used_w(powers_w: Iterable[float]) -> float:

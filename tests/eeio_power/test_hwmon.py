@@ -500,3 +500,11 @@ def test_another_chip_does_not_hide_the_only_known_meter(hwmon: FakeHwmon) -> No
     hwmon.add_chip("power_meter", {"power1_average": 211 * UW})
     (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
     assert meter.read() == [211.0]
+
+
+def test_an_input_that_may_feed_another_is_not_added_to_it(hwmon: FakeHwmon) -> None:
+    for volts, watts in ((12, 60), (5, 20)):
+        files: dict[str, int | str] = {"in1_input": volts * 1000, "power1_input": watts * UW}
+        hwmon.add_chip("ina226", {**files, "power1_label": "board input"})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])

@@ -220,6 +220,7 @@ def test_the_systems_sensor_is_found_by_its_words(
     ("sensors", "reason"),
     [
         ({"PMBPower1": 310.0}, "one supply alone"),
+        ({"PSU1_PIN": 310.0, "PSU3_PIN": 300.0}, "a supply is missing"),
         ({"PMBPower1": 310.0, "PMBPower2": None}, "PMBPower2 gives no reading"),
         ({"Rack1 Power": 310.0}, "one of several by its number"),
         ({"Node1 Power": 310.0, "Node2 Power": 320.0}, "of several machines"),

@@ -409,6 +409,7 @@ OPTIONS = {
 }
 HWMON = Path("sys/class/hwmon")
 KIND: Kind = "measured"
+_SAME_VOLTS = 1.15
 _INPUTS = frozenset(("input", "vin"))
 _SOCKET = re.compile(r"socket ([0-9]+)", re.I)
 _ONE_RAIL = [("ina", "system", False)]
@@ -550,7 +551,10 @@ def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Se
     if labelled:
         # Two inputs add up; a total may contain both, and another total.
         words = {match[0].lower() for s in labelled if (match := TOTAL_LABEL.search(s.label))}
-        alone = len(labelled) == 1 or words <= _INPUTS
+        # An input of 12 V may feed one of 5 V.
+        volts = [s.volts for s in labelled if s.volts is not None]
+        alike = not volts or max(volts) <= _SAME_VOLTS * min(volts)
+        alone = len(labelled) == 1 or (words <= _INPUTS and alike)
         return labelled if len(words) == 1 and alone else None
     if acpi:
         # Next to others, one with an unknown label may measure a part, as they do.

@@ -64,6 +64,7 @@ _NO_SYSTEM = frozenset(
         "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
     )
 )  # fmt: skip
+_IS_PART = " is a "
 _NODES = frozenset(("Blade", "Sled"))
 # The largest numbers of 15 and 16 bits, instead of a missing value.
 _NO_POWER_W = (32767.0, 65535.0)
@@ -193,7 +194,14 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
             f"several chassis of {client.host} give a power reading, and may hold each other: "
             f"{_listed(found)}; name the system's with chassis={found[0][0]}"
         )
-    return found[0][1] if wanted is None else replace(found[0][1], doubt=None)
+    if wanted is not None:
+        return replace(found[0][1], doubt=None)
+    name, reading = found[0]
+    silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
+    if not linked and silent:
+        doubt = f"no system links to a chassis: that {name} is this machine is assumed"
+        return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
+    return reading
 
 
 def _readings(
@@ -223,7 +231,7 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
     chassis = client.get(path)
     kind = _text_at(chassis, "ChassisType")
     if kind in _NO_SYSTEM:
-        return None, f"{name} is a {kind}"
+        return None, f"{name}{_IS_PART}{kind}"
     if _text_at(chassis, "PowerState") == "Off":
         return None, f"{name} is off, and this machine runs"
     doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
