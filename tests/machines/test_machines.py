@@ -15,7 +15,7 @@ from eeio.cli import main
 from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
-from eeio.system import counters, power_saving
+from eeio.system import counters, drive, power_saving
 from eeio.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
@@ -161,6 +161,8 @@ def test_each_drive_says_what_the_table_says(living: Living) -> None:
         found: dict[str, str | int | None] = {
             "read_bytes": counters.read_counters(device).read_bytes,
             "lies_on": counters.lies_on(device),
+            "interface": drive.drive_of(device.disk_sysfs).drive_interface,
+            "elsewhere": drive.elsewhere(device),
         }
         if "state" in wanted:
             try:
@@ -279,7 +281,7 @@ def _check_readings(machine: KnownMachine, listed: dict[str, Any]) -> None:
 
 
 def _is_local(meter: str, wanted: object) -> bool:
-    return "{" not in meter and not isinstance(wanted, str)
+    return not {"{", ","}.intersection(meter) and not isinstance(wanted, str)
 
 
 def _mounted(machine: KnownMachine) -> str | None:

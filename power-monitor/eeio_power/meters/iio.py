@@ -54,7 +54,7 @@ MAX_POWER_W = 5000.0
 _VOLTAGE = re.compile(r"in_voltage(\d*)_(input|raw)")
 _CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
 # Input of a complete module: Jetson Nano; Xavier NX, TX2; Kria.
-_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN|SOM_[0-9]+V[0-9]*(_IN)?")
+_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN|SOM_?[0-9]+V[0-9]*(_IN)?", re.I)
 _UNLABELLED = (
     "{name} has no label: that it measures the complete system is assumed; if it does, name it: "
     "iio,only={name}"

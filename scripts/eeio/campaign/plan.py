@@ -253,10 +253,10 @@ class Plan(Design):
         moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
 
-    def check_room(self) -> None:
+    def check_room(self, root: Path = Path("/")) -> None:
         """Refuses before anything runs when the target is not there or too small."""
         options = self.options
-        self.check_zones()
+        self.check_zones(root)
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
                    for planned in self.experiments):  # fmt: skip
@@ -297,7 +297,7 @@ class Plan(Design):
         directory's file system as text, or an empty string without one."""
         options = self.options
         if options.directory is None:
-            self.check_room()
+            self.check_room(root)
             return ""
         directory = Path(options.directory)
         mount = mount_of(directory, root)
@@ -309,7 +309,7 @@ class Plan(Design):
             on += f"; {away}"
         return f"{directory}: {mount.filesystem} on {on}"
 
-    def check_zones(self, root: Path = Path("/")) -> None:
+    def check_zones(self, root: Path) -> None:
         """RejectedError for random writes to a zoned drive (ZNS, host-managed SMR)."""
         device = block_device(Path(self.options.device), root) if self.options.device else None
         if device is None or not is_host_managed(device):
