@@ -780,7 +780,7 @@ def meter_targets() -> list[Target]:
     return [
         Target("redfish", [{"answer.json": redfish.encode()}], over_http(
             lambda client: redfishes.RedfishMeter(
-                "r", "r", client, "/x", ("PowerWatts", "Reading")))),
+                "r", "r", client, redfishes._Reading((("/x", ("PowerWatts", "Reading")),), 1.0)))),
         Target("redfish-chassis", [{"answer.json": b'{"Members": [{"@odata.id": '
                                     b'"/redfish/v1/Chassis/1"}]}'}],
                lambda folder: redfishes._members(

@@ -302,7 +302,7 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     supplies = [
         (member, supply)
         for member in _members(client, _link(subsystem, "PowerSupplies") or f"{path}/PowerSupplies")
-        if _text_at((supply := client.get(member)).get("Status"), "State") != "Absent"
+        if not _is_absent(supply := client.get(member))
     ]
     for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
         places, powers_w = [], []
@@ -320,6 +320,11 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
         if powers_w:
             return f"{len(powers_w)} of {len(supplies)} supplies give a power reading"
     return None
+
+
+def _is_absent(supply: Any) -> bool:
+    status = supply.get("Status") if isinstance(supply, Mapping) else None
+    return _text_at(status, "State") == "Absent"
 
 
 def _link(answer: Any, key: str) -> str | None:
