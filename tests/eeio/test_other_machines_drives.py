@@ -1,10 +1,17 @@
 """Drives of other machines: behind expanders, encryption and networks, and none at all."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from tests.machines.machines import FOLDER
 from tests.simulators.tree import write_tree
 
+from eeio.campaign.plan import Plan
+from eeio.cli import main
+from eeio.errors import RejectedError
 from eeio.system import counters
 from eeio.system.drive import drive_of, elsewhere
 from eeio.system.filesystem import (
@@ -187,3 +194,43 @@ def test_why_these_file_systems_have_no_device(tmp_path: Path, filesystem: str, 
     write_tree(tmp_path, {"proc/self/mountinfo": f"30 1 0:40 / /data rw - {filesystem} x rw"})
     device, reason = backing_device(Path("/data"), tmp_path)
     assert device is None and words in str(reason)
+
+
+@pytest.mark.parametrize(
+    ("operation", "spatiality", "rejected"),
+    [("write", "random", True), ("mixed", "random", True), ("write", "sequential", False),
+     ("read", "random", False)],
+)  # fmt: skip
+def test_random_writes_to_a_zoned_drive_are_rejected(
+    tmp_path: Path, operation: str, spatiality: str, rejected: bool
+) -> None:
+    disk(tmp_path, SAS, "sda", "8:0")
+    write_tree(tmp_path, {"dev/sda": "", f"{SAS}/block/sda/queue/zoned": "host-managed"})
+    one = SimpleNamespace(target="device", operation=operation, spatiality=spatiality)
+    planned = SimpleNamespace(experiment=one, description="4k writes")
+    options = SimpleNamespace(device="/dev/sda")
+    plan = cast(Plan, SimpleNamespace(options=options, experiments=[planned]))
+    expected = pytest.raises(RejectedError, match="zoned drive") if rejected else nullcontext()
+    with expected:
+        Plan.check_zones(plan, tmp_path)
+
+
+def test_a_replayed_plan_reports_a_remote_drive(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = FOLDER / "iscsi-volume/machine.yaml"
+    words = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
+    assert main(["plan", "eeio-suite", *words]) == 0
+    assert "its drive is in another machine" in capsys.readouterr().out
+
+
+def test_a_replayed_plan_rejects_a_device_in_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = tmp_path / "machine.yaml"
+    machine.write_text(
+        "machine: 1\nabout: zram\ntree:\n"
+        '  proc/self/mountinfo: "20 1 252:0 / /data rw - ext4 /dev/zram0 rw"\n'
+        "  sys/class/block/zram0/dev: '252:0'\n"
+    )
+    words = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
+    assert main(["plan", "eeio-suite", *words]) == 2
+    assert "RAM disk" in capsys.readouterr().err
