@@ -26,12 +26,12 @@ from eeio_power.stretches import (
     possible_w,
 )
 
-# Counters of one name that agree so closely at most steps are one; fewer steps are inconclusive.
-STEP_AGREEMENT = 0.01
+# Counters with equal increments at most of so many steps are one; fewer steps are inconclusive.
 LEAST_STEPS = 3
-# Two packages may run alike: to be one register they must agree as two reads of one do.
-EQUAL_AGREEMENT = 0.001
+# Two packages may run alike for a moment.
 LEAST_EQUAL_STEPS = 20
+# Increments of one register are equal, except for the rounding of each read, in quanta.
+EQUAL_QUANTA = 1.5
 
 # Share of all CPUs by which the load must rise before a power that stays the same is doubtful.
 LOAD_RISE = 0.5
@@ -253,7 +253,6 @@ def step_doubts(
             channels[one],
             channels[other],
             (values[one][low:high], values[other][low:high]),
-            EQUAL_AGREEMENT,
             LEAST_EQUAL_STEPS,
         )
     ]
@@ -263,27 +262,29 @@ def in_step(
     before: Channel,
     after: Channel,
     columns: tuple[Sequence[float], Sequence[float]],
-    agreement: float = STEP_AGREEMENT,
     least_steps: int = LEAST_STEPS,
 ) -> bool | None:
-    """Whether two counters read together agree at most steps, within `agreement` and their quanta.
+    """Whether two counters read together are one register, by equal increments over time.
 
-    Separate dies under one load differ by more at most steps. Two reads of one register do not: an
-    update or a wait between the reads separates only two steps. None if fewer than `least_steps`
-    are usable (a step that did not move, wrapped or was not read is not).
+    An update or a wait between two reads of one register separates two steps, not the sums of
+    many. The increments of two registers differ at most steps, or their sums drift apart. None if
+    fewer than `least_steps` are usable (a step that did not move, wrapped or was not read is not).
     """
-    quanta_j = 2.0 * (before.resolution + after.resolution)
+    quantum_j = EQUAL_QUANTA * max(before.resolution, after.resolution)
     alike = apart = 0
+    drift_j = most_step_j = 0.0
     for (one, other), (next_one, next_other) in pairwise(zip(*columns, strict=True)):
         one_j, other_j = next_one - one, next_other - other
         most_j = max(one_j, other_j)
-        if not (one_j >= 0.0 and other_j >= 0.0 and most_j > quanta_j):
+        if not (one_j >= 0.0 and other_j >= 0.0 and most_j > quantum_j):
             continue
-        if abs(one_j - other_j) > agreement * most_j + quanta_j:
+        drift_j += one_j - other_j
+        most_step_j = max(most_step_j, most_j)
+        if abs(one_j - other_j) > quantum_j + SAME_SHARE * max(abs(next_one), abs(next_other)):
             apart += 1
         else:
             alike += 1
-    if apart > alike:
+    if apart > alike or abs(drift_j) > most_step_j + quantum_j:
         return False
     return True if alike + apart >= least_steps else None
 

@@ -405,6 +405,11 @@ def meter_energy(
             doubted(
                 reading,
                 [
+                    *(
+                        c.doubt
+                        for c in channels
+                        if c.domain == domain and c.in_domain_total and c.doubt
+                    ),
                     *_part_doubts(reading, channels, energy_of),
                     *step_doubts(reading, channels, times_s, values, start_s, end_s),
                 ],

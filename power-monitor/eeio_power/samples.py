@@ -345,8 +345,9 @@ def _channel(body: Mapping[str, Any]) -> Channel:
         raise LimitError("a channel with invalid counts")
     if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
         raise LimitError("a channel with unknown contents")
-    if channel.remark is not None and not isinstance(channel.remark, str):
-        raise LimitError("a remark without text")
+    for text in (channel.remark, channel.doubt):
+        if text is not None and not isinstance(text, str):
+            raise LimitError("a remark without text")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):

@@ -152,6 +152,11 @@ def named(
     return Choice(tuple(s for s, name in zip(sensors, names, strict=True) if name in wanted))
 
 
+def shown_w(value_w: float | None) -> str:
+    """` 12.5 W`; empty without a value."""
+    return "" if value_w is None else f" {value_w:.4g} W"
+
+
 def unreadable(files: Iterable[Path]) -> Problem | None:
     """The first file that gives no number."""
     for file in files:

@@ -4,8 +4,9 @@ Power domains contain each other: the system contains modules, packages, memory 
 module contains packages and memory. So
 
 - two readings of one domain agree within both uncertainties. If one includes more than the other
-  (a plug before the supply, a BMC behind it), the smaller one may be smaller, by half at most if
-  they differ only by the losses of the supply;
+  (a plug before the supply, a BMC behind it), the smaller one may be smaller; if they differ only
+  by the losses of the supply, by 30 % at most (below 100 W: by half);
+- a system does not draw 30 times as much as its processors;
 - a part draws no more than the total, nor do all parts of different domains together.
 
 Modelled readings cannot contradict others, nor can readings without an uncertainty.
@@ -24,8 +25,13 @@ INSIDE: Mapping[str, tuple[str, ...]] = {
 }
 """The domains inside each domain."""
 
-LEAST_EFFICIENCY = 0.5
-"""No supply in use loses more than half of its input power."""
+LEAST_EFFICIENCY, LEAST_EFFICIENCY_OF_LITTLE = 0.7, 0.5
+"""No supply above a fifth of its rated load loses more than 30 % of its input power, and no supply
+in use more than half. Ratings are unknown here: above `LITTLE_W` the load is taken for enough."""
+LITTLE_W = 100.0
+MOST_OF_PACKAGE, BESIDE_PACKAGE_W = 30.0, 100.0
+"""A system that draws more than so many times its processors, and so much, is another machine's, or
+its unit is wrong."""
 
 
 class Reading(Protocol):
@@ -100,21 +106,34 @@ def _same_domain(one: Reading, other: Reading) -> str | None:
 
 def _held_by_one(more: Reading, less: Reading) -> set[str]:
     """The contents of the higher reading that may be missing in the other; empty if not known."""
-    if not less.includes and not less.leaves_out:
-        return set()
+    if not less.includes:
+        # It reports the complete domain, except for parts that it leaves out.
+        return set(less.leaves_out).intersection(more.includes)
     return {content for content in more.includes if content not in less.includes}
 
 
 def _is_too_little(less: Reading, more: Reading) -> bool:
     slack_j = _limit_j(less) + _limit_j(more)
-    return _energy_j(less) < LEAST_EFFICIENCY * _energy_j(more) - slack_j
+    is_little = (more.power_w or 0.0) < LITTLE_W
+    efficiency = LEAST_EFFICIENCY_OF_LITTLE if is_little else LEAST_EFFICIENCY
+    return _energy_j(less) < efficiency * _energy_j(more) - slack_j
 
 
 def _nested(one: Reading, other: Reading) -> str | None:
     for part, whole in ((one, other), (other, one)):
         if part.domain in INSIDE[whole.domain] and _exceeds([part], whole):
             return f"{_watts(part)} is in {_watts(whole)} and draws more{_BEYOND}"
+        if (part.domain, whole.domain) == ("package", "system") and _is_far_above(whole, part):
+            return (
+                f"{_watts(whole)} is more than {MOST_OF_PACKAGE:g} times {_watts(part)}: is it of "
+                "this machine only, and in W?"
+            )
     return None
+
+
+def _is_far_above(whole: Reading, part: Reading) -> bool:
+    package_w, system_w = part.power_w or 0.0, whole.power_w or 0.0
+    return package_w > 0.0 and system_w > MOST_OF_PACKAGE * package_w + BESIDE_PACKAGE_W
 
 
 def _parts(whole: R, readings: Sequence[R]) -> list[R]:

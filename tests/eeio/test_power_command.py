@@ -265,7 +265,7 @@ def test_list(eeio: Any) -> None:
     done = eeio("meter", "list", "--format", "json")
     assert done.returncode == 0
     body = json.loads(done.stdout)
-    assert body["schema_version"] == 1
+    assert body["schema_version"] == 2
     assert {m["spec"].partition(":")[0] for m in body["meters"]} == set(meter_names())
     for meter in body["meters"]:
         assert meter["available"] or (meter["reason"] and meter["remedy"])

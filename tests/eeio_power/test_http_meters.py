@@ -486,3 +486,125 @@ def test_an_absurd_reading_is_left_out_and_told(tmp_path: Path) -> None:
     assert any("9e+09 W is more than the 4000 W" in error for error in errors)
     assert reading.valid
     assert reading.power_w == pytest.approx(100.0)
+
+
+# --- other machines' controllers ------------------------------------------------------------------
+
+
+def test_redfish_lists_the_others_if_the_system_links_to_parts_only() -> None:
+    """GB200: System_0 links to component chassis, and the shelf has the power."""
+    linked = {"System_0": ["HGX_CPU_0", "HGX_GPU_0"]}
+    with FakeHttp(doubles.redfish_of(GB200, linked)) as fake:
+        with pytest.raises(PowerError, match=r"parts only.*Chassis_0 4210 W.*chassis=Chassis_0"):
+            opened("redfish", fake)
+        meter = opened("redfish", fake, ",chassis=Chassis_0")
+        assert meter.read() == [4210.0]
+        meter.close()
+
+
+def test_redfish_of_a_machine_that_is_off_is_another_machines() -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", metrics(12.0))}, {"a": ["1"]})
+    paths["/redfish/v1/Systems/a"]["PowerState"] = "Off"
+    for options in ("", ",chassis=1"):
+        with FakeHttp(paths) as fake, pytest.raises(PowerError, match="another machine's BMC"):
+            opened("redfish", fake, options)
+
+
+@pytest.mark.parametrize("watts_now", [32767.0, 65535.0])
+def test_the_largest_number_is_no_power_of_redfish(watts_now: float) -> None:
+    for answer in (metrics(watts_now), control((watts_now, None))):
+        paths = doubles.redfish_of({"1": ("RackMount", answer)}, {"a": ["1"]})
+        with FakeHttp(paths) as fake, pytest.raises(PowerError, match=f"{watts_now:g} W"):
+            opened("redfish", fake)
+
+
+def sensors(place: str, values: dict[str, tuple[float | None, str]]) -> dict[str, Any]:
+    """A chassis' sensors in watts by name, with their contexts."""
+    return {
+        f"{place}/Sensors": {
+            "Members": [{"@odata.id": f"{place}/Sensors/{name}"} for name in values]
+        },
+        **{
+            f"{place}/Sensors/{name}": {
+                "Reading": value, "ReadingUnits": "W", "PhysicalContext": context,
+            }
+            for name, (value, context) in values.items()
+        },
+    }  # fmt: skip
+
+
+CHASSIS = "/redfish/v1/Chassis/1"
+
+
+@pytest.mark.parametrize(
+    ("values", "power_w"),
+    [
+        # OpenBMC, and a DGX H100 without PowerConsumedWatts.
+        ({"total_power": (410.0, ""), "ps0_input_power": (205.0, "PowerSupply"),
+          "ps1_input_power": (210.0, "PowerSupply")}, 410.0),
+        ({"PWR_SYSTEM": (3400.0, "Chassis"), "PWR_GPU_1": (420.0, "GPU")}, 3400.0),
+        ({"ps0_input_power": (205.0, "PowerSupply"), "ps1_input_power": (210.0, "PowerSupply")},
+         415.0),
+    ],
+)  # fmt: skip
+def test_redfish_reads_sensors_where_the_older_places_are_gone(
+    values: dict[str, tuple[float | None, str]], power_w: float
+) -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", None)}, {"a": ["1"]})
+    with FakeHttp({**paths, **sensors(CHASSIS, values)}) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [power_w]
+        meter.close()
+
+
+def supply_paths(powers_w: dict[str, float | None], key: str = "InputPowerWatts") -> dict[str, Any]:
+    """PowerSubsystem with these supplies; None: not present."""
+    place = f"{CHASSIS}/PowerSubsystem"
+    found: dict[str, Any] = {
+        place: {"PowerSupplies": {"@odata.id": f"{place}/PowerSupplies"}},
+        f"{place}/PowerSupplies": {
+            "Members": [{"@odata.id": f"{place}/PowerSupplies/{name}"} for name in powers_w]
+        },
+    }
+    for name, power_w in powers_w.items():
+        supply = f"{place}/PowerSupplies/{name}"
+        state = "Absent" if power_w is None else "Enabled"
+        metrics_of = {"@odata.id": f"{supply}/Metrics"}
+        found[supply] = {"Id": name, "Status": {"State": state}, "Metrics": metrics_of}
+        if power_w is not None:
+            found[f"{supply}/Metrics"] = {key: {"Reading": power_w}}
+    return found
+
+
+def test_redfish_adds_the_supplies_of_the_power_subsystem() -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", None)}, {"a": ["1"]})
+    supplies = supply_paths({"powersupply0": 187.0, "powersupply1": 190.0, "powersupply2": None})
+    with FakeHttp({**paths, **supplies}) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [377.0]
+        assert "powersupply0, powersupply1" in (meter.channels[0].remark or "")
+        assert "supply" in meter.channels[0].contents.includes
+        meter.close()
+    with FakeHttp({**paths, **supply_paths({"0": 170.0, "1": 171.0}, "OutputPowerWatts")}) as fake:
+        meter = opened("redfish", fake)
+        assert "supply" in meter.channels[0].contents.leaves_out
+        meter.close()
+    del supplies[f"{CHASSIS}/PowerSubsystem/PowerSupplies/powersupply1/Metrics"]
+    with (
+        FakeHttp({**paths, **supplies}) as fake,
+        pytest.raises(PowerError, match="1 of 2 supplies"),
+    ):
+        opened("redfish", fake)
+
+
+def test_redfish_of_a_node_and_of_an_enclosure() -> None:
+    for kind, leaves_out, doubtful in (
+        ("Sled", ("fans", "supply"), False),
+        ("Enclosure", (), True),
+    ):
+        paths = doubles.redfish_of({"1": (kind, metrics(900.0))}, {"a": ["1"]})
+        with FakeHttp(paths) as fake:
+            meter = opened("redfish", fake)
+            assert meter.channels[0].contents.leaves_out == leaves_out
+            assert (meter.channels[0].doubt is not None) == doubtful
+            meter.close()

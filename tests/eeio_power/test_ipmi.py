@@ -16,8 +16,10 @@ from tests.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_man
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, ipmi, open_meters
-from eeio_power.meters.ipmi import complete_system, parse_dcmi, parse_node_manager, watt_sensors
+from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors
+from eeio_power.reading import BEHIND_SUPPLY
 from eeio_power.sampler import Sampler
+from eeio_power.watt_names import complete_system
 
 PATIENCE_S = 20.0
 
@@ -159,12 +161,12 @@ def test_sensors_are_chosen_or_rejected() -> None:
     lines = ["PS1 Input,88,Watts,ok", "PS2 Input,,Watts,ns", "Fan1,3000,RPM,ok", "rubbish"]
     assert watt_sensors(lines) == {"PS1 Input": 88.0, "PS2 Input": None}, "it is there, silent"
     assert watt_sensors(["System Fan,,,ns", "Ambient,,,ns"]) == {}
-    for names, chosen in (
-        (["System Level"], "System Level"),
-        (["CPU Power", "Sys Power"], "Sys Power"),
-        (["PS1 Input", "PS2 Input", "Pwr Consumption"], "Pwr Consumption"),
+    for sensors, chosen in (
+        ({"System Level": 88.0}, "System Level"),
+        ({"CPU Power": 60.0, "Sys Power": 88.0}, "Sys Power"),
+        ({"PS1 Input": 50.0, "PS2 Input": 40.0, "Pwr Consumption": 88.0}, "Pwr Consumption"),
     ):
-        assert complete_system(dict.fromkeys(names, 88.0)).sensors == (chosen,)
+        assert complete_system(sensors).sensors == (chosen,)
 
 
 # Names that BMCs of servers show for watts, on ipmitool's manual pages and in users' questions.
@@ -180,8 +182,8 @@ def test_sensors_are_chosen_or_rejected() -> None:
         ({"/SYS/PS0/IN_POWER": 88.0}, "a single supply sensor"),
         ({"AC_PWR_PSU1": 88.0}, "a single supply sensor"),
         ({"Power Supply": 88.0}, "a single supply sensor"),
-        ({"P12V Power": 88.0}, "of a rail"),
-        ({"PVCCIN Power": 88.0}, "of a rail"),
+        ({"P12V Power": 88.0}, "of rails"),
+        ({"PVCCIN Power": 88.0}, "none is clearly"),
         ({"Foo Power": 88.0, "Bar Power": 80.0}, "none is clearly the system's"),
     ],
 )
@@ -191,6 +193,98 @@ def test_a_part_or_one_of_the_supplies_is_never_the_system(
     chosen = complete_system(sensors)
     assert chosen.sensors == ()
     assert reason in (chosen.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("sensors", "chosen"),
+    [
+        # ASUS ESC4000A-E10, and a MegaRAC controller: supplies of PMBus.
+        ({"PMBPower1": 310.0, "PMBPower2": 305.0}, ("PMBPower1", "PMBPower2")),
+        ({"PMB1Power": 92.0, "PMB2Power": 88.0, "CPU0 Power": 60.0}, ("PMB1Power", "PMB2Power")),
+        ({"AC_PWR_PSU1": 140.0, "AC_PWR_PSU2": 150.0}, ("AC_PWR_PSU1", "AC_PWR_PSU2")),
+        # NVIDIA DGX; OpenBMC.
+        ({"PWR_SYSTEM": 3400.0, "PWR_GPU_1": 420.0, "PWR_PSU0": 600.0}, ("PWR_SYSTEM",)),
+        ({"total_power": 410.0, "cpu0_power": 120.0}, ("total_power",)),
+        ({"Power": 210.0, "CPU Power": 90.0, "Mem Power": 20.0, "Fan Power": 14.0}, ("Power",)),
+        ({"Total_Power": 240.0, "CPU_Power": 90.0, "Memory_Power": 20.0}, ("Total_Power",)),
+    ],
+)
+def test_the_systems_sensor_is_found_by_its_words(
+    sensors: dict[str, float | None], chosen: tuple[str, ...]
+) -> None:
+    found = complete_system(sensors)
+    assert (found.sensors, found.doubt) == (chosen, None)
+
+
+@pytest.mark.parametrize(
+    ("sensors", "reason"),
+    [
+        ({"PMBPower1": 310.0}, "a single supply sensor"),
+        ({"PSU1_PIN": 310.0, "PSU3_PIN": 300.0}, "a supply is missing"),
+        ({"PMBPower1": 310.0, "PMBPower2": None}, "PMBPower2 gives no reading"),
+        ({"Rack1 Power": 310.0}, "one of several by its number"),
+        ({"Node1 Power": 310.0, "Node2 Power": 320.0}, "of several machines"),
+        # A node in a chassis, by the chassis' supplies; a board's part called after the system.
+        ({"Sys Power": 310.0, "PSU1 PIN": 640.0, "PSU2 PIN": 650.0}, "other machines too"),
+        ({"Pwr Consumption": 300.0, "PS1 Input": 900.0, "PS2 Input": 900.0}, "other machines"),
+        ({"System Power": 120.0, "CPU Power": 180.0}, "CPU Power is more than System Power"),
+        ({"Total Power": 200.0, "Chassis Power": 900.0}, "Chassis Power is more"),
+        ({"PSU1 PIN": 60.0, "PSU2 PIN": 50.0, "GPU Power": 300.0}, "more than the sum"),
+    ],
+)
+def test_a_sensor_that_others_contradict_is_not_the_system(
+    sensors: dict[str, float | None], reason: str
+) -> None:
+    found = complete_system(sensors)
+    assert found.sensors == () and reason in (found.reason or "")
+
+
+def test_a_node_leaves_out_the_fans_and_the_supply_of_its_chassis() -> None:
+    for word in ("Node", "Blade"):
+        chosen = complete_system({f"{word} Power": 310.0, "PSU1 PIN": 640.0, "PSU2 PIN": 650.0})
+        assert chosen.sensors == (f"{word} Power",)
+        assert chosen.contents.leaves_out == ("fans", "supply")
+
+
+def test_a_sum_of_outputs_leaves_out_the_losses_of_the_supplies() -> None:
+    outputs = complete_system({"PS1 Output Power": 80.0, "PS2 Output Power": 90.0})
+    assert outputs.contents == BEHIND_SUPPLY
+    inputs = complete_system(
+        {"PSU1_PIN": 80.0, "PSU1_POUT": 70.0, "PSU2_PIN": 9.0, "PSU2_POUT": 8.0}
+    )
+    assert inputs.sensors == ("PSU1_PIN", "PSU2_PIN") and "supply" not in inputs.contents.leaves_out
+
+
+def test_supplies_by_an_unknown_word_are_doubtful(machine: Path) -> None:
+    (machine / "watts").write_text("no\nFeed1 Power,88,Watts,ok\nFeed2 Power,92,Watts,ok")
+    meter = opened(machine)
+    assert meter.read() == [180.0]
+    assert "assumed to be all supplies" in (meter.channels[0].doubt or "")
+    meter.close()
+
+
+@pytest.mark.parametrize("watts", ["32767", "65535"])
+def test_the_largest_number_of_a_controller_is_no_power(machine: Path, watts: str) -> None:
+    (machine / "watts").write_text(f"{watts}\nPwr Consumption,88,Watts,ok\nCPU Power,40,Watts,ok")
+    meter = opened(machine)
+    assert meter.read() == [88.0]
+    assert f"{watts} W" in (meter.channels[0].remark or "")
+    meter.close()
+    (machine / "watts").write_text(f"no\nPwr Consumption,{watts},Watts,ok")
+    with pytest.raises(PowerError, match="no watts for sensor"):
+        opened(machine)
+    (machine / "watts").write_text("300")
+    meter = opened(machine)
+    (machine / "watts").write_text(watts)
+    with pytest.raises(PowerError, match="no measurement"):
+        meter.read()
+    meter.close()
+
+
+def test_a_rejection_lists_the_sensors_with_their_watts(machine: Path) -> None:
+    (machine / "watts").write_text("no\nFoo Power,88,Watts,ok\nBar Power,80,Watts,ok")
+    with pytest.raises(PowerError, match=r"Foo Power 88 W, Bar Power 80 W.*ipmi,sensor=Foo Power"):
+        opened(machine)
 
 
 def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None:

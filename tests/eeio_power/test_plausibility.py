@@ -10,7 +10,7 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio_power import sampler as sampler_module
-from eeio_power.doubts import judged
+from eeio_power.doubts import in_step, judged
 from eeio_power.grades import breakdown
 from eeio_power.meters import Channel
 from eeio_power.meters.modelled import CpuTicks
@@ -114,9 +114,50 @@ def test_meters_that_contradict_each_other_are_all_told(seed: int) -> None:
 
 def test_a_plug_may_say_more_than_a_bmc_but_not_twice_as_much() -> None:
     bmc = reading("bmc", "system", 100.0, contents=MACHINE)
-    for plug_w, doubtful in ((130.0, False), (190.0, False), (230.0, True), (90.0, True)):
+    for plug_w, doubtful in ((130.0, False), (145.0, False), (160.0, True), (90.0, True)):
         plug = reading("plug", "system", plug_w, contents=WALL)
         assert [r.doubtful for r in judged([plug, bmc])] == [doubtful] * 2, plug_w
+
+
+def test_supplies_of_little_load_may_lose_half() -> None:
+    board = reading("board", "system", 10.0, contents=BEHIND_SUPPLY)
+    for plug_w, doubtful in ((18.0, False), (25.0, True)):
+        plug = reading("plug", "system", plug_w, contents=WALL)
+        assert [r.doubtful for r in judged([plug, board])] == [doubtful] * 2, plug_w
+
+
+@pytest.mark.parametrize("behind", [MACHINE, BEHIND_SUPPLY, Contents(leaves_out=("supply",))])
+def test_one_supply_of_two_is_contradicted_by_a_plug(behind: Contents) -> None:
+    """150 W of one supply, or of a rail that was taken for the system, and 310 W at the plug."""
+    plug = reading("plug", "system", 310.0, contents=WALL)
+    one = reading("board", "system", 150.0, limit=0.05, contents=behind)
+    assert all(r.doubtful for r in judged([plug, one]))
+    both = reading("board", "system", 270.0, limit=0.05, contents=behind)
+    assert not any(r.doubtful for r in judged([plug, both]))
+
+
+def test_a_system_far_above_its_packages_is_doubtful() -> None:
+    package = reading("rapl", "package", 60.0, contents=only("processor"))
+    for system_w, doubtful in ((1200.0, False), (32767.0, True), (2500.0, True)):
+        system = reading("ipmi", "system", system_w, contents=MACHINE)
+        assert [r.doubtful for r in judged([system, package])] == [doubtful] * 2, system_w
+    idle = reading("rapl", "package", 1.5)
+    assert not any(r.doubtful for r in judged([idle, reading("plug", "system", 60.0)]))
+
+
+def test_packages_and_dies_with_nearly_equal_power_are_two_counters() -> None:
+    """Packages within 0.04 %, dies within 0.6 %: their increments are not equal over time."""
+    rng = random.Random(7)
+    channel = Channel("rapl:a", "package", "energy_j", resolution=61e-6)
+    for share in (0.0004, 0.006):
+        one, other, columns = 0.0, 0.0, ([0.0], [0.0])
+        for _ in range(200):
+            step_j = rng.uniform(0.9, 1.1)
+            one, other = one + step_j, other + step_j * (1.0 + share + rng.gauss(0.0, share))
+            columns[0].append(one)
+            columns[1].append(other)
+        assert in_step(channel, channel, columns) is False, share
+        assert in_step(channel, channel, (columns[0], columns[0])) is True
 
 
 def test_parts_that_draw_more_together_than_the_whole_are_all_told() -> None:

@@ -216,7 +216,7 @@ def test_the_true_counters_of_intels_dies_are_added(tmp_path: Path) -> None:
 
 
 def test_zones_of_one_package_that_move_in_step_have_no_sum(tmp_path: Path) -> None:
-    zones = [*THREADRIPPER[:1], FakeZone("intel-rapl:1", "package-0-die-1", 1.005, start_uj=10**9)]
+    zones = [*THREADRIPPER[:1], FakeZone("intel-rapl:1", "package-0-die-1", 1.0, start_uj=10**9)]
     rapl = machine(tmp_path, "GenuineIntel", zones)
     (reading,) = read_machine(tmp_path, rapl).energy(0.0, 2.0)
     assert not reading.valid and reading.power_w is None
@@ -226,9 +226,16 @@ def test_zones_of_one_package_that_move_in_step_have_no_sum(tmp_path: Path) -> N
     (reading,) = read_machine(tmp_path, rapl, "rapl,reader=no,dies=once").energy(3.0, 4.0)
     assert reading.power_w == pytest.approx(68.0, rel=1e-3)
     (reading,) = read_machine(tmp_path, rapl, "rapl,reader=no,dies=each").energy(5.0, 6.0)
-    assert reading.power_w == pytest.approx(2.005 * 68.0, rel=1e-3)
+    assert reading.power_w == pytest.approx(2.0 * 68.0, rel=1e-3)
     with pytest.raises(PowerError, match="dies=2: it is once or each"):
         open_meters(["rapl,dies=2"], tmp_path)
+
+
+def test_dies_that_differ_by_half_a_percent_are_added(tmp_path: Path) -> None:
+    zones = [*THREADRIPPER[:1], FakeZone("intel-rapl:1", "package-0-die-1", 1.005)]
+    rapl = machine(tmp_path, "GenuineIntel", zones)
+    (reading,) = read_machine(tmp_path, rapl).energy(0.0, 2.0)
+    assert reading.valid and reading.power_w == pytest.approx(2.005 * 68.0, rel=1e-3)
 
 
 def test_a_read_that_came_late_does_not_make_two_counters_of_one(tmp_path: Path) -> None:

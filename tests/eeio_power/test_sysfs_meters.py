@@ -43,7 +43,7 @@ def test_iio_channels_of_unknown_wiring_are_rejected_until_named(tmp_path: Path)
          "iio:device0/in_power1_input": 2000, "iio:device1/name": "pac1934",
          "iio:device1/in_power0_input": 3000},
     )  # fmt: skip
-    with pytest.raises(PowerError, match=r"may be rails.*pac1934/power0, pac1934/power1"):
+    with pytest.raises(PowerError, match=r"may be rails.*pac1934/power0 1 W, pac1934/power1 2 W"):
         open_meters([f"iio,root={tmp_path}"])
     only = "pac1934/power1+pac1934@iio:device1/power0"
     (meter,) = open_meters([f"iio,root={tmp_path},only={only}"])
@@ -87,7 +87,7 @@ def test_the_only_iio_channel_is_not_the_system_if_it_says_what_rail_it_is(
         {"iio:device0/name": "ina3221x", "iio:device0/in_power0_input": 1234,
          f"iio:device0/{named}": "POM_5V_CPU"},
     )  # fmt: skip
-    with pytest.raises(PowerError, match=r"POM_5V_CPU\) may be one rail of several.*only=ina3221x"):
+    with pytest.raises(PowerError, match=r"POM_5V_CPU\) 1.234 W may be one rail.*only=ina3221x"):
         open_meters(["iio"], tmp_path)
     assert open_meters(["auto"], tmp_path) == []
     (meter,) = open_meters(["iio,only=ina3221x/power0"], tmp_path)
@@ -421,3 +421,58 @@ def test_the_machines_own_rapl_events(tmp_path: Path) -> None:
         pytest.skip(f"no RAPL events here: {error}")
     assert all(value is not None and value >= 0.0 for value in meter.read())
     meter.close()
+
+
+# --- other machines' boards -----------------------------------------------------------------------
+
+
+def test_an_iio_channel_that_feeds_a_module_is_the_module(tmp_path: Path) -> None:
+    """Kria's INA260 at SOM_5V0; a label may be that of the device."""
+    folder = tmp_path / "sys/bus/iio/devices/iio:device0"
+    files = {"name": "ina260", "in_power_input": "6100", "label": "SOM_5V0"}
+    write_tree(folder, files)
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert [(c.domain, c.doubt) for c in meter.channels] == [("module", None)]
+    assert meter.read() == [6.1]
+
+
+@pytest.mark.parametrize("millivolts", ["850", "3300"])
+def test_an_iio_channel_on_a_rail_is_not_the_system(tmp_path: Path, millivolts: str) -> None:
+    folder = tmp_path / "sys/bus/iio/devices/iio:device0"
+    shunt = {"in_voltage0_raw": "12", "in_voltage0_scale": "0.0025"}
+    bus = {"in_voltage1_input": millivolts}
+    write_tree(folder, {"name": "ina226", "in_power2_input": "3100", **shunt, **bus})
+    volts = f"{int(millivolts) / 1e3:g}"
+    with pytest.raises(PowerError, match=f"3.1 W at {volts} V may be one rail"):
+        open_meters(["iio"], tmp_path)
+    write_tree(folder, {"in_voltage1_input": "12000"})
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert "is assumed" in (meter.channels[0].doubt or "")
+
+
+@pytest.mark.parametrize(
+    ("input_name", "kind"), [("axp20x-ac", "Mains"), ("bq25890-charger-0", "USB")]
+)
+def test_unplugged_inputs_with_sensors_do_not_hide_the_battery(
+    tmp_path: Path, input_name: str, kind: str
+) -> None:
+    """PinePhone, Librem 5 and boards with an AXP209: on their battery."""
+    folder = write_tree(
+        tmp_path / "sys/class/power_supply",
+        {
+            f"{input_name}/type": kind, f"{input_name}/online": 0,
+            f"{input_name}/voltage_now": 0, f"{input_name}/current_now": 0,
+            "battery/type": "Battery", "battery/status": "Discharging",
+            "battery/voltage_now": 3_800_000, "battery/current_now": -500_000,
+        },
+    )  # fmt: skip
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert finding.available
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.channels[0].name == "power_supply:battery"
+    assert meter.read() == [pytest.approx(1.9)]
+    write_tree(folder, {f"{input_name}/online": 1})
+    assert meter.read() == [None]
+    write_tree(folder, {f"{input_name}/online": 0, "battery/status": "Unknown"})
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert not finding.available and "unplug" not in (finding.remedy or "")

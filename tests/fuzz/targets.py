@@ -61,6 +61,7 @@ from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_power.stretches import absurdity
+from eeio_power.watt_names import complete_system
 from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
@@ -658,7 +659,7 @@ def shouted(folder: Path) -> Any:
 def reported_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
     sensors = ipmis.watt_sensors(lines)
-    ipmis.complete_system(sensors)
+    complete_system(sensors)
     with suppress(PowerError):
         return sensors, ipmis.parse_node_manager(lines)
     return sensors, ipmis.parse_dcmi(lines)
@@ -784,7 +785,7 @@ def meter_targets() -> list[Target]:
     return [
         Target("redfish", [{"answer.json": redfish.encode()}], over_http(
             lambda client: redfishes.RedfishMeter(
-                "r", "r", client, "/x", ("PowerWatts", "Reading")))),
+                "r", "r", client, redfishes._Reading((("/x", ("PowerWatts", "Reading")),), 1.0)))),
         Target("redfish-chassis", [{"answer.json": b'{"Members": [{"@odata.id": '
                                     b'"/redfish/v1/Chassis/1"}]}'}],
                lambda folder: redfishes._members(

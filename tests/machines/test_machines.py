@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from eeio.cli import main
 from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
-from eeio.system import counters, power_saving
+from eeio.system import counters, drive, power_saving
 from eeio.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
@@ -160,6 +161,8 @@ def test_each_drive_says_what_the_table_says(living: Living) -> None:
         found: dict[str, str | int | None] = {
             "read_bytes": counters.read_counters(device).read_bytes,
             "lies_on": counters.lies_on(device),
+            "interface": drive.drive_of(device.disk_sysfs).drive_interface,
+            "elsewhere": drive.elsewhere(device),
         }
         if "state" in wanted:
             try:
@@ -250,13 +253,35 @@ def test_the_commands_say_what_the_table_says(
     assert meters - {"modelled", "demo"} == taken
     listed = {line.split()[1] for line in said("meter", "list").splitlines() if line[:3] == "ok "}
     assert listed - {"modelled", "demo"} == taken
+    _check_readings(machine, json.loads(said("power", "list", "--json")))
     if (mounted := _mounted(machine)) is not None:
         plan = said("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
         assert f"{mounted}: " in plan and "runs" in plan
 
 
+def _check_readings(machine: KnownMachine, listed: dict[str, Any]) -> None:
+    """Each available meter's watts now are those of the table; of a counter, there are none."""
+    assert listed["schema_version"] == 2
+    for meter in listed["meters"]:
+        assert meter["meter"] == meter["spec"] and (meter["available"] or meter["readings"] == [])
+        for reading in meter["readings"]:
+            assert reading["channels"] and reading["leaves_out"] is not None
+            wanted = machine.expected.watts.get(meter["meter"], {}).get(reading["domain"])
+            if reading["power_w"] is None:
+                assert reading["doubts"] and meter["reason"]
+            elif not isinstance(wanted, str):
+                assert reading["power_w"] == pytest.approx(wanted, rel=0.05), reading
+    counters = {"rapl", "perf"}
+    assert all(
+        "a counter needs two readings" in reading["doubts"][0]
+        for meter in listed["meters"]
+        for reading in meter["readings"]
+        if meter["meter"] in counters
+    )
+
+
 def _is_local(meter: str, wanted: object) -> bool:
-    return "{" not in meter and not isinstance(wanted, str)
+    return not {"{", ","}.intersection(meter) and not isinstance(wanted, str)
 
 
 def _mounted(machine: KnownMachine) -> str | None:

@@ -65,6 +65,8 @@ class Channel:
     """The parts of the machine in it."""
     remark: str | None = None
     """Remark on how the figure is made, such as which sensors are added."""
+    doubt: str | None = None
+    """Why the domain may be another one: every reading is doubtful."""
     counts: str | None = None
     """A source that several counters of one meter may share, such as `package-0`: if those of one
     name move in step, they are one counter, and their sum is not an energy. None: not shared."""

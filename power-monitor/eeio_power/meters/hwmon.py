@@ -9,18 +9,20 @@ Units as in the kernel's Documentation/hwmon/sysfs-interface.rst. Some kernels p
 files into `hwmonN/device/`, without a `name`.
 
 **Domains.** Only chips known to be in a supply line are read: `power_meter` (ACPI), `ina2xx`, and
-power supplies (`corsairpsu`, PMBus chips). Drives, CPUs, GPUs, fans and batteries are left out. A
-sensor measures the complete `system` unless its label (`powerN_label`, `inN_label`,
-`powerN_oem_info`) shows another domain: VDD_IN, 5V_IN (Jetson) or Module (Grace Hopper) ->
-`module`, without carrier board, drives and supply; CPU -> `package`, DDR, DRAM or memory -> `dram`,
-a drive -> `device`, each a part and never added to the system.
+power supplies (`corsairpsu`, PMBus chips). Any other chip with a power or energy file is read only
+if it is named. Drives, CPUs, GPUs, fans and batteries are left out. A sensor measures the complete
+`system` unless its label (`powerN_label`, `inN_label`, `powerN_oem_info`) shows another domain:
+VDD_IN, 5V_IN (Jetson) or Module (Grace Hopper) -> `module`, without carrier board, drives and
+supply; CPU -> `package`, DDR, DRAM or memory -> `dram`, a drive -> `device`, each a part and never
+added to the system.
 
 **Totals.** Sensors may include each other (a module and its rails), and adding them would count
 energy two times. The system's total is: the sensors labelled input, or the one labelled total, if
 all labels use the same of these; else the only ACPI meter, if no other of them is there; else the
-power supplies; else an INA sensor that is the only sensor. Several sensors without such a label are
-ambiguous: the meter rejects them until `only=` names those that add up to the system. Other sensors
-are recorded as samples and do not count.
+power supplies; else an INA sensor without a label that is the only sensor (its readings are
+doubtful). One below 4.5 V is a rail's. Several sensors without such a label are ambiguous: the
+meter rejects them until `only=` names those that add up to the system. Other sensors are recorded
+as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, if all of them have one, else their outputs (`pout1`). If one does
@@ -50,6 +52,7 @@ from eeio_power.sysfs import (
     read_int,
     read_optional_int,
     read_optional_text,
+    shown_w,
     unreadable,
 )
 
@@ -62,13 +65,24 @@ _PIN, _POUT = re.compile(r"pin[0-9]*", re.I), re.compile(r"pout1?", re.I)
 _CORSAIR_TOTAL = "power total"
 # Telecommunication supplies take 48 V, regulators on boards 12 V; the mains begins at 100 V.
 _MAINS_V = 80.0
-_INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)")
+# A device tree may add the chip's place: ina226_u76.
+_INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)([_-].+)?")
+_IIO = "iio_hwmon"
+# Below it a voltage is a rail's: boards are fed with 5 V or more.
+LEAST_INPUT_V = 4.5
+# Chips of parts that need no label.
+_PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
+    (re.compile(r"amdgpu|radeon|nouveau|i915|xe|nvidia.*"), None),
+    (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp"), "package"),
+    (re.compile(r"nvme|drivetemp"), "device"),
+)
 _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
 TOTAL_LABEL = re.compile(r"total|system|\bvin\b|input", re.I)
 # Jetson's VDD_IN (Nano: POM_5V_IN), Grace Hopper's "Module Power Socket 0".
-MODULE_LABEL = re.compile(r"module|vdd_in\b|5v_in\b", re.I)
+# A system on module (Kria: SOM_5V0).
+MODULE_LABEL = re.compile(r"module|vdd_in\b|5v_in\b|(?<![a-z])som(?![a-z])", re.I)
 _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
     # Parts first: the input of a drive is not that of the system.
@@ -102,8 +116,9 @@ _ACPI_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
 _INA_CLASS = _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1)
 # PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
 _SUPPLY_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
-_Role = Literal["acpi", "ina", "input", "output"]
-"""Kind of a sensor: an ACPI meter's, an INA chip's, a power supply's input or output."""
+_Role = Literal["acpi", "ina", "input", "output", "other"]
+"""Kind of a sensor: an ACPI meter's, an INA chip's, a power supply's input or output, or of any
+other chip: that is read only if it is named."""
 SUPPLY_ROLES: tuple[_Role, ...] = ("input", "output")
 
 
@@ -119,10 +134,16 @@ class Sensor:
     role: _Role
     left_out: bool
     """Used only if `only=` names it."""
+    no_domain: bool = False
+    """It is of a part that is no domain, such as a GPU."""
     silent: tuple[Path, ...] = ()
     """Unreadable files that should show whether it is a supply's."""
     unclear: bool = False
     """It may be a supply's: its input voltage is unknown, or 0 now (not plugged in)."""
+    volts: float | None = None
+    """The voltage at an INA chip."""
+    factor: float = 1.0
+    """Of a driver with a wrong unit."""
 
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
@@ -132,7 +153,11 @@ class Sensor:
             return None
         # mV x mA is uW, too.
         value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
-        return None if self._says_nothing(value) else value
+        return None if self._says_nothing(value) else value * self.factor
+
+    @property
+    def is_rail(self) -> bool:
+        return self.volts is not None and self.volts < LEAST_INPUT_V
 
     def _says_nothing(self, value: float) -> bool:
         """Many ACPI meters always report 0 W: for a running machine that is not a measurement."""
@@ -164,11 +189,51 @@ def sensors_of(folder: Path) -> tuple[Sensor, ...]:
         elif _INA.fullmatch(chip):
             sensors += _chip_sensors(chip_folder, prefix, _INA_CLASS, "ina")
         else:
-            sensors += _supply_sensors(chip_folder, prefix, corsair=chip == _CORSAIR)
-    supplies = {_chip_of(s) for s in sensors if s.role in SUPPLY_ROLES and not s.left_out}
+            supplies = _supply_sensors(chip_folder, prefix, corsair=chip == _CORSAIR)
+            sensors += supplies
+            known_files = {file for sensor in supplies for file in sensor.files}
+            sensors += [
+                _other(sensor, chip, chip_folder)
+                for sensor in _chip_sensors(chip_folder, prefix, _SUPPLY_CLASS, "other")
+                if not known_files.issuperset(sensor.files)
+            ]
+    used = {_chip_of(s) for s in sensors if s.role in SUPPLY_ROLES and not s.left_out}
     return tuple(
-        replace(s, left_out=False) if s.unclear and _chip_of(s) in supplies else s for s in sensors
+        replace(s, left_out=False) if s.unclear and _chip_of(s) in used else s for s in sensors
     )
+
+
+def _other(sensor: Sensor, chip: str, folder: Path) -> Sensor:
+    """A sensor of a chip that is no known meter."""
+    domain: Domain | None = None if sensor.left_out else sensor.channel.domain
+    if domain == "system":
+        domain = next((d for pattern, d in _PART_CHIPS if pattern.fullmatch(chip)), "system")
+    contents = _PART_CONTENTS.get(domain, Contents()) if domain else Contents()
+    channel = replace(sensor.channel, domain=domain or "device", contents=contents)
+    factor = _of_milliwatts(folder, sensor) if chip == _IIO else 1.0
+    return replace(
+        sensor, channel=channel, left_out=True, no_domain=domain is None, factor=factor
+    )  # fmt: skip
+
+
+def _of_milliwatts(folder: Path, sensor: Sensor) -> float:
+    """1000 if the chip's voltage x current is 1000 times its power: older kernels pass on IIO's
+    milliwatts as microwatts."""
+    power_w = sensor.read()
+    volts, amperes = (
+        [
+            value / 1e3
+            for name in _file_names(folder)
+            if re.fullmatch(rf"{kind}[0-9]+_input", name)
+            and (value := read_optional_int(folder / name)) is not None
+        ]
+        for kind in ("in", "curr")
+    )
+    products_w = [volt * ampere for volt in volts for ampere in amperes]
+    if not power_w or any(0.5 * power_w < product_w < 2.0 * power_w for product_w in products_w):
+        return 1.0
+    is_wrong = any(500.0 * power_w < product_w < 2000.0 * power_w for product_w in products_w)
+    return 1e3 if is_wrong else 1.0
 
 
 def _chip_of(sensor: Sensor) -> str:
@@ -263,9 +328,17 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
                 says_total=is_total,
                 role=role,
                 left_out=domain is None,
+                no_domain=domain is None,
+                volts=_volts(folder, number) if role == "ina" else None,
             )
         )
     return sensors
+
+
+def _volts(folder: Path, number: int) -> float | None:
+    """The voltage at the sensor of an INA chip, V."""
+    voltage_mv = read_optional_int(folder / f"in{number}_input")
+    return None if voltage_mv is None else voltage_mv / 1e3
 
 
 def _contents(domain: Domain | None, role: _Role) -> Contents:
@@ -306,7 +379,8 @@ def _is_off(folder: Path, number: int) -> bool:
 
 
 def _label(folder: Path, number: int) -> str:
-    for name in (f"power{number}_label", f"in{number}_label", f"power{number}_oem_info"):
+    names = (f"power{number}_label", f"in{number}_label", f"power{number}_oem_info", "label")
+    for name in names:
         label = read_optional_text(folder / name)
         if label:
             return label
@@ -335,8 +409,17 @@ OPTIONS = {
 }
 HWMON = Path("sys/class/hwmon")
 KIND: Kind = "measured"
+_SAME_VOLTS = 1.15
 _INPUTS = frozenset(("input", "vin"))
 _SOCKET = re.compile(r"socket ([0-9]+)", re.I)
+_ONE_RAIL = [("ina", "system", False)]
+_UNLABELLED = (
+    "{name} has no label: that it measures the complete system is assumed; if it does, name it: "
+    "hwmon,only={name}"
+)
+_MILLIWATTS = (
+    "the driver's power is a thousandth of its voltage x current: it is multiplied by 1000"
+)
 _SUMMED = "the sum of {count} power supplies, all that the kernel sees: {names}"
 
 
@@ -364,32 +447,65 @@ def find(root: Path) -> Detected:
 
 def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
     """The sensors with their totals marked."""
-    found = sensors_of(folder)
-    sensors = tuple(s for s in found if not s.left_out)
-    names = [short_name(s) for s in found]
+    every = sensors_of(folder)
+    found = tuple(s for s in every if s.role != "other")
+    if only is not None and every:
+        choice = named(every, only, short_name, "sensor")
+        problem = choice.problem or _of_a_part(choice.sensors) or _unreadable(choice.sensors)
+        return Choice(_as_named(choice.sensors), problem)
     if not found:
+        reason = f"{folder} has no ACPI power meter or INA2xx sensor, and no power supply"
+        if every:
+            return Choice((), (
+                f"{reason}; other chips have {_listed(every)}",
+                f"if one measures the system, name it: hwmon,only={short_name(every[0])}",
+            ))  # fmt: skip
         return Choice((), (
-            f"{folder} has no ACPI power meter or INA2xx sensor, and no power supply",
+            reason,
             "load its driver (acpi_power_meter, ina2xx, ina3221, pmbus), or use another meter",
         ))  # fmt: skip
-    if only is not None:
-        choice = named(found, only, short_name, "sensor")
-        problem = choice.problem or _unreadable(choice.sensors)
-        return Choice(_as_named(choice.sensors), problem)
+    sensors = tuple(s for s in found if not s.left_out)
+    names = [short_name(s) for s in found]
     total = _totals(sensors, found)
+    if not total and [(s.role, s.channel.domain, s.left_out) for s in found] == _ONE_RAIL:
+        return Choice(sensors, (
+            f"{folder}: {_listed(found)} may be one rail of several",
+            f"if all that the system draws goes through it, name it: hwmon,only={names[0]}",
+        ))  # fmt: skip
     if total is None:
         return Choice(sensors, (
-            f"{folder} has several sensors that may contain each other: {', '.join(names)}",
+            f"{folder} has several sensors that may contain each other: {_listed(found)}",
             f"name those that add up to the system, such as hwmon,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     if not total:
         return Choice(sensors, (
-            f"{folder} has sensors of parts only: {', '.join(names)}",
-            "if some of them add up to the system, name them with hwmon,only=CHIP/SENSOR+...",
+            f"{folder} has sensors of parts only: {_listed(found)}",
+            f"if some of them add up to the system, name them, such as hwmon,only={names[0]}",
         ))  # fmt: skip
     problem = _unreadable(total) or unreadable(f for s in total for f in s.silent)
     problem = problem or _says_nothing(total)
     return Choice(tuple(_in_total(s, total) for s in sensors), problem)
+
+
+def _listed(sensors: Sequence[Sensor]) -> str:
+    """`ina226/power1 (VDD_CORE) 3.1 W at 0.8 V, ...`."""
+    return ", ".join(
+        short_name(s)
+        + (f" ({s.label})" if s.label else "")
+        + shown_w(s.read() if s.channel.quantity == "power_w" else None)
+        + ("" if s.volts is None else f" at {s.volts:g} V")
+        for s in sensors
+    )
+
+
+def _of_a_part(sensors: Sequence[Sensor]) -> Problem | None:
+    """Several parts may add up to the system; one that is no domain does not."""
+    if not sensors or not all(s.no_domain for s in sensors):
+        return None
+    return (
+        f"{_listed(sensors)}: neither the system nor a domain that is measured",
+        "name sensors that add up to the system",
+    )
 
 
 def _says_nothing(sensors: Sequence[Sensor]) -> Problem | None:
@@ -427,7 +543,7 @@ def _lacks_a_module(sensors: Sequence[Sensor], modules: Sequence[Sensor]) -> boo
 
 def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Sensor] | None:
     """The sensors that add up to the system; [] if there is none, None if ambiguous."""
-    system = [s for s in sensors if s.channel.domain == "system"]
+    system = [s for s in sensors if s.channel.domain == "system" and not s.is_rail]
     labelled = [s for s in system if s.says_total]
     acpi = [s for s in system if s.role == "acpi"]
     inputs = [s for s in system if s.role == "input"]
@@ -435,7 +551,10 @@ def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Se
     if labelled:
         # Two inputs add up; a total may contain both, and another total.
         words = {match[0].lower() for s in labelled if (match := TOTAL_LABEL.search(s.label))}
-        alone = len(labelled) == 1 or words <= _INPUTS
+        # An input of 12 V may feed one of 5 V.
+        volts = [s.volts for s in labelled if s.volts is not None]
+        alike = not volts or max(volts) <= _SAME_VOLTS * min(volts)
+        alone = len(labelled) == 1 or (words <= _INPUTS and alike)
         return labelled if len(words) == 1 and alone else None
     if acpi:
         # Next to others, one with an unknown label may measure a part, as they do.
@@ -443,8 +562,8 @@ def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Se
     if inputs or outputs:
         # A sum that may lack a supply is none.
         return None if any(s.unclear and s.left_out for s in found) else _supplies(inputs, outputs)
-    # Next to other sensors, one without a known label may be on a rail or on a supply.
-    if len(system) == 1 and len(found) == 1:
+    # Next to other sensors, or with an unknown label, one may be on a rail or on a supply.
+    if len(system) == 1 and len(found) == 1 and not system[0].label:
         return system
     return None if system else []
 
@@ -458,17 +577,19 @@ def _supplies(inputs: list[Sensor], outputs: list[Sensor]) -> list[Sensor] | Non
 
 
 def _as_named(sensors: Sequence[Sensor]) -> tuple[Sensor, ...]:
-    """The sensors in `only=`: they add up to the system, or to the modules if each is a
-    module's."""
-    modules = all(s.channel.domain == "module" for s in sensors)
+    """The sensors in `only=`: they add up to the system, or to the domain that all of them have."""
+    domains: set[Domain] = {s.channel.domain for s in sensors if not s.no_domain}
+    domain: Domain = domains.pop() if len(domains) == 1 else "system"
+    contents = _PART_CONTENTS.get(domain)
     return tuple(
         replace(
             s,
             channel=replace(
                 s.channel,
-                domain="module" if modules else "system",
+                domain=domain,
                 in_domain_total=True,
-                contents=MODULE if modules else Contents(),
+                contents=contents or Contents(),
+                remark=_MILLIWATTS if s.factor != 1.0 else None,
             ),
         )
         for s in sensors
@@ -481,7 +602,10 @@ def _in_total(sensor: Sensor, total: Sequence[Sensor]) -> Sensor:
     if sensor in supplies and len(supplies) > 1:
         names = ", ".join(map(short_name, supplies))
         remark = _SUMMED.format(count=len(supplies), names=names)
-    channel = replace(sensor.channel, in_domain_total=sensor in total, remark=remark)
+    doubt = None
+    if sensor in total and sensor.role == "ina" and not sensor.label:
+        doubt = _UNLABELLED.format(name=short_name(sensor))
+    channel = replace(sensor.channel, in_domain_total=sensor in total, remark=remark, doubt=doubt)
     return replace(sensor, channel=channel)
 
 

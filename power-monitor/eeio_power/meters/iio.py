@@ -16,11 +16,12 @@ has the uncertainty of spot readings, which grows with their spread.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Detected, contents_of
+from eeio_power.meters.hwmon import LEAST_INPUT_V
 from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import (
     Choice,
@@ -29,8 +30,10 @@ from eeio_power.sysfs import (
     named,
     own_path,
     read_int,
+    read_optional_int,
     read_optional_text,
     read_text,
+    shown_w,
     unreadable,
 )
 
@@ -41,16 +44,21 @@ OPTIONS = {
 
 DEVICES = Path("sys/bus/iio/devices")
 # A sensor on a board measures direct current; the load of its rail is unknown.
-CONTENTS = Contents(includes=("processor",), leaves_out=("supply",))
+CONTENTS = Contents(leaves_out=("supply",))
 KIND: Kind = "measured"
 # One conversion of voltage and of current, 1.1 ms each on an INA2xx: between readings it is blind.
 NATIVE_PERIOD_S = 0.002
 ACCURACY = 0.02
 MAX_POWER_W = 5000.0
 
+_VOLTAGE = re.compile(r"in_voltage(\d*)_(input|raw)")
 _CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
-# Input of a complete Jetson module: Nano; Xavier NX, TX2.
-_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN")
+# Input of a complete module: Jetson Nano; Xavier NX, TX2; Kria.
+_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN|SOM_?[0-9]+V[0-9]*(_IN)?", re.I)
+_UNLABELLED = (
+    "{name} has no label: that it measures the complete system is assumed; if it does, name it: "
+    "iio,only={name}"
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class _Sensor:
     """mW a count; 1 for `_input`."""
     rail: str | None = None
     """Its wiring according to the driver."""
+    volts: float | None = None
+    doubt: str | None = None
 
     @property
     def of_module(self) -> bool:
@@ -69,7 +79,9 @@ class _Sensor:
 
     @property
     def label(self) -> str:
-        return self.name if self.rail is None else f"{self.name} ({self.rail})"
+        rail = "" if self.rail is None else f" ({self.rail})"
+        volts = "" if self.volts is None else f" at {self.volts:g} V"
+        return f"{self.name}{rail}{shown_w(self.read())}{volts}"
 
     def read(self) -> float | None:
         """W; None if the kernel gives no value."""
@@ -88,6 +100,7 @@ class _Sensor:
             resolution=self.scale_mw / 1e3,
             max_power_w=MAX_POWER_W,
             contents=MODULE if self.of_module else CONTENTS,
+            doubt=self.doubt,
         )
 
 
@@ -135,13 +148,17 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
             f"several channels that may be rails of one supply, or each other's: {told}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
         ))  # fmt: skip
-    elif sensors[0].rail is not None and not sensors[0].of_module:
+    elif not sensors[0].of_module and (
+        sensors[0].rail is not None or (sensors[0].volts or LEAST_INPUT_V) < LEAST_INPUT_V
+    ):
         choice = Choice((), (
             f"{sensors[0].label} may be one rail of several",
             f"if it measures the complete system, select it: iio,only={names[0]}",
         ))  # fmt: skip
-    else:
+    elif sensors[0].of_module:
         choice = Choice(sensors)
+    else:
+        choice = Choice((replace(sensors[0], doubt=_UNLABELLED.format(name=names[0])),))
     problem = choice.problem or unreadable(sensor.file for sensor in choice.sensors)
     return Choice(choice.sensors, problem)
 
@@ -161,14 +178,39 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
             if match is None:
                 continue
             name = f"{chip}/power{match[1]}"
-            rail = read_optional_text(device / f"rail_name_{match[1]}") or read_optional_text(
-                device / f"in_power{match[1]}_label"
+            places = (f"rail_name_{match[1]}", f"in_power{match[1]}_label", "label")
+            rail = next(
+                filter(None, (read_optional_text(device / place) for place in places)), None
             )
+            volts = _volts(device, match[1])
             if match[2] == "input":
-                sensors[name] = _Sensor(name, file, 1.0, rail)
+                sensors[name] = _Sensor(name, file, 1.0, rail, volts)
             elif name not in sensors:
-                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]), rail)
+                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]), rail, volts)
     return tuple(sensors.values())
+
+
+def _volts(device: Path, number: str) -> float | None:
+    """The voltage of the rail, V: of its number, else the highest (an INA's other one is its
+    shunt's); None if unknown."""
+    found: dict[str, float] = {}
+    for file in device.iterdir():
+        match = _VOLTAGE.fullmatch(file.name)
+        count = read_optional_int(file) if match else None
+        if match is None or count is None:
+            continue
+        scale_mv = 1.0
+        if match[2] == "raw":
+            text = read_optional_text(device / f"in_voltage{match[1]}_scale")
+            text = text or read_optional_text(device / "in_voltage_scale")
+            try:
+                scale_mv = FIGURE.of_text(text or "", file.name)
+            except ValueError:
+                continue
+        found[match[1]] = count * scale_mv / 1e3
+    if number in found and len(found) > 2:
+        return found[number]
+    return max(found.values(), default=None)
 
 
 def _scale_mw(device: Path, number: str) -> float:

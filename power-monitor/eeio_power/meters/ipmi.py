@@ -10,9 +10,9 @@ process per reading would cost 40 ms. It runs as `ipmitool ... exec FILE`. That 
 without line editing, which reads byte by byte, echoes its input in as many pieces, and loops at
 full speed when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1: `raw 0x2c
 2 0xdc 1 0 0`; current power, u16 little endian, W). If a BMC has no DCMI, or its DCMI measurement
-is off, a sensor in watts is read instead: `sensor=`, or the one with a system name, or the only
-one. A sensor of a processor, memory, a GPU or one numbered supply is never the system's; the
-supplies' inputs are added if all of them answer. A sensor without a reading now (`ns`) counts as
+is off or reports 32767 W or more, a sensor in watts is read instead: `sensor=`, or the system's by
+its name and the values of the others (`eeio_power.watt_names`); the supplies' inputs are added if
+all of them answer. A sensor without a reading now (`ns`) counts as
 present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics, global
 power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a token.
 ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
@@ -44,32 +44,20 @@ from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, only
+from eeio_power.watt_names import (
+    NO_POWER_W,
+    Chosen,
+    complete_system,
+    listed,
+    of_supplies,
+    possible_w,
+)
 
 _NM_INTEL = bytes.fromhex("570100")
 _NM_ENABLED, _NM_VALID = 0x10, 0x40
 _HEX_LINE = re.compile(r"(?:\s*[0-9a-f]{2})+\s*")
-_WHOLE_SYSTEM = re.compile(
-    r"pwr consumption|sys\w*[ _]?(input[ _]?)?p(o)?w(e)?r|total[ _]?p(o)?w(e)?r|power meter"
-    r"|power[ _]?usage",
-    re.I,
-)
-# Fujitsu's controllers call the board's part "System Power", and the total "Total Power".
-_TOTAL = re.compile(r"total", re.I)
-# A part of the machine, for any other text in the name.
-_PART = re.compile(
-    r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
-    re.I,
-)
 # A supply by its number: PS1 Input Power, PSU2_PIN, Power Supply 1, PW2 Consumption.
-_SUPPLY = re.compile(
-    r"(?P<head>ps|psu|power[ _]?supply|pw|pwr[ _]?supply)[ _#-]*(?P<number>[0-9]+)(?P<tail>.*)",
-    re.I,
-)
-# A supply with its number elsewhere, or without one: AC_PWR_PSU1, /SYS/PS0/IN_POWER.
-_OF_A_SUPPLY = re.compile(r"(?<![a-z])(psu?[ _#-]*[0-9]|psu|p/s|p(o)?w(e)?r[ _]?supply)", re.I)
-# A voltage, or a regulator: its output is a rail.
-_RAIL = re.compile(r"[0-9]v([0-9]|(?![a-z0-9]))|(?<![a-z])vr(?![a-z])|vcc|vcore|backplane", re.I)
-_OUTPUT = re.compile(r"out", re.I)
+_SUPPLY = re.compile(r"(ps|psu|power[ _]?supply|pw|pwr[ _]?supply)[ _#-]*[0-9]+.*", re.I)
 _POWER_WORD = re.compile(r"p(o)?w(e)?r|watt|\bp(in|out)\b|consum", re.I)
 
 
@@ -141,7 +129,7 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
         value_w: float | None = None
         if unit == "Watts" and value:
             try:
-                value_w = POWER_SAMPLE.of_text(value, name)
+                value_w = possible_w(POWER_SAMPLE.of_text(value, name))
             except ValueError:
                 continue
         elif value or state != "ns" or not (unit == "Watts" or _may_be_watts(name)):
@@ -152,59 +140,6 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
 
 def _may_be_watts(name: str) -> bool:
     return bool(_POWER_WORD.search(name)) or bool(_SUPPLY.fullmatch(name))
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The sensors that add up to the system's power, or why that is unknown."""
-
-    sensors: tuple[str, ...]
-    reason: str | None = None
-
-
-def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
-    """The sensors that measure the complete system."""
-    whole = [name for name in sensors if not _PART.search(name) and not _SUPPLY.fullmatch(name)]
-    likely = [name for name in whole if _WHOLE_SYSTEM.search(name) and not _OUTPUT.search(name)]
-    for chosen in (likely, [name for name in likely if _TOTAL.search(name)]):
-        if len(chosen) == 1:
-            return Chosen((chosen[0],))
-    if not likely and len(whole) == 1 and len(sensors) == 1:
-        if _OF_A_SUPPLY.search(whole[0]):
-            return Chosen((), "a single supply sensor may not cover all supplies")
-        if _RAIL.search(whole[0]):
-            return Chosen((), "it is of a rail")
-        return Chosen((whole[0],))
-    supplies = [name for name in sensors if _SUPPLY.fullmatch(name) and not _PART.search(name)]
-    if not whole and supplies:
-        return _supplies(sensors, supplies)
-    if not whole:
-        return Chosen((), "they are of parts of the machine")
-    return Chosen((), "none is clearly the system's")
-
-
-def _supplies(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen:
-    """The inputs of all numbered supplies, or the one kind of sensor that each of them has."""
-    groups: dict[str, dict[str, str]] = {}
-    for name in names:
-        match = _SUPPLY.fullmatch(name)
-        assert match is not None
-        key = f"{match['head']}{match['tail']}".lower()
-        groups.setdefault(key, {})[match["number"]] = name
-    numbers = {number for group in groups.values() for number in group}
-    inputs = {key: group for key, group in groups.items() if not _OUTPUT.search(key)}
-    usable = inputs or groups
-    if len(numbers) < 2:
-        return Chosen((), "a single supply sensor may not cover all supplies")
-    if len(usable) != 1:
-        return Chosen((), "the supplies have several sensors each")
-    (group,) = usable.values()
-    if set(group) != numbers:
-        return Chosen((), "not every supply has the same sensor")
-    silent = [name for name in group.values() if sensors[name] is None]
-    if silent:
-        return Chosen((), f"{', '.join(silent)} gives no reading, so that a sum would lack it")
-    return Chosen(tuple(group.values()))
 
 
 # A first answer over the network takes a handshake and, for sensors, the complete SDR repository.
@@ -329,7 +264,7 @@ NATIVE_PERIOD_S = 1.0
 # Sensors in power supplies are in class 5 % or better; DCMI has no requirement.
 ACCURACY = 0.05
 RESOLUTION_W = 1.0
-MAX_POWER_W = 32767.0
+MAX_POWER_W = NO_POWER_W - 1.0
 DEVICES = (Path("dev/ipmi0"), Path("dev/ipmi/0"), Path("dev/ipmidev/0"))
 """Devices that ipmitool's `open` interface tries, in that order."""
 ANSWER_S = 2.0
@@ -362,6 +297,7 @@ class _Source:
     contents: Contents
     judge: Callable[[Sequence[str]], float]
     remark: str | None = None
+    doubt: str | None = None
 
 
 class IpmiMeter:
@@ -404,6 +340,7 @@ class IpmiMeter:
                 max_power_w=MAX_POWER_W,
                 contents=source.contents,
                 remark=source.remark,
+                doubt=source.doubt,
             )
             for source in self._sources
         ]
@@ -433,15 +370,18 @@ class IpmiMeter:
         if mode == "nm":
             return self._node_manager()
         if sensor is not None:
-            return (_sensors((sensor,), None),)
+            return (_sensors((sensor,), None, None),)
         remark = None
         if mode != "sdr":
             lines = self._ask(DCMI_POWER_READING)
             # A completion code is an error; anything else is a reading, or garbage to report.
             refused = any(_COMPLETION.search(line) for line in lines)
-            if mode == "dcmi" or (not refused and parse_dcmi(lines).active):
+            reading = None if refused else parse_dcmi(lines)
+            is_possible = reading is None or possible_w(reading.current_w) is not None
+            if mode == "dcmi" or (reading is not None and reading.active and is_possible):
                 return (_DCMI,)
-            remark = None if refused else _SWITCHED_OFF
+            if reading is not None:
+                remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
         sensors = watt_sensors(self._ask("sdr elist full"))
         if not sensors:
             raise PowerError(
@@ -453,10 +393,10 @@ class IpmiMeter:
         if not chosen.sensors:
             raise PowerError(
                 (f"{remark}; " if remark else "")
-                + f"of the sensors in watts ({', '.join(sensors)}) {chosen.reason}; "
-                "name the system's with sensor="
+                + f"of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
+                f"name the system's, such as ipmi,sensor={next(iter(sensors))}"
             )
-        return (_sensors(chosen.sensors, remark),)
+        return (_sensors(chosen.sensors, remark, chosen),)
 
     def _node_manager(self) -> tuple[_Source, ...]:
         sources = []
@@ -489,6 +429,8 @@ def _judged_node_manager(lines: Sequence[str]) -> float:
     reading = parse_node_manager(lines)
     if not reading.active:
         raise PowerError("the Node Manager's power measurement is off, or not valid now")
+    if possible_w(reading.current_w) is None:
+        raise PowerError(_no_power("Node Manager", reading.current_w))
     return float(reading.current_w)
 
 
@@ -500,13 +442,19 @@ def _of_running(name: str, power_w: float) -> float:
     """A BMC that reports 0 W for a running machine does not measure. Raises PowerError."""
     if power_w == 0.0:
         raise PowerError(f"the BMC reports 0 W ({name}): it does not measure this machine's power")
+    if possible_w(power_w) is None:
+        raise PowerError(_no_power(name, power_w))
     return power_w
+
+
+def _no_power(name: str, power_w: float) -> str:
+    return f"the BMC reports {power_w:g} W ({name}), its largest number: no measurement"
 
 
 _DCMI = _Source(DCMI_POWER_READING, "dcmi", "system", MACHINE, _judged_dcmi)
 
 
-def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
+def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> _Source:
     """The sum of sensors, each of which must answer."""
 
     def judge(lines: Sequence[str]) -> float:
@@ -519,12 +467,13 @@ def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
             total_w += value_w
         return total_w if domain != "system" else _of_running(", ".join(names), total_w)
 
-    domain, contents = _domain_of(names[0]) if len(names) == 1 else ("system", MACHINE)
+    domain, contents = _domain_of(names[0]) if chosen is None else ("system", chosen.contents)
     summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
     instead = f"{why}: {', '.join(names)} is read instead" if why else None
     remark = "; ".join(word for word in (instead, summed) if word) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
-    return _Source(question, "+".join(names), domain, contents, judge, remark)
+    doubt = None if chosen is None else chosen.doubt
+    return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)
 
 
 def _domain_of(sensor: str) -> tuple[Domain, Contents]:
@@ -534,7 +483,7 @@ def _domain_of(sensor: str) -> tuple[Domain, Contents]:
     for pattern, domain in _PART_DOMAINS:
         if pattern.search(sensor):
             return domain, only("processor" if domain == "package" else "memory")
-    return "system", MACHINE
+    return "system", of_supplies((sensor,))
 
 
 def open_meter(

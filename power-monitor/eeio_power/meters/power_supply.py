@@ -6,12 +6,12 @@ The system's power is that of all `Mains` and `USB` supplies that are online and
 a current (`voltage_now` x `current_now`, uV and uA): the board's input, on the direct-current side,
 including battery charging. While a battery also discharges, or a plug without a sensor is online,
 they are not the only supply of the system, and the reading is missing. If no such supply has a
-sensor, it is the power of the discharging batteries (`power_now`, uW, or voltage x current), and
-only while no supply is plugged in (`online`, with or without a sensor): a charger that is too weak
-feeds the system together with the battery, so 3 W of the battery are not the machine's power. A
-battery set to discharge on the mains (`charge_behaviour`: force-discharge) is the machine's only
-supply. Else the reading is missing. Plugged-in supplies are looked up at each reading: docks,
-chargers and batteries come and go.
+sensor, or all are unplugged and a battery discharges, it is the power of the discharging batteries
+(`power_now`, uW, or voltage x current), and only while no supply is plugged in (`online`, with or
+without a sensor): a charger that is too weak feeds the system together with the battery, so 3 W of
+the battery are not the machine's power. A battery set to discharge on the mains
+(`charge_behaviour`: force-discharge) is the machine's only supply. Else the reading is missing.
+Plugged-in supplies are looked up at each reading: docks, chargers and batteries come and go.
 
 USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
 `current_now` are the negotiated limits of charger and machine, not measured values.
@@ -227,7 +227,9 @@ def find(root: Path) -> Detected:
     now = feed.read()
     if not now.power_w:
         reason = now.reason or "no supply with a sensor is in use"
-        remedy = "unplug the mains, or use another meter"
+        remedy = "use another meter"
+        if any(read_optional_int(plug / "online") != 0 for plug in feed.plugs):
+            remedy = "unplug the mains, or use another meter"
         return Detected("power_supply", KIND, ("system",), False, reason, remedy)
     return Detected(
         "power_supply", KIND, ("system",), True, contents={"system": BEHIND_SUPPLY}
@@ -251,9 +253,18 @@ def _feed(folder: Path) -> _Feed | None:
             plugs.append(supply)
             if _has_sensor(supply) and not supply.name.startswith(_CONTRACTS):
                 inputs.append(_Supply(supply))
+    # Unplugged inputs feed nothing: a discharging battery is the supply.
+    unplugged = all(read_optional_int(supply.folder / "online") == 0 for supply in inputs)
+    if unplugged and any(map(_discharges, batteries)):
+        inputs = []
     if not inputs and not any(_has_sensor(battery.folder) for battery in batteries):
         return None
     return _Feed(folder, tuple(inputs), tuple(batteries), tuple(plugs))
+
+
+def _discharges(battery: _Supply) -> bool:
+    is_discharging = read_optional_text(battery.folder / "status") == "Discharging"
+    return is_discharging and _has_sensor(battery.folder)
 
 
 def _has_sensor(supply: Path) -> bool:

@@ -15,16 +15,22 @@ rejects them and lists them with their watts: `chassis=` picks one.
 
 - `EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
 - `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's field for it,
+- `Sensors` in watts, chosen by their names and values (`eeio_power.watt_names`),
+- `PowerSubsystem` -> `PowerSupplies` -> `Metrics`: the sum of all supplies that are present,
 
 and only if `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
+
+A system that is `PowerState` Off does not run eeio: another BMC was named.
 
 BMCs are rarely faster than once a second, many slower (`period_s=`); most give integer watts.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +38,8 @@ from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
-from eeio_power.reading import MACHINE, Kind
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Kind, all_but
+from eeio_power.watt_names import complete_system, listed, possible_w
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
@@ -57,6 +64,12 @@ _NO_SYSTEM = frozenset(
         "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
     )
 )  # fmt: skip
+_IS_PART = " is a "
+_NODES = frozenset(("Blade", "Sled"))
+# The largest numbers of 15 and 16 bits, instead of a missing value.
+_NO_POWER_W = (32767.0, 65535.0)
+_POWER_NAME = re.compile(r"p(o)?w(e)?r|watt|pin|pout|consum", re.I)
+_MOST_SENSORS = 64
 # iRMC leaves PowerConsumedWatts empty and has the total in a vendor field.
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
@@ -70,38 +83,48 @@ class RedfishMeter:
     spec: str
     name: str
     client: http_json.JsonClient
-    path: str
-    keys: tuple[str | int, ...]
+    found: "_Reading"
     native_period_s: float = NATIVE_PERIOD_S
     kind: Kind = KIND
-    channels: Sequence[Channel] = (
-        Channel(
-            name="redfish:system",
-            domain="system",
-            quantity="power_w",
-            accuracy_relative=ACCURACY,
-            resolution=RESOLUTION_W,
-            max_power_w=MAX_POWER_W,
-            contents=MACHINE,
-        ),
-    )
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        return (
+            Channel(
+                name="redfish:system",
+                domain="system",
+                quantity="power_w",
+                accuracy_relative=ACCURACY,
+                resolution=RESOLUTION_W,
+                max_power_w=MAX_POWER_W,
+                contents=self.found.contents,
+                remark=self.found.remark,
+                doubt=self.found.doubt,
+            ),
+        )
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC is silent or has no reading now."""
-        answer = self.client.get(self.path)
-        power_w = http_json.number_at(answer, *self.keys)
-        where = f"{self.client.host}{self.path}"
+        total_w = math.fsum(self._read(path, keys) for path, keys in self.found.places)
+        if total_w <= 0.0:
+            where = f"{self.client.host}{self.found.places[0][0]}"
+            raise PowerError(f"{where}: {total_w:g} W of a machine that runs: it is not measured")
+        return [total_w]
+
+    def _read(self, path: str, keys: tuple[str | int, ...]) -> float:
+        answer = self.client.get(path)
+        power_w = http_json.number_at(answer, *keys)
+        where = f"{self.client.host}{path}"
         if power_w is None:
             raise PowerError(f"{where}: no power reading in the answer")
         # A BMC that starts again may list its entries in another order.
-        if self.keys[0] == "PowerControl" and _control(answer) != self.keys:
+        if keys[0] == "PowerControl" and _control(answer) != keys:
             raise PowerError(
-                f"{where}: the entries of {self.keys[0]} changed, so the complete system's "
-                "entry is unknown"
+                f"{where}: {keys[0]} changed, so the complete system's entry is unknown"
             )
-        if power_w <= 0.0:
-            raise PowerError(f"{where}: {power_w:g} W for a running machine: it is not measured")
-        return [power_w]
+        if power_w in _NO_POWER_W:
+            raise PowerError(f"{where}: {power_w:g} W, its largest number, is not a measurement")
+        return power_w
 
     def close(self) -> None:
         """Drop the connection."""
@@ -110,11 +133,13 @@ class RedfishMeter:
 
 @dataclass(frozen=True)
 class _Reading:
-    """A place that gives a power now."""
+    """The places that add up to a chassis' power, and their sum now."""
 
-    path: str
-    keys: tuple[str | int, ...]
+    places: tuple[tuple[str, tuple[str | int, ...]], ...]
     power_w: float
+    contents: Contents = MACHINE
+    remark: str | None = None
+    doubt: str | None = None
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMeter:
@@ -130,7 +155,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
     name = options.get("name", "redfish")
-    return RedfishMeter(spec, name, client, found.path, found.keys, period_s)
+    return RedfishMeter(spec, name, client, found, period_s)
 
 
 def find(root: Path) -> Detected:
@@ -143,11 +168,11 @@ def find(root: Path) -> Detected:
 
 def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
+    linked = _linked(client)
     if wanted is not None:
         candidates = [f"{_CHASSIS}/{wanted}"]
     else:
         everything = _members(client, _CHASSIS)
-        linked = _linked(client)
         shared = sorted(_name(path) for path, times in linked.items() if times > 1)
         if shared:
             raise PowerError(
@@ -155,24 +180,48 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
                 f"machine is all of them, name it with chassis={shared[0]}"
             )
         candidates = [path for path in everything if path.rstrip("/") in linked] or everything
-    found: list[tuple[str, _Reading]] = []
-    reasons: list[str] = []
-    for path in candidates:
+    found, reasons = _readings(client, candidates)
+    if not found and wanted is None and len(candidates) < len(everything):
+        others, _ = _readings(client, [path for path in everything if path not in candidates])
+        if others:
+            raise PowerError(
+                f"the system of {client.host} links to parts only ({'; '.join(reasons[:3])}); "
+                f"others give {_listed(others)}; name the system's with chassis={others[0][0]}"
+            )
+    if not found:
+        why = f": {'; '.join(reasons[:3])}" if reasons else ""
+        raise PowerError(f"no chassis of {client.host} gives a power reading of a system{why}")
+    if len(found) > 1:
+        raise PowerError(
+            f"several chassis of {client.host} give a power reading, and may hold each other: "
+            f"{_listed(found)}; name the system's with chassis={found[0][0]}"
+        )
+    if wanted is not None:
+        return replace(found[0][1], doubt=None)
+    name, reading = found[0]
+    silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
+    if not linked and silent:
+        doubt = f"no system links to a chassis: that {name} is this machine is assumed"
+        return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
+    return reading
+
+
+def _readings(
+    client: http_json.JsonClient, paths: Sequence[str]
+) -> tuple[list[tuple[str, _Reading]], list[str]]:
+    """Chassis with their readings, and why others have none."""
+    found, reasons = [], []
+    for path in paths:
         reading, reason = _reading(client, path)
         if reading is not None:
             found.append((_name(path), reading))
         elif reason is not None:
             reasons.append(reason)
-    if not found:
-        why = f": {'; '.join(reasons[:3])}" if reasons else ""
-        raise PowerError(f"no chassis of {client.host} reports the power of a system{why}")
-    if len(found) > 1:
-        told = ", ".join(f"{name} {reading.power_w:g} W" for name, reading in found)
-        raise PowerError(
-            f"several chassis of {client.host} report power and may contain each other: {told}; "
-            f"select the system's with chassis={found[0][0]}"
-        )
-    return found[0][1]
+    return found, reasons
+
+
+def _listed(found: Sequence[tuple[str, _Reading]]) -> str:
+    return ", ".join(f"{name} {reading.power_w:g} W" for name, reading in found)
 
 
 def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, str | None]:
@@ -184,7 +233,11 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
     chassis = client.get(path)
     kind = _text_at(chassis, "ChassisType")
     if kind in _NO_SYSTEM:
-        return None, f"{name} is a {kind}"
+        return None, f"{name}{_IS_PART}{kind}"
+    if _text_at(chassis, "PowerState") == "Off":
+        return None, f"{name} is off, and this machine runs"
+    doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
+    contents = all_but("fans", "supply") if kind in _NODES else MACHINE
     reason = None
     for place in (_METRICS, _POWER):
         where = _linked_place(chassis, path, place)
@@ -196,12 +249,94 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
         keys = _metrics(client, answer) if place == _METRICS else _control(answer)
         power_w = None if keys is None else http_json.number_at(answer, *keys)
         if keys is not None and power_w is not None:
-            if power_w > 0.0:
-                return _Reading(where, keys, power_w), None
+            if power_w > 0.0 and power_w not in _NO_POWER_W:
+                return _Reading(((where, keys),), power_w, contents, doubt=doubt), None
             reason = f"{name} reports {power_w:g} W for a running machine"
             continue
         reason = f"{name} has no power of the complete chassis"
+    for search in (_sensors, _supplies):
+        try:
+            found = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
+        except PowerError:
+            continue  # a chassis need not have it
+        if isinstance(found, str):
+            reason = f"{name}: {found}"
+        elif found is not None:
+            if contents != MACHINE:
+                found = replace(found, contents=contents)
+            return replace(found, doubt=found.doubt or doubt), None
     return None, reason
+
+
+_PLACES = {"_sensors": "/Sensors", "_supplies": "/PowerSubsystem"}
+
+
+def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
+    """The sensors in watts that add up to the system; why they do not; None without any."""
+    values: dict[str, float | None] = {}
+    places = {}
+    members = [m for m in _members(client, path) if _POWER_NAME.search(_last(m))]
+    for member in members[:_MOST_SENSORS]:
+        with suppress(PowerError):
+            sensor = client.get(member)
+            context = _text_at(sensor, "PhysicalContext")
+            is_power = "W" in (
+                _text_at(sensor, "ReadingUnits"),
+                _text_at(sensor, "ReadingType")[:1],
+            )
+            if is_power and context in _WHOLE | {"PowerSupply"}:
+                values[_last(member)] = possible_w(http_json.number_at(sensor, "Reading"))
+                places[_last(member)] = (member, ("Reading",))
+    if not values:
+        return None
+    chosen = complete_system(values)
+    total_w = math.fsum(values[name] or 0.0 for name in chosen.sensors)
+    if not chosen.sensors or total_w <= 0.0:
+        return f"of its sensors in watts ({listed(values)}) {chosen.reason or 'none measures'}"
+    remark = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
+    found = tuple(places[name] for name in chosen.sensors)
+    return _Reading(found, total_w, chosen.contents, remark, chosen.doubt)
+
+
+def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
+    """All supplies' inputs, or outputs; why they cannot be added; None without any."""
+    subsystem = client.get(path)
+    supplies = [
+        (member, supply)
+        for member in _members(client, _link(subsystem, "PowerSupplies") or f"{path}/PowerSupplies")
+        if not _is_absent(supply := client.get(member))
+    ]
+    for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
+        places, powers_w = [], []
+        for member, supply in supplies:
+            where = _link(supply, "Metrics") or f"{member}/Metrics"
+            with suppress(PowerError):
+                power_w = http_json.number_at(client.get(where), key, "Reading")
+                if power_w is not None and power_w not in _NO_POWER_W:
+                    places.append((where, (key, "Reading")))
+                    powers_w.append(power_w)
+        if powers_w and len(powers_w) == len(supplies) and math.fsum(powers_w) > 0.0:
+            names = ", ".join(_last(member) for member, _ in supplies)
+            remark = f"the sum of the power supplies {names}"
+            return _Reading(tuple(places), math.fsum(powers_w), contents, remark)
+        if powers_w:
+            return f"{len(powers_w)} of {len(supplies)} supplies give a power reading"
+    return None
+
+
+def _is_absent(supply: Any) -> bool:
+    status = supply.get("Status") if isinstance(supply, Mapping) else None
+    return _text_at(status, "State") == "Absent"
+
+
+def _link(answer: Any, key: str) -> str | None:
+    """The link at a key, if it is one into this BMC."""
+    target = _text_at(answer.get(key) if isinstance(answer, Mapping) else None, "@odata.id")
+    return target if target.startswith("/redfish/v1/") else None
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _name(path: str) -> str:
@@ -244,14 +379,26 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
 def _linked(client: http_json.JsonClient) -> Counter[str]:
     """The chassis that the systems link to, and how many do; empty where the BMC does not say."""
     linked: Counter[str] = Counter()
+    off: list[str] = []
+    running = False
     try:
-        for system in _members(client, _SYSTEMS):
-            links = client.get(system).get("Links", {})
+        for member in _members(client, _SYSTEMS):
+            system = client.get(member)
+            if _text_at(system, "PowerState") == "Off":
+                off.append(_last(member))
+                continue
+            running = True
+            links = system.get("Links", {})
             linked.update(
                 {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
             )
     except (PowerError, AttributeError, KeyError, TypeError):
         return Counter()
+    if off and not running:
+        raise PowerError(
+            f"{', '.join(off)} of {client.host} is off, and this machine runs: is it another "
+            "machine's BMC?"
+        )
     return linked
 
 

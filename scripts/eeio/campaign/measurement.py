@@ -32,6 +32,7 @@ from eeio.profiles.installation import Installation
 from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
 from eeio.system.counters import read_counters
+from eeio.system.drive import elsewhere
 from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
@@ -410,6 +411,8 @@ class Measurement:
             notes.append(f"{UNCHECKED}: {run.device_reason}")
         elif device is not None and (over := counters.lies_on(device)) is not None:
             notes.append(f"{CHECKED} {over}")
+        if device is not None and (away := elsewhere(device)) is not None:
+            notes.append(away)
         memory = self._why_in_memory(run, observed.volume)
         return replace(
             run,

@@ -24,11 +24,14 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import caches
+from eeio.system.drive import elsewhere
 from eeio.system.filesystem import (
     backing_device,
     block_device,
     check_directory,
+    check_not_in_memory,
     check_storage,
+    is_host_managed,
     mount_of,
 )
 from eeio.system.image import OVERHEAD_BYTES, in_the_way
@@ -250,9 +253,10 @@ class Plan(Design):
         moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
 
-    def check_room(self) -> None:
+    def check_room(self, root: Path = Path("/")) -> None:
         """Rejects a missing or too small target before the first run."""
         options = self.options
+        self.check_zones(root)
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
                    for planned in self.experiments):  # fmt: skip
@@ -293,14 +297,31 @@ class Plan(Design):
         directory's file system as text, or an empty string without one."""
         options = self.options
         if options.directory is None:
-            self.check_room()
+            self.check_room(root)
             return ""
         directory = Path(options.directory)
         mount = mount_of(directory, root)
         check_storage(directory, mount, options.allow_memory_filesystem)
         device, reason = backing_device(directory, root)
-        on = device.node if device else f"no device: {reason}"
+        check_not_in_memory(device, str(directory), options.allow_memory_filesystem)
+        on = str(device.node) if device else f"no device: {reason}"
+        if device is not None and (away := elsewhere(device)) is not None:
+            on += f"; {away}"
         return f"{directory}: {mount.filesystem} on {on}"
+
+    def check_zones(self, root: Path) -> None:
+        """RejectedError for random writes to a zoned drive (ZNS, host-managed SMR)."""
+        device = block_device(Path(self.options.device), root) if self.options.device else None
+        if device is None or not is_host_managed(device):
+            return
+        for planned in self.experiments:
+            one = planned.experiment
+            writes = one.operation in ("write", "mixed") and one.spatiality != "sequential"
+            if one.target == "device" and writes:
+                raise RejectedError(
+                    f"{self.options.device}: a zoned drive (host-managed) accepts only sequential "
+                    f"writes in each zone, and {planned.description} writes at random; leave it out"
+                )
 
     def _left_bytes(self) -> int:
         """Size of existing test files of its profiles, from an interrupted start."""

@@ -186,8 +186,9 @@ class DriveCounters(Probe):
         phases, both = result.phases, (self._before, self._after)
         if self._planned.experiment.is_command:
             phases = tuple(counters.of_this_drive(p, *both, self._own) for p in phases)
+        dax = self._device is not None and counters.uses_dax(self._device)
         reasons = counters.disagreements(
-            self._planned.experiment, phases, *both, self._planned.file_bytes or None
+            self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax
         )
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
 

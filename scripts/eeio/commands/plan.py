@@ -27,7 +27,7 @@ from eeio.power import check_meters
 from eeio.profiles import installation
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
-from eeio.system.drive import drive_of, percentage_used
+from eeio.system.drive import drive_of, elsewhere, percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
@@ -255,6 +255,8 @@ def _print_plan(
         print(waiting)
     if device is not None:
         print(_drive(options, device))
+        if (away := elsewhere(device)) is not None:
+            print(away)
     for line in meters:
         print(line)
     if protocol.min_phase_s is not None:

@@ -26,7 +26,8 @@ from eeio.machine.description import Command, Description
 from eeio.machine.root import FOLDERS, HERE, which
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
-from eeio_power.meters.ipmi import DCMI_POWER_READING, complete_system, watt_sensors
+from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors
+from eeio_power.watt_names import complete_system
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.

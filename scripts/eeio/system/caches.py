@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.machine.root import user_id
-from eeio.system.filesystem import BlockDevice
+from eeio.system.filesystem import BlockDevice, one_drive
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
@@ -113,6 +113,7 @@ _NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specific
 
 def write_cache_found(device: BlockDevice) -> Switch | None:
     """State of the drive: `write back` is on, `write through` is off."""
+    device = one_drive(device)
     if device.disk_sysfs.name.startswith("nvme"):
         state = _nvme_state(f"/dev/{device.disk_sysfs.name}")
         if state is not None:
@@ -128,7 +129,7 @@ def cannot_switch_write_cache(device: BlockDevice, wanted: Switch) -> str | None
     """Why the cache cannot be brought into that state; None when it can, or already is."""
     if write_cache_found(device) == wanted:
         return None
-    disk = device.disk_sysfs
+    disk = one_drive(device).disk_sysfs
     if _cache_type(disk) is not None or disk.name.startswith(("nvme", "sd", "hd")):
         if user_id(device.root) == 0:
             return None
@@ -145,7 +146,7 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
     reason = cannot_switch_write_cache(device, wanted)
     if reason is not None:
         raise EeioError(reason)
-    disk = device.disk_sysfs
+    disk = one_drive(device).disk_sysfs
     node = f"/dev/{disk.name}"
     cache_type = _cache_type(disk)
     if cache_type is not None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 
-from eeio.system.filesystem import BlockDevice, mounts
+from eeio.system.filesystem import BlockDevice, drives_below, mounts, named_device
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.quantities import SIZE
@@ -87,7 +87,21 @@ def lies_on(device: BlockDevice) -> str | None:
     words = f"{device.name}, which is on {', '.join(lower)}"
     if (disk / "bcache").exists() or disk.name.startswith("bcache"):
         return f"{words}: I/O of bcache's cache and of its disk are not separated"
+    uuid = ""
+    with suppress(OSError):
+        uuid = (disk / "dm/uuid").read_text(encoding="ascii", errors="replace")
+    if uuid.startswith("VDO-"):
+        return f"{words}: VDO compresses and deduplicates, so its disk moves fewer bytes"
+    is_one_to_one = uuid.startswith(_ONE_TO_ONE) and not uuid.strip().endswith(_POOLS)
+    if is_one_to_one and len(drives_below(device)) == 1:
+        below = [named_device(name, device.root) for name in lower]
+        return next((why for one in below if one and (why := lies_on(one))), None)
     return f"{words}: their I/O is not separated"
+
+
+# Prefixes of dm/uuid: encryption, logical volumes and paths pass requests on as they are.
+_ONE_TO_ONE = ("CRYPT-", "LVM-", "mpath-", "part")
+_POOLS = ("-tpool", "-pool", "-cdata", "-cmeta", "-cpool", "-vpool", "-vdata")
 
 
 def _read(folder: Path) -> DeviceCounters:
@@ -143,12 +157,22 @@ def of_this_drive(
     return replace(phase, metrics=metrics, bytes_moved=total, bandwidth_bytes_per_s=rate)
 
 
+def uses_dax(device: BlockDevice) -> bool:
+    """Whether a file system on it maps persistent memory, past the block layer."""
+    number = f"{device.major}:{device.minor}"
+    return any(
+        mount.number == number and {"dax", "dax=always"}.intersection(mount.options.split(","))
+        for mount in mounts(device.root)
+    )
+
+
 def disagreements(
     experiment: Experiment,
     phases: tuple[PhaseResult, ...],
     before: DeviceCounters,
     after: DeviceCounters,
     file_bytes: int | None,
+    dax: bool = False,
 ) -> dict[str, str]:
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
@@ -186,7 +210,12 @@ def disagreements(
         if moved[operation] < (_BUFFERED_SHARE if buffered else _DIRECT_SHARE) * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "
-                f"tool's {operation} claims: it was served from a cache or from unwritten extents"
+                f"tool's {operation} claims: "
+                + (
+                    "the file system uses DAX, and the drive's counters do not include its I/O"
+                    if dax
+                    else "it was served from a cache or from unwritten extents"
+                )
             )
     return found
 

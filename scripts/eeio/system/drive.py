@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.system.filesystem import Mount
+from eeio.system.filesystem import BlockDevice, Mount, drives_below
 from eeio_limits.quantities import SIZE
 from eeio_power.meters.nvme import read_smart_log
 from eeio_results.campaign import Wear
@@ -85,9 +85,11 @@ class Drive:
 
 
 def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
-    """The drive behind a folder of /sys/block. With `hash_serial` its identity is a hash, which is
-    stable and does not reveal the serial number."""
+    """The drive behind a folder of /sys/block; below encryption, a logical volume or several paths
+    the one drive that has the data. With `hash_serial` its identity is a hash, which is stable and
+    does not reveal the serial number."""
     missing: dict[str, str] = {}
+    disk = _one_below(disk)
     interface, speed = _link(disk.resolve())
     if interface is None:
         missing["drive_interface"] = f"{disk}: not on a bus that eeio supports"
@@ -105,6 +107,46 @@ def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
     elif hash_serial:
         identity = f"sha256:{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]}"
     return Drive(identity, _rotation_rate(disk), interface, speed, level, members, missing)
+
+
+def _one_below(disk: Path, depth: int = 0) -> Path:
+    """The folder of the only drive below a device of the device mapper; else the device's."""
+    if depth == _DEEPEST or not (disk / "dm").is_dir():
+        return disk
+    found: dict[str, Path] = {}
+    for slave in sorted(disk.glob("slaves/*")):
+        # A description has the names of slaves, and no links.
+        places = (folder / "class/block" / slave.name for folder in disk.resolve().parents)
+        folder = next((place for place in places if place.exists()), slave).resolve()
+        below = _one_below(folder.parent if (folder / "partition").exists() else folder, depth + 1)
+        found.setdefault(_text(below / "device/wwid") or below.name, below)
+    return next(iter(found.values())) if len(found) == 1 else disk
+
+
+def elsewhere(device: BlockDevice) -> str | None:
+    """Why a device's drive is in another machine, or behind this one's host: no meter of this
+    machine measures its power. None if it is here, as far as sysfs shows."""
+    for drive in drives_below(device):
+        disk = drive.disk_sysfs
+        interface, _ = _link(disk.resolve())
+        kind = next((words for p, words in _REMOTE if re.fullmatch(p, disk.name)), None)
+        if interface in _REMOTE_LINKS:
+            kind = f"is connected by {interface}"
+        if interface == "virtio":
+            return f"/dev/{disk.name} is a drive of this virtual machine's host: {_NOT_HERE}"
+        if kind is not None:
+            return f"/dev/{disk.name} {kind}: its drive is in another machine, {_NOT_HERE}"
+    return None
+
+
+_NOT_HERE = "and the power of this machine does not include it"
+_REMOTE_LINKS = ("NVMe over tcp", "NVMe over rdma", "NVMe over fc", "iSCSI", "Fibre Channel")
+_REMOTE = (
+    (r"nbd[0-9]+", "is a network block device (nbd)"),
+    (r"rbd[0-9]+", "is a Ceph block device (rbd)"),
+    (r"drbd[0-9]+", "has a replica (drbd)"),
+)
+_DEEPEST = 8
 
 
 def _identity(disk: Path) -> str | None:
@@ -152,6 +194,12 @@ def _link(device: Path) -> tuple[str | None, str | None]:
             )
             words = f"{speed} x{width}" if speed and width else speed
             return f"NVMe over {transport}", words
+        if re.fullmatch(r"session\d+", folder.name):
+            return "iSCSI", None
+        if folder.name.startswith("rport-"):
+            return "Fibre Channel", None
+        if re.fullmatch(r".*\.ufs(hc)?|ufshcd.*", folder.name):
+            return "UFS", None
         if re.fullmatch(r"mmc\d+", folder.name):
             return "MMC", None
         if re.fullmatch(r"virtio\d+", folder.name):
@@ -163,7 +211,9 @@ def _link(device: Path) -> tuple[str | None, str | None]:
             return "SATA", _text(links[0]) if links else None
         if folder.name.startswith("end_device-"):
             rates = sorted(folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
-            return "SAS", _text(rates[0]) if rates else None
+            # A SATA drive behind an expander is translated to SCSI, with this vendor.
+            interface = "SATA" if _text(device / "device/vendor") == "ATA" else "SAS"
+            return interface, _text(rates[0]) if rates else None
     return None, None
 
 

@@ -21,8 +21,10 @@ WITHOUT_STORAGE = frozenset(
 _WHY = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
+        (r"(ubifs|jffs2|yaffs)", "its flash is no block device: the kernel counts no bytes of it"),
         (r"zfs$", "its pool has the devices, and its cache (ARC) may answer reads"),
-        (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs)", "its server has the devices, and its "
+        (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)", "its "
+         "server has the devices, and its "
          "caches may answer"),
         (r"(9p|virtiofs)", "the host has the devices, and its caches may answer"),
         (r"(overlay|aufs|fuse)", "the file system below it has the devices"),
@@ -198,6 +200,11 @@ def backing_device(
     if device is not None:
         return device, None
     mount = mount_of(directory, root)
+    # bcachefs lists all its devices: /dev/sda:/dev/sdb.
+    sources = mount.source.split(":") if mount.filesystem == "bcachefs" else [mount.source]
+    if len(sources) > 1:
+        names = ", ".join(Path(source).name for source in sources)
+        return None, f"{mount.mount_point} spans {len(sources)} devices: {names}"
     source = Path(mount.source)
     device = block_device(source, root) if source.is_absolute() else None
     if device is None:
@@ -232,6 +239,11 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
     disk = device.disk_sysfs
     if re.fullmatch(r"z?ram[0-9]+", disk.name):
         return f"/dev/{disk.name} is a RAM disk"
+    if re.fullmatch(r"nullb[0-9]+", disk.name):
+        return f"/dev/{disk.name} is a null device, without storage"
+    with suppress(OSError):
+        if (disk / "device/model").read_bytes().strip() == b"scsi_debug":
+            return f"/dev/{disk.name} is a simulated drive in memory (scsi_debug)"
     if depth == _DEEPEST:
         return None
     below: list[BlockDevice] = []
@@ -248,6 +260,40 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
         below += [one for name in names if (one := named_device(name, device.root)) is not None]
     reasons = (why_in_memory(one, depth + 1) for one in below)
     return next((why for why in reasons if why is not None), None)
+
+
+def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
+    """The drives that a device is on: itself, or the leaves of its slaves; of several paths to one
+    drive (multipath) the first."""
+    found: dict[str, BlockDevice] = {}
+    names: list[str] = []
+    with suppress(OSError):
+        names = sorted(e.name for e in (device.disk_sysfs / "slaves").iterdir())
+    for name in names if depth < _DEEPEST else ():
+        lower = named_device(name, device.root)
+        for drive in drives_below(lower, depth + 1) if lower is not None else ():
+            wwid = ""
+            for place in ("wwid", "device/wwid"):
+                with suppress(OSError):
+                    text = (drive.disk_sysfs / place).read_bytes()
+                    wwid = wwid or text.decode(errors="backslashreplace").strip()
+            found.setdefault(wwid or drive.disk_sysfs.name, drive)
+    return list(found.values()) or [device]
+
+
+def is_host_managed(device: BlockDevice) -> bool:
+    """Whether it is a zoned drive that rejects writes except at the write pointer of a zone."""
+    try:
+        text = (device.disk_sysfs / "queue/zoned").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return text.strip() == "host-managed"
+
+
+def one_drive(device: BlockDevice) -> BlockDevice:
+    """The only drive below a device (encryption, logical volume, paths); else the device."""
+    drives = drives_below(device)
+    return drives[0] if len(drives) == 1 else device
 
 
 def caches_below(device: BlockDevice) -> str | None:

@@ -3,12 +3,15 @@
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
 
 from eeio.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.machine.replay import replayed
+from eeio.machine.replay import Replay, replayed
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Detected,
@@ -18,8 +21,10 @@ from eeio_power.meters import (
     discover,
     open_meters,
 )
+from eeio_power.now import COUNTED_S, power_now
 
-_LIST_SCHEMA = 1
+_LIST_SCHEMA = 2
+_PROBE_SCHEMA = 1
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,8 +51,9 @@ def show_list(arguments: argparse.Namespace) -> int:
                 "--meter opens a meter of this machine, and --replay is another one"
             )
         return _probe(arguments.meter, arguments.format == "json")
+    as_json = arguments.format == "json"
     if arguments.replay is None:
-        return _show_list(discover(), arguments.format == "json")
+        return _print_list(discover(), None) if as_json else _show_list(discover())
     with replayed(arguments.replay) as replay:
         found = [
             replace(
@@ -57,7 +63,47 @@ def show_list(arguments: argparse.Namespace) -> int:
             )
             for finding in discover(replay.root)
         ]
-    return _show_list(found, arguments.format == "json")
+        return _print_list(found, replay) if as_json else _show_list(found)
+
+
+def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
+    """As JSON, with the power of each available meter now."""
+    now = _power_now([f.spec for f in findings if f.available], replay)
+    body = []
+    for finding in findings:
+        readings = now.get(finding.spec, ())
+        reason = finding.reason
+        if readings and all(reading["power_w"] is None for reading in readings):
+            reason = reason or next((str(r["doubts"][0]) for r in readings if r["doubts"]), None)
+        body.append(
+            {"meter": finding.spec, **asdict(finding), "readings": readings, "reason": reason}
+        )
+    print(json.dumps({"schema_version": _LIST_SCHEMA, "meters": body}, indent=1))
+    return EXIT_DONE
+
+
+def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[dict[str, Any]]]:
+    """By spec. Counters of a replayed machine do not count on: one reading of them."""
+    root = Path("/") if replay is None else replay.root
+    meters: list[Meter] = []
+    try:
+        for spec in specs:
+            with suppress(PowerError):  # it may be gone meanwhile
+                meters += open_meters([spec], root)
+        found = power_now(meters, 0.0 if replay is not None else COUNTED_S)
+    finally:
+        close_meters(meters)
+    specs_by_name = {meter.name: meter.spec for meter in meters}
+    readings: dict[str, list[dict[str, Any]]] = {}
+    for now in found:
+        doubts = [words if replay is None else replay.named(words) for words in now.doubts]
+        readings.setdefault(specs_by_name[now.meter], []).append(
+            {
+                "domain": now.domain, "power_w": now.power_w, "channels": list(now.channels),
+                **asdict(now.contents), "doubts": doubts,
+            }
+        )  # fmt: skip
+    return readings
 
 
 def _probe(specs: Sequence[str], as_json: bool) -> int:
@@ -84,7 +130,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
             }
             for meter, (values, reason) in probed
         ]  # fmt: skip
-        print(json.dumps({"schema_version": _LIST_SCHEMA, "probed": body}, indent=1))
+        print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
     for meter, (values, reason) in probed:
         print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s")
@@ -112,11 +158,7 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
         return nothing, str(error)
 
 
-def _show_list(findings: Sequence[Detected], as_json: bool) -> int:
-    if as_json:
-        body = {"schema_version": _LIST_SCHEMA, "meters": [asdict(f) for f in findings]}
-        print(json.dumps(body, indent=1))
-        return EXIT_DONE
+def _show_list(findings: Sequence[Detected]) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
         state = "ok     " if finding.available else "missing"
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"

@@ -1,0 +1,116 @@
+"""The power of open meters now, for a list of meters: one reading, or two of a counter."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_power.doubts import judged
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, LoggedMeter, Meter, contents_of
+from eeio_power.reading import Contents, Domain, EnergyReading
+from eeio_power.stretches import absurdity
+
+ONE_READING = "a counter needs two readings, there is only one"
+COUNTED_S = 1.0
+
+
+@dataclass(frozen=True)
+class PowerNow:
+    """One domain of one meter. Without power, the first of `doubts` is the reason."""
+
+    meter: str
+    domain: Domain
+    power_w: float | None
+    channels: tuple[str, ...]
+    contents: Contents
+    doubts: tuple[str, ...]
+
+
+def power_now(meters: Sequence[Meter], wait_s: float = COUNTED_S) -> list[PowerNow]:
+    """One entry for each domain of each meter; contradictions between them are doubts.
+
+    Counters are read again after `wait_s`; 0: not at all.
+    """
+    counting = [any(c.quantity == "energy_j" for c in meter.channels) for meter in meters]
+    before = [(time.monotonic(), *_values(meter, wait_s)) for meter in meters]
+    if any(counting) and wait_s > 0.0:
+        time.sleep(wait_s)
+    found, readings = [], []
+    for meter, counts, (begun_s, values, reason) in zip(meters, counting, before, strict=True):
+        later, lasted_s = values, 0.0
+        if counts and wait_s > 0.0:
+            later, reason = _values(meter, wait_s)
+            lasted_s = time.monotonic() - begun_s
+        for domain, contents in contents_of(meter.channels).items():
+            places = [
+                k for k, channel in enumerate(meter.channels)
+                if channel.domain == domain and channel.in_domain_total
+            ]  # fmt: skip
+            channels = [meter.channels[k] for k in places]
+            powers_w, doubts = [], [] if reason is None else [reason]
+            for k, channel in zip(places, channels, strict=True):
+                power_w, why = _power_w(channel, values[k], later[k], lasted_s)
+                powers_w.append(power_w)
+                doubts += [why] if why and reason is None else []
+            known = [power_w for power_w in powers_w if power_w is not None]
+            total_w = math.fsum(known) if len(known) == len(channels) else None
+            doubts += [channel.doubt for channel in channels if channel.doubt]
+            now = PowerNow(
+                meter.name, domain, total_w, tuple(channel.name for channel in channels), contents,
+                tuple(dict.fromkeys(doubts)),
+            )  # fmt: skip
+            found.append(now)
+            if total_w is not None:
+                readings.append(_reading(meter, now, channels, total_w))
+    doubted = {(r.meter, r.domain): r.reasons for r in judged(readings) if r.doubtful}
+    return [
+        PowerNow(
+            now.meter, now.domain, now.power_w, now.channels, now.contents,
+            (*now.doubts, *doubted.get((now.meter, now.domain), ())),
+        )
+        for now in found
+    ]  # fmt: skip
+
+
+def _values(meter: Meter, wait_s: float) -> tuple[Sequence[float | None], str | None]:
+    """One value a channel, and why there are none."""
+    missing = [None] * len(meter.channels)
+    if isinstance(meter, LoggedMeter):
+        return missing, "the log is read for a window"
+    if wait_s <= 0.0 and all(c.quantity == "energy_j" for c in meter.channels):
+        return missing, ONE_READING
+    try:
+        return meter.read(), None
+    except (OSError, ValueError, PowerError) as error:
+        return missing, str(error)
+
+
+def _power_w(
+    channel: Channel, value: float | None, later: float | None, lasted_s: float
+) -> tuple[float | None, str | None]:
+    """W, or why it is missing."""
+    if value is None or later is None or math.isnan(later):
+        return None, f"{channel.name} gives no value"
+    if (why := absurdity(channel, later)) is not None:
+        return None, why
+    if channel.quantity == "power_w":
+        return later, None
+    if lasted_s <= 0.0:
+        return None, f"{channel.name}: {ONE_READING}"
+    if later <= value:
+        return None, f"{channel.name}: the counter did not increase in {lasted_s:.1f} s"
+    return (later - value) / lasted_s, None
+
+
+def _reading(
+    meter: Meter, now: PowerNow, channels: Sequence[Channel], power_w: float
+) -> EnergyReading:
+    """As the energy of one second, to compare it with others."""
+    accuracy = max(channel.accuracy_relative for channel in channels)
+    limit_w = accuracy * abs(power_w) + math.fsum(channel.resolution for channel in channels)
+    return EnergyReading(
+        domain=now.domain, meter=meter.name, kind=meter.kind, power_w=power_w, energy_j=power_w,
+        uncertainty_j=limit_w, coverage=1.0, largest_gap_s=None, samples=1, lost=0, valid=True,
+        reasons=(), includes=now.contents.includes, leaves_out=now.contents.leaves_out,
+    )  # fmt: skip

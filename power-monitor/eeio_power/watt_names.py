@@ -1,0 +1,191 @@
+"""Which of a controller's sensors in watts measure the complete system: by their names and values.
+
+A name is a list of words: `PWR_SYSTEM`, `Sys Power` and `Power` have only words for power and for
+the complete machine. Any further word, or a number, makes it the name of a part, a supply, a rail,
+or of something unknown. So no list of parts is needed to choose a sensor.
+
+Values must agree: no other sensor draws more than the system, and the supplies do not draw several
+times as much. Else the sensors are listed with their watts, and the user names one.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, all_but
+
+NO_POWER_W = 32767.0
+"""Controllers report the largest number of 15 or 16 bits instead of a missing value."""
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_POWER = frozenset(
+    (
+        "power", "pwr", "pow", "watt", "watts", "consumption", "consumed", "usage", "meter",
+        "level", "reading", "draw", "ac", "input", "in", "pin",
+    )
+)  # fmt: skip
+_NODE = frozenset(("node", "blade", "sled"))
+_EXTENT = frozenset(("system", "sys", "server", "machine", "host", "platform", "chassis")) | _NODE
+_TOTAL = frozenset(("total", "overall"))
+_OUTPUT = frozenset(("out", "output", "pout"))
+_SUPPLY = frozenset(("ps", "psu", "pw", "pmb", "pmbus", "supply"))
+# Only for the reason of a rejection.
+_PART = re.compile(
+    r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
+    re.I,
+)
+# A rail: its regulator's output has a voltage for a name.
+_VOLTAGE = re.compile(r"[0-9]v(?![a-z])", re.I)
+_P_S = re.compile(r"\bp/s\b", re.I)
+
+LEAST_EFFICIENCY = 0.7
+"""Supplies above a fifth of their rated load lose less."""
+_FALSE_FACTOR = 5.0
+"""Supplies that share a load do not differ by as much."""
+_ALIKE = 1.05
+"""Sensors of one power differ by no more: they are read at different times."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The sensors that add up to the system's power, or why that is unknown."""
+
+    sensors: tuple[str, ...]
+    reason: str | None = None
+    contents: Contents = MACHINE
+    doubt: str | None = None
+
+
+def possible_w(value_w: float | None) -> float | None:
+    """The value; None for one that stands for a missing one."""
+    return None if value_w is not None and value_w >= NO_POWER_W else value_w
+
+
+def listed(sensors: Mapping[str, float | None]) -> str:
+    """`Sys Power 340 W, PS1 Input without a reading`."""
+    return ", ".join(
+        f"{name} without a reading" if value_w is None else f"{name} {value_w:g} W"
+        for name, value_w in sensors.items()
+    )
+
+
+def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
+    """The sensors that measure the complete system."""
+    likely = [name for name in sensors if _is_unqualified(name)]
+    totals = [name for name in likely if _TOTAL.intersection(_words(name))]
+    for chosen in (likely, totals):
+        if len(chosen) == 1:
+            return _checked(chosen[0], sensors)
+    if likely:
+        return Chosen((), "several may be the system's")
+    supplies = [name for name in sensors if _is_supply(name)]
+    others = [name for name in sensors if name not in supplies]
+    if supplies:
+        return _summed(sensors, supplies)
+    if all(map(_PART.search, sensors)):
+        return Chosen((), "they are of parts of the machine")
+    if all(_PART.search(name) or _VOLTAGE.search(name) for name in sensors):
+        return Chosen((), "they are of rails")
+    family = [name for name in others if not _PART.search(name)]
+    if len(family) > 1 and len({_key(name) for name in family}) == 1 and _number(family[0]):
+        if _NODE.intersection(_words(family[0])):
+            return Chosen((), "they are of several machines")
+        summed = _summed(sensors, family)
+        doubt = f"{', '.join(family)} are assumed to be all supplies of the machine"
+        return Chosen(summed.sensors, summed.reason, summed.contents, doubt)
+    if len(family) == 1 and _number(family[0]):
+        return Chosen((), f"{family[0]} is one of several by its number")
+    return Chosen((), "none is clearly the system's")
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(_P_S.sub("PSU", name))]
+
+
+def _key(name: str) -> str:
+    """The name without its number."""
+    return " ".join(word for word in _words(name) if not word.isdigit())
+
+
+def _number(name: str) -> str:
+    return " ".join(word for word in _words(name) if word.isdigit())
+
+
+def _is_unqualified(name: str) -> bool:
+    words = set(_words(name))
+    known = _POWER | _EXTENT | _TOTAL
+    return bool(words & (_POWER - {"in"} | _EXTENT)) and words <= known
+
+
+def _is_supply(name: str) -> bool:
+    return bool(_SUPPLY.intersection(_words(name))) and not _PART.search(name)
+
+
+def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
+    """The sensor with the system's name, if the values of the others agree."""
+    value_w = sensors[name]
+    contents = all_but("fans", "supply") if _NODE.intersection(_words(name)) else MACHINE
+    chosen = Chosen((name,), contents=contents)
+    if value_w is None:
+        return chosen
+    supplies = [other for other in sensors if _is_supply(other)]
+    summed = _summed(sensors, supplies) if supplies else None
+    if summed is not None and summed.sensors and contents == MACHINE:
+        sum_w = _used_w(sensors[other] or 0.0 for other in summed.sensors)
+        if value_w < LEAST_EFFICIENCY * sum_w:
+            return Chosen(
+                (), f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W: they may feed "
+                "other machines too"
+            )  # fmt: skip
+    for other, other_w in sensors.items():
+        if other not in supplies and other_w is not None and other_w > _ALIKE * value_w:
+            return Chosen((), f"{other} is more than {name}")
+    return chosen
+
+
+def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen:
+    """The inputs of all numbered supplies, or the one kind of sensor that each of them has."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        groups.setdefault(_key(name), {})[_number(name)] = name
+    numbers = {number for group in groups.values() for number in group}
+    inputs = {key: group for key, group in groups.items() if not _is_output(key)}
+    usable = inputs or groups
+    if len(numbers) < 2:
+        return Chosen((), "a single supply sensor may not cover all supplies")
+    known = {int(number) for number in numbers if number.isdigit()}
+    if known and len(known) == len(numbers) and not _follow_each_other(known):
+        return Chosen((), "by their numbers, a supply is missing")
+    if len(usable) != 1:
+        return Chosen((), "the supplies have several sensors each")
+    (group,) = usable.values()
+    if set(group) != numbers:
+        return Chosen((), "not every supply has the same sensor")
+    silent = [name for name in group.values() if sensors[name] is None]
+    if silent:
+        return Chosen((), f"{', '.join(silent)} gives no reading, so that a sum would lack it")
+    sum_w = sum(sensors[name] or 0.0 for name in group.values())
+    for other, other_w in sensors.items():
+        if other not in names and other_w is not None and other_w > _ALIKE * sum_w:
+            return Chosen((), f"{other} is more than the sum of the supplies")
+    return Chosen(tuple(group.values()), contents=of_supplies(group.values()))
+
+
+def _follow_each_other(numbers: set[int]) -> bool:
+    return min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1
+
+
+def _used_w(powers_w: Iterable[float]) -> float:
+    """The sum of supplies; an unplugged one may report its largest number (HPE: 2550 W)."""
+    *others_w, most_w = sorted(powers_w)
+    rest_w = sum(others_w)
+    return rest_w if most_w > _FALSE_FACTOR * rest_w > 0.0 else rest_w + most_w
+
+
+def _is_output(name: str) -> bool:
+    return bool(_OUTPUT.intersection(_words(name)))
+
+
+def of_supplies(names: Iterable[str]) -> Contents:
+    """The contents of a sum: their losses are in their inputs only."""
+    return BEHIND_SUPPLY if any(map(_is_output, names)) else MACHINE
