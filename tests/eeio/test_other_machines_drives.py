@@ -107,7 +107,7 @@ def test_paths_to_one_drive_are_one_and_two_drives_are_two(tmp_path: Path) -> No
     assert drive_of(paths.disk_sysfs).drive_id == "naa.1" and counters.lies_on(paths) is None
     assert len(drives_below(linear)) == 2
     assert drive_of(linear.disk_sysfs).drive_id is None
-    assert "not told apart" in (counters.lies_on(linear) or "")
+    assert "not separated" in (counters.lies_on(linear) or "")
 
 
 def test_vdo_moves_fewer_bytes_than_are_written(tmp_path: Path) -> None:

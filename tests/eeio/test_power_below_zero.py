@@ -20,17 +20,17 @@ from eeio_limits import LimitError
 def ina3221(root: Path) -> str:
     """-2 mA at 5 V."""
     FakeHwmon(root).add_chip("ina3221", {"in1_input": 5000, "curr1_input": -2})
-    return f"hwmon,root={root}"
+    return f"hwmon,root={root},only=ina3221/power1"
 
 
 def ina226(root: Path) -> str:
     FakeHwmon(root).add_chip("ina226", {"power1_input": -10_000, "update_interval": 100})
-    return f"hwmon,root={root}"
+    return f"hwmon,root={root},only=ina226/power1"
 
 
 def iio(root: Path) -> str:
     write_tree(root, {"iio:device0/name": "ina226", "iio:device0/in_power2_input": -10})
-    return f"iio,root={root}"
+    return f"iio,root={root},only=ina226/power2"
 
 
 SENSORS = (ina3221, ina226, iio)

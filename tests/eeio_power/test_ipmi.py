@@ -271,7 +271,7 @@ def test_the_largest_number_of_a_controller_is_no_power(machine: Path, watts: st
     assert f"{watts} W" in (meter.channels[0].remark or "")
     meter.close()
     (machine / "watts").write_text(f"no\nPwr Consumption,{watts},Watts,ok")
-    with pytest.raises(PowerError, match="no watts for sensor"):
+    with pytest.raises(PowerError, match="reports no power for sensor"):
         opened(machine)
     (machine / "watts").write_text("300")
     meter = opened(machine)

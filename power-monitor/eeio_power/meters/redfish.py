@@ -120,7 +120,8 @@ class RedfishMeter:
         # A BMC that starts again may list its entries in another order.
         if keys[0] == "PowerControl" and _control(answer) != keys:
             raise PowerError(
-                f"{where}: {keys[0]} changed, so the complete system's entry is unknown"
+                f"{where}: the entries of {keys[0]} changed, so the complete system's "
+                "entry is unknown"
             )
         if power_w in _NO_POWER_W:
             raise PowerError(f"{where}: {power_w:g} W, its largest number, is not a measurement")
@@ -190,11 +191,11 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
             )
     if not found:
         why = f": {'; '.join(reasons[:3])}" if reasons else ""
-        raise PowerError(f"no chassis of {client.host} gives a power reading of a system{why}")
+        raise PowerError(f"no chassis of {client.host} reports the power of a system{why}")
     if len(found) > 1:
         raise PowerError(
-            f"several chassis of {client.host} give a power reading, and may hold each other: "
-            f"{_listed(found)}; name the system's with chassis={found[0][0]}"
+            f"several chassis of {client.host} report power and may contain each other: "
+            f"{_listed(found)}; select the system's with chassis={found[0][0]}"
         )
     if wanted is not None:
         return replace(found[0][1], doubt=None)

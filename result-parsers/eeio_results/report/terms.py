@@ -4,20 +4,9 @@ TERMS = (
     (
         "domain",
         "Part of the machine that a power figure includes: system, module, package, dram or "
-        "device. Domains are never added.",
+        "device.",
     ),
-    (
-        "window",
-        "Time interval over which power is integrated: the tool's I/O, for writes until durable.",
-    ),
-    (
-        "uncertainty",
-        "Largest expected error of an energy figure, from the meter's accuracy and sampling; shown "
-        "as ±.",
-    ),
-    (
-        "durable",
-        "Written data that survives a power failure, because it is on the device. Energy of writes "
-        "is measured until then.",
-    ),
+    ("durable", "Written data that is on the device. Energy of writes is measured until then."),
+    ("uncertainty", "Largest expected error of an energy figure, shown as ±."),
+    ("window", "Time over which power is integrated: the tool's I/O, for writes until durable."),
 )
