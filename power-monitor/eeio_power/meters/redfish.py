@@ -108,7 +108,7 @@ class RedfishMeter:
         total_w = math.fsum(self._read(path, keys) for path, keys in self.found.places)
         if total_w <= 0.0:
             where = f"{self.client.host}{self.found.places[0][0]}"
-            raise PowerError(f"{where}: {total_w:g} W of a machine that runs: it is not measured")
+            raise PowerError(f"{where}: {total_w:g} W for a running machine: it is not measured")
         return [total_w]
 
     def _read(self, path: str, keys: tuple[str | int, ...]) -> float:
