@@ -2,7 +2,8 @@
 
 Each file is recognized by its content. One row is one direction of one group of one report of one
 file: groups, reports and files are never joined. Runs with equal observed factors are repetitions,
-ordered by their time, else by path. Folders are factors, and so is the file's name without digits.
+ordered by their time, else by path. Folders, the file's name without digits, and each option in
+which runs of a tool differ, are factors.
 """
 
 import csv
@@ -11,7 +12,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -152,9 +153,6 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "results"
 
 
-_Key = tuple[tuple[str, str], ...]
-
-
 @dataclass(frozen=True)
 class _Row:
     """One run: the phases of one group of one report."""
@@ -177,16 +175,48 @@ def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
                 yield _Row(one, number, report, tuple(phases))
 
 
-def _experiment(row: _Row) -> Experiment:
+_SHOWN = (
+    "rw", "readwrite", "bs", "blocksize", "direct", "buffered", "iodepth", "numjobs", "ioengine",
+    "engine", "group_reporting", "name", "description", "api", "clients", "tasks", "nodes",
+    "numtasks", "xfersize",
+)  # fmt: skip
+"""Options that a row has as fields, or that name no setting."""
+_LOGS = ("write_", "log_", "output", "eta", "randseed", "status-interval")
+"""How options of fio's own output begin."""
+
+
+def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
+    """Tool -> the options in which its rows differ: factors of this import."""
+    seen: dict[str, dict[str, set[str | None]]] = {}
+    rows_of = Counter(row.file.tool or "" for row in rows)
+    given: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        tool = row.file.tool or ""
+        for name, value in row.phases[0].options.items():
+            if name not in _SHOWN and not name.startswith(_LOGS):
+                seen.setdefault(tool, {}).setdefault(name, set()).add(value)
+                given[tool, name] += 1
+    return {
+        tool: {n for n, values in of.items() if len(values) > 1 or given[tool, n] < rows_of[tool]}
+        for tool, of in seen.items()
+    }
+
+
+def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
     first = row.phases[0]
     operations = {phase.operation for phase in row.phases}
     operation = first.operation if len(operations) == 1 else "mixed"
-    stem = re.sub(r"\d+", "#", row.file.path.stem)
     arguments = {
-        "file": stem,
+        "file": re.sub(r"\d+", "#", row.file.path.stem),
         **{f"path_{place}": name for place, name in enumerate(row.file.place, start=1)},
         "phase": first.name,
     }
+    for name, value in first.options.items():
+        if name in varying.get(row.file.tool or "", ()):
+            arguments[name.replace(" ", "_")] = value
+    if not first.options and first.request_bytes is None:
+        # No setting is reported, so nothing shows that another report is a repetition.
+        arguments["report"] = f"{row.file.sha256[:12]} {row.number} {first.group}"
     for name in ("iodepth", "jobs", "nodes", "engine"):
         if (value := getattr(first, name)) is not None:
             arguments[name] = str(value)
@@ -251,9 +281,10 @@ def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
 def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name: str) -> Imported:
     rows = sorted(rows, key=lambda row: (row.phases[0].started_utc or "", str(row.file.path)))
     counts: Counter[str] = Counter()
+    varying = _varying(rows)
     runs = []
     for order, row in enumerate(rows):
-        experiment = _experiment(row)
+        experiment = _experiment(row, varying)
         counts[experiment.id] += 1
         first = row.phases[0]
         runs.append(

@@ -17,8 +17,9 @@ class FoundPhase:
     """One direction of one group of jobs. `iops` are operations per second, also of metadata.
 
     `jobs` work at the same time; their bytes and rates are added. `metrics` are further figures in
-    SI units; `latency_p99_s` is followed by its kind, for example `latency_completion_p99_s`.
-    `options` are settings as the tool reports them. `error` is the tool's own word on a failure.
+    SI units; a latency has its kind in its name, for example `latency_completion_p99_s`.
+    `options` are settings as the tool reports them: two phases that differ in one are no
+    repetitions. `error` is the tool's message on a failure.
     """
 
     name: str
@@ -42,7 +43,7 @@ class FoundPhase:
     error: str | None = None
 
     def checked(self) -> "FoundPhase":
-        """Itself. Raises LimitError if a figure is out of range, or contradicts the others."""
+        """Itself. Raises LimitError if a figure is out of range."""
         for quantity, name in (
             (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
             (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
@@ -93,10 +94,9 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         return None if None in values else sum(values)
 
     runtimes = [job.runtime_s for job in jobs]
-    common = {
-        key: value
-        for key, value in first.options.items()
-        if all(job.options.get(key) == value for job in jobs)
+    names = dict.fromkeys(key for job in jobs for key in job.options)
+    options = {
+        key: " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs)) for key in names
     }
     return replace(
         first,
@@ -110,7 +110,7 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         runtime_s=None if None in runtimes else max(r for r in runtimes if r is not None),
         started_utc=min((job.started_utc for job in jobs if job.started_utc), default=None),
         metrics={},
-        options=common,
+        options=options,
         error=next((job.error for job in jobs if job.error), None),
     )  # fmt: skip
 

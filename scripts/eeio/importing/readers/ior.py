@@ -100,7 +100,7 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             runtime_s=total,
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
-            options=settings,
+            options=_options(settings, part),
         )
 
 
@@ -135,8 +135,21 @@ def _means(part: str) -> Iterator[FoundPhase]:
             runtime_s=figure(cells[8]),
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
-            options=settings,
+            options=_options(settings, part),
         )
+
+
+_FACTORS = (
+    "access", "type", "ordering inter file", "ordering inter-file", "blocksize", "segments",
+    "segmentcount", "aggregate filesize", "clients", "tasks", "nodes",
+)  # fmt: skip
+
+
+def _options(settings: Mapping[str, str], part: str) -> dict[str, str]:
+    """The settings that make another experiment, and the command line with all others."""
+    found = {name: settings[name] for name in _FACTORS if name in settings}
+    command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}\S{1,999}(.*)$", part, re.M)
+    return found | ({"command": command[1].strip()[:500]} if command else {})
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:
@@ -187,6 +200,10 @@ def read_json(text: str) -> Iterator[FoundReport]:
         raise none_found("IOR", f"the JSON is damaged or cut off: {error!r:.120}") from error
 
 
+_VOLATILE = ("testid", "refnum", "platform", "testfilename", "test filename", "options")
+"""Parameters in IOR's JSON that do not change the experiment, or change with every run."""
+
+
 def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) -> FoundPhase:
     rate = figure(row["bwMiB"]) * MIB
     total = figure(row["totalTime"]) if "totalTime" in row else None
@@ -208,7 +225,7 @@ def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) 
         iops=None if "iops" not in row else figure(row["iops"]),
         bytes=_moved(options),
         runtime_s=total,
-        options=options,
+        options={k: v for k, v in options.items() if k not in _VOLATILE},
     )  # fmt: skip
 
 
@@ -285,7 +302,7 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
                 iops=figure(cells.split()[2]),
                 started_utc=at,
                 time_source=None if at is None else "mdtest's local time, zone not reported",
-                options={"iterations": first[1]},
+                options={"iterations": first[1]} | _options({}, part),
             )
             for name, cells in _OPERATION.findall(part[first.end() : end])
             if figure(cells.split()[2]) > 0

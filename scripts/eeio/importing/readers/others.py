@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from eeio.importing.readers.found import (
     KIB,
@@ -27,63 +26,74 @@ _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
 """Phases that move nothing."""
 
 
+_CSV_SETTINGS = (
+    "label", "path type", "paths", "hosts", "threads", "dirs", "files", "file size", "block size",
+    "direct io", "random", "random aligned", "iodepth", "shared paths", "truncate",
+)  # fmt: skip
+
+
 def read_elbencho_csv(text: str) -> Iterator[FoundReport]:
     """One report for each line: `--csvfile` appends lines, also of other settings."""
     for row in csv.DictReader(text.splitlines()):
         row = {str(name).lower(): str(value) for name, value in row.items()}
-        kind = row.get("operation", "")
-        if kind in _PASSED_OVER:
-            continue
-        phase = _elbencho(kind, row.get("block size"), row.get("random"), row)
-        rate = number(row.get("mib/s [last]"))
-        entries, iops = number(row.get("entries/s [last]")), number(row.get("iops [last]"))
-        moved = number(row.get("mib [last]"))
-        milliseconds = number(row.get("time ms [last]"))
-        yield _of_elbencho(
-            phase, kind, None if rate is None else rate * MIB, iops, entries,
-            None if moved is None else round(moved * MIB),
-            None if milliseconds is None else milliseconds / 1000,
-            row.get("iso date"), count(row.get("threads", "")), count(row.get("hosts", "")),
-            {"direct": row.get("direct io", ""), "depth": row.get("iodepth", "")},
-        )  # fmt: skip
+        settings = {name: row[name] for name in _CSV_SETTINGS if name in row}
+        values = {
+            "rate": _scaled(row.get("mib/s [last]"), MIB),
+            "entries": number(row.get("entries/s [last]")),
+            "iops": number(row.get("iops [last]")),
+            "moved": _scaled(row.get("mib [last]"), MIB),
+            "runtime_s": _scaled(row.get("time ms [last]"), 1e-3),
+        }
+        yield from _elbencho(row.get("operation", ""), values, settings, row.get("iso date"))
+
+
+def _scaled(text: object, unit: float) -> float | None:
+    value = number(str(text))
+    return None if value is None else value * unit
 
 
 def _elbencho(
-    kind: str, block: str | None, random: str | None, row: Mapping[str, object]
-) -> FoundPhase:
+    kind: str,
+    values: Mapping[str, float | None],
+    settings: Mapping[str, str],
+    date: str | None = None,
+) -> Iterator[FoundReport]:
+    """A phase with its settings, as the columns of the CSV are called; none for one that moves
+    nothing."""
+    if kind in _PASSED_OVER:
+        return
     base = kind.partition("-")[0].upper()
     operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
-    pattern = None if random is None else "random" if str(random) in ("1", "true") else "sequential"
-    return FoundPhase(
+    moves = operation != "metadata"
+    random = _YES_OR_NO.get(settings.get("random", ""))
+    threads, hosts = (count(settings.get(name, "")) for name in ("threads", "hosts"))
+    moved, started = values["moved"], _iso(date)
+    phase = FoundPhase(
         name=kind.lower(),
         operation=operation,
-        access_pattern="none" if operation == "metadata" else pattern,
-        request_bytes=None if operation == "metadata" or not block else size(str(block)) or None,
-    )
-
-
-def _of_elbencho(
-    phase: FoundPhase, kind: str, rate: float | None, iops: float | None, entries: float | None,
-    moved: int | None, runtime_s: float | None, date: str | None, threads: int | None,
-    hosts: int | None, settings: Mapping[str, str],
-) -> FoundReport:  # fmt: skip
-    metadata = phase.operation == "metadata"
-    direct = {"1": True, "true": True, "0": False, "false": False}.get(settings.get("direct", ""))
-    moved = None if metadata else moved
-    found = replace(
-        phase,
-        direct=None if metadata else direct,
-        iodepth=count(settings.get("depth", "")),
         jobs=None if threads is None else threads * max(1, hosts or 1),
         nodes=hosts or None,
-        bandwidth_bytes_per_s=None if metadata else rate,
-        iops=entries if metadata else iops,
-        bytes=moved,
-        runtime_s=runtime_s,
-        started_utc=_iso(date),
-        time_source=None if not _iso(date) else "elbencho's date of the phase",
+        iops=values["iops"] if moves else values["entries"],
+        access_pattern="none",
+        runtime_s=values["runtime_s"],
+        started_utc=started,
+        time_source=None if started is None else "elbencho's date of the phase",
+        options=settings,
     )
-    return FoundReport((found,))
+    if moves:
+        phase = replace(
+            phase,
+            access_pattern={True: "random", False: "sequential", None: None}[random],
+            request_bytes=size(settings.get("block size", "")) or None,
+            direct=_YES_OR_NO.get(settings.get("direct io", "")),
+            iodepth=count(settings.get("iodepth", "")),
+            bandwidth_bytes_per_s=values["rate"],
+            bytes=None if moved is None else round(moved),
+        )
+    yield FoundReport((phase,))
+
+
+_YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
 
 def _iso(text: str | None) -> str | None:
@@ -95,40 +105,39 @@ def _iso(text: str | None) -> str | None:
     return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
 
 
+_JSON_NAMES = {
+    "block_size": "block size", "random_offsets": "random", "direct_io": "direct io",
+    "io_depth": "iodepth",
+}  # fmt: skip
+"""Settings in the JSON that have another name in the CSV."""
+
+
 def read_elbencho_json(text: str) -> Iterator[FoundReport]:
-    """`--jsonfile`: an object a line, numbers as text."""
-    for place, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    """`--jsonfile`: an object a line, numbers as text. Reads of a mixed phase are apart."""
+    for place, line in enumerate(filter(str.strip, text.splitlines()), start=1):
         try:
             body = json.loads(line)
-            kind, config, done = body["phase_type"], body["config"], body["last_done"]
-            if kind in _PASSED_OVER:
-                continue
-            mix = body["last_done"].get("rwmix_read", {})
-
-            def total(
-                name: str, done: Mapping[str, Any] = done, mix: Mapping[str, Any] = mix
-            ) -> float | None:
-                values = [number(part[name]) for part in (done, mix) if name in part]
-                return sum(v for v in values if v is not None) if values else None
-
-            moved = total("bytes")
-            milliseconds = number(done.get("elapsed_time_ms"))
-            yield _of_elbencho(
-                _elbencho(kind, config.get("block_size"), config.get("random_offsets"), config),
-                kind, total("bytes/s"), total("iops"), number(done.get("entries/s")),
-                None if moved is None else round(moved),
-                None if milliseconds is None else milliseconds / 1000,
-                body.get("iso_date") or body.get("date_iso") or body.get("start_time"),
-                count(config.get("threads", "")), count(config.get("hosts", "")),
-                {"direct": str(config.get("direct_io", "")),
-                 "depth": str(config.get("io_depth", ""))},
-            )  # fmt: skip
+            done, mix = body["last_done"], body["last_done"].get("rwmix_read", {})
+            sums = {
+                name: sum(figure(part[name]) for part in (done, mix) if name in part)
+                for name in ("bytes/s", "iops", "bytes")
+                if name in done
+            }
+            values = {
+                "rate": sums.get("bytes/s"),
+                "iops": sums.get("iops"),
+                "moved": sums.get("bytes"),
+                "entries": number(done.get("entries/s")),
+                "runtime_s": _scaled(done.get("elapsed_time_ms"), 1e-3),
+            }
+            settings = {_JSON_NAMES.get(k, k): str(v) for k, v in body["config"].items()}
+            kind, date = body["phase_type"], body.get("iso_date")
+            found = list(_elbencho(kind, values, settings, date))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise none_found(
                 "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
             ) from error
+        yield from found
 
 
 ELBENCHO_TEXT = re.compile(
@@ -144,7 +153,7 @@ def read_elbencho_text(text: str) -> Iterator[FoundReport]:
             r"([A-Z]+\d*)\s{1,99}Elapsed (?:time|ms)\s{0,99}:\s{0,99}(\S{1,99})\s{1,99}(\S{1,99})",
             block,
         )
-        if head is None or head[1] in _PASSED_OVER:
+        if head is None:
             continue
 
         def last(name: str, block: str = block) -> float | None:
@@ -155,13 +164,14 @@ def read_elbencho_text(text: str) -> Iterator[FoundReport]:
             )
             return number(found[1]) if found else None
 
-        rate, moved = last(r"Throughput MiB/s"), last(r"Total MiB")
-        yield _of_elbencho(
-            _elbencho(head[1], None, None, {}), head[1],
-            None if rate is None else rate * MIB, last("IOPS"), last(r"(?:Files|Dirs|Entries)/s"),
-            None if moved is None else round(moved * MIB), _duration_s(head[3]),
-            None, None, None, {},
-        )  # fmt: skip
+        values = {
+            "rate": _scaled(last(r"Throughput MiB/s"), MIB),
+            "iops": last("IOPS"),
+            "entries": last(r"(?:Files|Dirs|Entries)/s"),
+            "moved": _scaled(last(r"Total MiB"), MIB),
+            "runtime_s": _duration_s(head[3]),
+        }
+        yield from _elbencho(head[1], values, {})
 
 
 def _duration_s(text: str) -> float | None:
@@ -188,7 +198,12 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
     for part in parts(text, IOZONE):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         direct = "O_DIRECT feature enabled" in part
-        phases = [*_iozone_table(part, direct), *_iozone_children(part, direct)]
+        command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
+        options = {"command": command[1].strip()[:500]} if command else {}
+        phases = [
+            replace(phase, options={**options, **phase.options})
+            for phase in (*_iozone_table(part, direct), *_iozone_children(part, direct))
+        ]
         if re.search(r"Time Resolution|in microseconds/op|in ops/sec", part) and (
             "Output is in microseconds" in part or "Output is in ops/sec" in part
         ):
@@ -224,6 +239,7 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
                 jobs=1,
                 bandwidth_bytes_per_s=figure(cell) * KIB,
                 bytes=int(cells[0]) * KIB,
+                options={"file size": f"{cells[0]} kB"},
             )
 
 
@@ -328,6 +344,7 @@ def _bonnie(
             bandwidth_bytes_per_s=value * KIB if rate else None,
             iops=None if rate else value,
             bytes=moved,
+            options={"file size": file_size, "chunk size": chunk},
         )  # fmt: skip
 
 
@@ -393,7 +410,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             direct=("direct" in flags) if command else None,
             jobs=1, bytes=int(copy[1]), runtime_s=seconds,
             bandwidth_bytes_per_s=int(copy[1]) / seconds if seconds else None,
-            options=options,
+            options=options | {"bytes": copy[1]},
         ),))  # fmt: skip
 
 
@@ -408,7 +425,6 @@ def read_hyperfine(text: str) -> Iterator[FoundReport]:
                 metrics={f"time_{name}_s": figure(one[name]) for name in
                          ("mean", "stddev", "median", "user", "system", "min", "max")
                          if one.get(name) is not None},
-                options={"runs": str(len(one.get("times") or one.get("exit_codes") or ()))},
             )
             for place, one in enumerate(results)
         )  # fmt: skip
@@ -442,6 +458,7 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
             phases.append(FoundPhase(
                 name=title.strip(), operation="read", access_pattern="sequential",
                 group=str(place), bytes=moved, bandwidth_bytes_per_s=figure(rate) * 1e6,
+                options={"size": f"{megabytes} MB"},
             ))  # fmt: skip
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
@@ -489,6 +506,7 @@ def read_sysbench(text: str) -> Iterator[FoundReport]:
                 direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
                 jobs=int(threads[1]) if threads else None,
                 bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
+                options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
             ))  # fmt: skip
         if not found:
             raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
@@ -538,10 +556,12 @@ def read_npb(text: str) -> Iterator[FoundReport]:
         r"(?:Number of active processes|Total processes)\s{0,99}[:=]\s{0,99}(\d{1,20})", text
     )
     version = re.search(r"NAS Parallel Benchmarks (\S{1,300})", text)
+    kind = re.search(r"^\s{0,99}Class\s{0,99}=\s{0,99}(\w)", text, re.M)
     yield FoundReport(
         (
             FoundPhase(
-                name="BT-IO", operation="write", access_pattern="strided",
+                name="BT-IO", operation="write",
+                options={} if kind is None else {"class": kind[1]}, access_pattern="strided",
                 bandwidth_bytes_per_s=figure(rate[1]) * 1e6,
                 bytes=round(figure(moved[1]) * 1e6) if moved else None,
                 runtime_s=figure(seconds[1]) if seconds else None,
