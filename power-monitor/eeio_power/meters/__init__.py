@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, cast, runtime_checkable
+from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
@@ -295,6 +295,19 @@ def close_meters(meters: Sequence[Meter]) -> None:
 def discover(root: Path = Path("/")) -> list[Detected]:
     """One finding for every kind of meter, there or not."""
     return [_find(name, root) for name in meter_names()]
+
+
+_M = TypeVar("_M", bound=Meter)
+
+
+def first_reading(meter: _M, remedy: str = "") -> _M:
+    """The meter, if it can be read once. Raises PowerError, with `remedy`, and closes it if not."""
+    try:
+        meter.read()
+    except PowerError as error:
+        meter.close()
+        raise PowerError(f"meter '{meter.spec}': {error}{remedy}") from error
+    return meter
 
 
 def number_option(

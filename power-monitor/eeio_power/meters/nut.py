@@ -16,7 +16,7 @@ from pathlib import Path
 
 from eeio_limits.quantities import POWER
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -146,12 +146,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
             ),
         ),
     )
-    try:
-        meter.read()
-    except PowerError as error:
-        meter.close()
-        raise PowerError(f"meter '{spec}': {error}") from error
-    return meter
+    return first_reading(meter)
 
 
 def find(root: Path) -> Detected:

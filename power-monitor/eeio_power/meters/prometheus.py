@@ -18,7 +18,7 @@ from urllib.parse import quote
 from eeio_limits.quantities import FIGURE, POWER, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import DOMAINS, UNKNOWN, Kind
 
 OPTIONS = {
@@ -147,12 +147,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusM
             ),
         ),
     )
-    try:
-        meter.read()
-    except PowerError as error:
-        meter.close()
-        raise PowerError(f"meter '{spec}': {error}") from error
-    return meter
+    return first_reading(meter)
 
 
 def _unit(spec: str, options: Mapping[str, str], metric: str) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -90,12 +90,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
         native_period_s=number_option(spec, options, "period_s", above_zero=True)
         or NATIVE_PERIOD_S,
     )
-    try:
-        meter.read()
-    except PowerError as error:
-        meter.close()
-        raise PowerError(f"meter '{spec}': {error}; check the address and its password") from error
-    return meter
+    return first_reading(meter, "; check the address and its password")
 
 
 def find(root: Path) -> Detected:

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eeio.arguments import add_format
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
 from eeio.importing import imported, mapping, results, runs
 from eeio.pts import read as pts
 from eeio_limits.text import shown
-from eeio_results.errors import EeioError
 from eeio_results.report import text
-from eeio_results.report.columns import number
-from eeio_results.report.parts import Table
-from eeio_results.units import MB
 
 _FILES, _PTS, _RUNS = "files", "pts", "runs"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.
@@ -82,66 +78,23 @@ def with_source(argv: Sequence[str]) -> list[str]:
 
 
 def import_files(arguments: argparse.Namespace) -> int:
-    found = results.found(arguments.paths)
-    before = results.stored_before()
-    known = [one for one in found if one.sha256 in before]
-    new = [one for one in found if one.reports and one.sha256 not in before]
-    base = arguments.name or results.slug(arguments.paths[0].resolve().stem)
-    made = results.campaigns(new, base if arguments.name else results.free_name(base))
-    names = list(dict.fromkeys(before[one.sha256] for one in known if one.reports))
-    stored = [] if arguments.dry_run else imported.store(made, "")
-    for one in found:
-        if one.tool == _PTS and not arguments.dry_run:
-            try:
-                stored += pts.import_file(one.path, arguments.name, None)
-            except EeioError as error:
-                one.rejected = str(error)
-    names += [item.name for item in made] if arguments.dry_run else [name for name, *_ in stored]
+    taken = results.take(arguments.paths, arguments.name, arguments.dry_run)
     if arguments.format == "json":
         # File by file: there may be very many.
-        print(f'{{"campaigns": {json.dumps(names)}, "files": [')
-        for place, one in enumerate(found):
+        print(f'{{"campaigns": {json.dumps(taken.names)}, "files": [')
+        for place, one in enumerate(taken.files):
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")
     else:
-        _show(found, before)
-        _tell(stored)
-    if not found:
-        raise RejectedError(f"{arguments.paths[0]}: no file in it")
-    for one in found:
-        for note in dict.fromkeys(note for report in one.reports for note in report.notes):
-            print(f"eeio: {shown(f'{one.path}: {note}')}", file=sys.stderr)
-    rejected = [one for one in found if one.rejected]
-    for one in rejected:
-        print(f"eeio: {shown(f'{one.path}: rejected: {one.rejected}')}", file=sys.stderr)
-    if len(rejected) == len(found):
+        if (table := results.table(taken)) is not None:
+            print(text.render_table(table, None))
+        _tell(taken.stored)
+    for line in results.remarks(taken.files):
+        print(f"eeio: {shown(line)}", file=sys.stderr)
+    rejected = sum(one.rejected is not None for one in taken.files)
+    if rejected == len(taken.files):
         return EXIT_REJECTED
     return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
-
-
-def _show(found: Sequence[results.FoundFile], before: dict[str, str]) -> None:
-    rows = []
-    for one in found:
-        for place, report in enumerate(one.reports):
-            for phase in report.phases:
-                rate = phase.bandwidth_bytes_per_s
-                rows.append((
-                    str(one.path), f"{one.tool} {report.version or ''}".strip(), str(place),
-                    phase.group, phase.operation or "-", phase.access_pattern or "-",
-                    "-" if phase.request_bytes is None else str(phase.request_bytes),
-                    {True: "yes", False: "no", None: "-"}[phase.direct],
-                    "-" if phase.iodepth is None else str(phase.iodepth),
-                    "-" if phase.jobs is None else str(phase.jobs),
-                    "-" if rate is None else number(rate / MB),
-                    "-" if phase.iops is None else number(phase.iops),
-                    before.get(one.sha256, ""),
-                ))  # fmt: skip
-    header = ("File", "Tool", "Report", "Group", "Operation", "Pattern", "Request (B)", "Direct",
-              "Depth", "Jobs", "MB/s", "IOPS", "Already in")  # fmt: skip
-    if rows:
-        table = Table("Results", header, tuple(rows), frozenset({2, 6, 8, 9, 10, 11}),
-                      "one row per direction of a group of a report; -: not reported")  # fmt: skip
-        print(text.render_table(table, None))
 
 
 def import_pts(arguments: argparse.Namespace) -> int:

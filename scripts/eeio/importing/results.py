@@ -19,18 +19,22 @@ from typing import Any
 
 from eeio import paths
 from eeio.errors import RejectedError
-from eeio.importing.imported import Imported
+from eeio.importing.imported import Imported, store
 from eeio.importing.readers import recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
+from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
 from eeio_results.consistency import disagreement
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment, Machine, Phase, Run
+from eeio_results.report.columns import NONE, number
+from eeio_results.report.parts import Table
+from eeio_results.units import MB
 
 MOST_FILES = 100_000
 _NO_DEVICE = "imported: nothing was counted at the device"
 _NO_WINDOW = "imported: the file does not report when its I/O happened"
-_OPERATIONS = {"read": "read", "write": "write", "mixed": "mixed", "metadata": "metadata"}
+_OPERATIONS = ("read", "write", "mixed", "metadata")
 
 
 @dataclass
@@ -165,14 +169,14 @@ class _Row:
 
 def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
     for one in files:
-        for number, report in enumerate(one.reports):
+        for place, report in enumerate(one.reports):
             of_group: dict[str, list[FoundPhase]] = {}
-            for place, phase in enumerate(report.phases):
+            for index, phase in enumerate(report.phases):
                 # fio's group reads and writes at the same time; other tools one after the other.
-                group = phase.group if one.tool == "fio" else f"{phase.group} {place}"
+                group = phase.group if one.tool == "fio" else f"{phase.group} {index}"
                 of_group.setdefault(group, []).append(phase)
             for phases in of_group.values():
-                yield _Row(one, number, report, tuple(phases))
+                yield _Row(one, place, report, tuple(phases))
 
 
 _SHOWN = (
@@ -223,7 +227,7 @@ def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
     return Experiment(
         level="library" if row.file.tool in ("ior", "npb-btio") else "filesystem",
         tool=row.file.tool or "unknown",
-        operation=_OPERATIONS.get(operation or ""),
+        operation=operation if operation in _OPERATIONS else None,
         spatiality=first.access_pattern,
         request_size_bytes=first.request_bytes,
         cache=CacheLayers({True: "off", False: "on", None: None}[first.direct], None),
@@ -246,7 +250,7 @@ def _phase(found_phase: FoundPhase) -> Phase:
         metrics["runtime_s"] = found_phase.runtime_s
     phase = Phase(
         name=found_phase.operation or found_phase.name,
-        operation=_OPERATIONS.get(found_phase.operation or "", "mixed"),
+        operation=found_phase.operation if found_phase.operation in _OPERATIONS else "mixed",
         spatiality=found_phase.access_pattern or "mixed",
         request_size_bytes=found_phase.request_bytes,
         bytes_moved=found_phase.bytes if found_phase.operation != "metadata" else 0,
@@ -354,3 +358,87 @@ def free_name(wanted: str) -> str:
         name for name in names
         if not any(one == name or one.startswith(f"{name}-") for one in taken)
     )  # fmt: skip
+
+
+# ---- the command ----
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The files of one import. `names` are the campaigns that contain them, `stored` the new ones
+    with folder and number of runs, and `before` is SHA-256 -> campaign of files that had been
+    imported earlier."""
+
+    files: Sequence[FoundFile]
+    names: Sequence[str]
+    stored: Sequence[tuple[str, Path, int]]
+    before: Mapping[str, str]
+
+
+def take(arguments: Sequence[Path], name: str | None, dry_run: bool) -> Taken:
+    """Reads the files and stores those that no campaign has. Raises RejectedError if there is no
+    file, or a campaign has the name."""
+    files, before = found(arguments), stored_before()
+    if not files:
+        raise RejectedError(f"{arguments[0]}: no file in it")
+    new = [one for one in files if one.reports and one.sha256 not in before]
+    made = campaigns(new, name or free_name(slug(arguments[0].resolve().stem)))
+    names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
+    if dry_run:
+        return Taken(files, [*names, *(item.name for item in made)], (), before)
+    stored = store(made, "")
+    for one in files:
+        if one.tool == "pts":
+            try:
+                stored += pts.import_file(one.path, name, None)
+            except EeioError as error:
+                one.rejected = str(error)
+    return Taken(files, [*names, *(name for name, *_ in stored)], stored, before)
+
+
+def remarks(files: Sequence[FoundFile]) -> Iterator[str]:
+    """Notes on the files, then the rejected ones with their reasons."""
+    for one in files:
+        for note in dict.fromkeys(note for report in one.reports for note in report.notes):
+            yield f"{one.path}: {note}"
+    for one in files:
+        if one.rejected is not None:
+            yield f"{one.path}: rejected: {one.rejected}"
+
+
+def table(taken: Taken) -> Table | None:
+    """One line per row of the files; None if there is none."""
+    rows = tuple(
+        (
+            str(one.path),
+            f"{one.tool} {report.version or ''}".strip(),
+            str(place),
+            phase.group,
+            phase.operation or NONE,
+            phase.access_pattern or NONE,
+            _cell(phase.request_bytes),
+            {True: "yes", False: "no", None: NONE}[phase.direct],
+            _cell(phase.iodepth),
+            _cell(phase.jobs),
+            _cell(phase.bandwidth_bytes_per_s, MB),
+            _cell(phase.iops),
+            taken.before.get(one.sha256, ""),
+        )
+        for one in taken.files
+        for place, report in enumerate(one.reports)
+        for phase in report.phases
+    )
+    if not rows:
+        return None
+    header = (
+        "File", "Tool", "Report", "Group", "Operation", "Pattern", "Request (B)", "Direct",
+        "Depth", "Jobs", "MB/s", "IOPS", "Already in",
+    )  # fmt: skip
+    note = f"one row per direction of a group of a report; {NONE}: not reported"
+    return Table("Results", header, rows, frozenset({2, 6, 8, 9, 10, 11}), note)
+
+
+def _cell(value: float | None, unit: float = 1.0) -> str:
+    if value is None:
+        return NONE
+    return str(value) if isinstance(value, int) else number(value / unit)
