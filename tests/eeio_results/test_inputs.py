@@ -16,7 +16,7 @@ from eeio_results.characterization import characterize
 from eeio_results.comparison.cells import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError
 from eeio_results.record import EnergyReading
-from eeio_results.tools import btio, fio, ior
+from eeio_results.tools import btio, fio
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import jbd2, strace
 from eeio_results.units import parse_size
@@ -88,17 +88,6 @@ def test_a_parser_that_fails_makes_the_run_invalid(
     assert str(capture.directory) in str(caught.value)
 
 
-@pytest.mark.parametrize("word", ["-5", "nan", "inf", "1e999"])
-def test_a_bandwidth_of_ior_that_cannot_be(word: str) -> None:
-    text = (DATA / "ior/4.0.0/other/collective.txt").read_text()
-    lines = text.splitlines(keepends=True)
-    place = next(n for n, line in enumerate(lines) if line.startswith("write ") and line[10] != "-")
-    words = lines[place].split()
-    lines[place] = lines[place].replace(words[1], word, 1)
-    with pytest.raises(ToolOutputError, match="IOR's report"):
-        ior.parse_text("".join(lines))
-
-
 @pytest.mark.parametrize("stamp", ["1" * 140_000, ("1" * 12 + ".") * 10_000])
 def test_long_digits_among_the_stamps_take_no_time(tmp_path: Path, stamp: str) -> None:
     """Quadratic: minutes."""
@@ -108,21 +97,6 @@ def test_long_digits_among_the_stamps_take_no_time(tmp_path: Path, stamp: str) -
     )
     with pytest.raises(ToolOutputError, match="time stamps"):
         tools.parse("fio", Capture.load(folder))
-
-
-@pytest.mark.parametrize("piece", [": (g=0): rw=", "a-", " lat (", "("])
-def test_a_long_line_of_fios_text_takes_no_time(piece: str) -> None:
-    """Quadratic: 140 KB took more than 25 s."""
-    text = (DATA / "fio/3.33/other/normal.txt").read_text()
-    with pytest.raises(ToolOutputError, match="longer than"):
-        fio.parse_text(
-            text.replace(": (g=0): rw=", piece * (140_000 // len(piece)) + ": (g=0): rw=", 1)
-        )
-    fitting = piece * ((inputs.TOOL_LINE_CHARACTERS - 500) // len(piece))
-    try:
-        fio.parse_text(text.replace(": (g=0): rw=", fitting + ": (g=0): rw=", 1))
-    except ToolOutputError as error:
-        assert "fio's report" in str(error)
 
 
 def test_a_capture_that_is_none(tmp_path: Path) -> None:

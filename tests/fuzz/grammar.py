@@ -129,13 +129,18 @@ def ior_text(draw: random.Random) -> str:
     tasks, segments = draw.choice((1, 2, 16)), draw.choice((1, 3))
     iterations = draw.choice((1, 1, 3))
     flush = draw.choice(("", " -e", " -Y"))
+    transfer = draw.choice((4096, 65536, 1 << 20))
+    block = transfer * draw.choice((1, 4, 64))
     lines = [
         "IOR-4.0.0: MPI Coordinated Test of Parallel I/O",
         f"Command line        : ior -w -r{flush} -o x", "", "Options: ",
-        f"ordering in a file  : {draw.choice(('sequential', 'random'))}", "", "Results: ", "",
+        f"segments            : {segments}",
+        f"ordering in a file  : {draw.choice(('sequential', 'random'))}",
+        f"tasks               : {tasks}", f"xfersize            : {transfer} bytes",
+        f"blocksize           : {block} bytes", "", "Results: ", "",
+        "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   "
+        "close(s)   total(s)   iter",
     ]  # fmt: skip
-    transfer = draw.choice((4096, 65536, 1 << 20))
-    block = transfer * draw.choice((1, 4, 64))
     operations = draw.choice((("write",), ("read",), ("write", "read")))
     for iteration in range(iterations):
         for operation in operations:

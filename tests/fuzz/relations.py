@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from eeio.importing.outputs import Output
 from eeio_results.record import Phase
 from eeio_results.tools.capture import PhaseResult, ToolResult
 
@@ -19,12 +20,12 @@ _OF_WORK = ("io_time_s", "span_s", "runtime_s", "total_s")
 
 def unrelated(result: Any) -> str | None:
     """The first phase whose numbers contradict each other, and how; None without one."""
-    if not isinstance(result, ToolResult):
+    if not isinstance(result, ToolResult | Output):
         return None
     for phase in result.phases:
         for words in _negative(phase):
             return f"{phase.name} is {words}"
-        if not phase.invalid:
+        if not (phase.validity if isinstance(phase, Phase) else phase.invalid):
             for words in _contradictions(phase):
                 return f"{phase.name} is {words}"
     return None
@@ -43,7 +44,7 @@ def _negative(phase: PhaseResult | Phase) -> Iterator[str]:
         yield "over before it begins"
 
 
-def _contradictions(phase: PhaseResult) -> Iterator[str]:
+def _contradictions(phase: PhaseResult | Phase) -> Iterator[str]:
     rate, moved, told = phase.bandwidth_bytes_per_s, phase.bytes_moved, phase.metrics
     if rate is None:
         return

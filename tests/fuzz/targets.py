@@ -23,7 +23,7 @@ import yaml
 from eeio import cluster
 from eeio.campaign import pilot_store, server_power
 from eeio.commands.meter import calibrate
-from eeio.importing import elbencho, io500, mapping, mdtest, results, runs
+from eeio.importing import mapping, outputs, results, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.machine import capture as machine_capture
@@ -66,7 +66,7 @@ from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import cost_inputs, workload_file
-from eeio_results.tools import btio, fio, ior, lmbench
+from eeio_results.tools import btio, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
@@ -124,6 +124,11 @@ def foreign_results(folder: Path) -> Any:
         for run in campaign.runs:
             typed.check(run)
     return found.to_json()
+
+
+def of_map(form: str, name: str) -> Callable[[Path], Any]:
+    """A tool's output that a map names."""
+    return lambda folder: outputs.read(form, text(folder, name), name)
 
 
 def text(folder: Path, name: str) -> str:
@@ -209,13 +214,13 @@ def tool_targets() -> list[Target]:
                         "fio-end.txt"),
         ], parsed("fio"), made=grammar.fio),
         Target("fio-text", of_files("fio/3.33/other/*.txt", "fio.txt"),
-               lambda folder: fio.parse_text(text(folder, "fio.txt"))),
+               of_map("fio", "fio.txt")),
         Target("ior", with_capture(of_files("ior/*/other/*.txt", "stdout.txt")), parsed("ior"),
                made=grammar.ior),
         Target("ior-text", of_files("ior/*/other/*.txt", "ior.txt"),
-               lambda folder: ior.parse_text(text(folder, "ior.txt")), made=grammar.ior_report),
+               of_map("ior", "ior.txt"), made=grammar.ior_report),
         Target("ior-json", of_files("ior/*/other/*.json", "ior.json"),
-               lambda folder: ior.parse_json(text(folder, "ior.json"))),
+               of_map("ior", "ior.json")),
         Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone"),
                made=grammar.iozone),
         Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie"),
@@ -231,11 +236,11 @@ def tool_targets() -> list[Target]:
                            *of_files("btio/3.3.1/*.txt", "result"),
                            *of_files("iozone/3.489/other/*.txt", "result")], foreign_results),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
-               lambda folder: mdtest.parse_text(text(folder, "mdtest.txt"))),
+               of_map("mdtest", "mdtest.txt")),
         Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),
-               lambda folder: io500.parse_text(text(folder, "io500.txt"))),
+               of_map("io500", "io500.txt")),
         Target("elbencho", of_files("elbencho/3.1-10/*.json", "elbencho.json"),
-               lambda folder: elbencho.parse_text(text(folder, "elbencho.json")),
+               of_map("elbencho", "elbencho.json"),
                made=grammar.elbencho),
         Target("btio", with_capture(
             [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in

@@ -123,7 +123,12 @@ def alone(session: str) -> dict[str, str]:
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EEIO_", "SLURM_"))}
+    """Without settings of the tests' user, but with the locks of the tests."""
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if k == "EEIO_LOCKS" or not k.startswith(("EEIO_", "SLURM_"))
+    }
     return {**kept, **MPI_SETTINGS, **settings}
 
 

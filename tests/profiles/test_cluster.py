@@ -182,6 +182,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
             },
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
+    assert done.returncode in (0, 3), done.stderr
     (line,) = (tmp_path / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
     run = json.loads(line)
     assert run["validity"] == [], done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eeio.errors import RejectedError
+from eeio.importing.outputs import FORMATS
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
@@ -174,7 +175,6 @@ def _patterns(body: Mapping[str, Any]) -> list[str]:
 
 _Columns = Mapping[str, str]
 _LONGEST_PATTERN, _LONGEST_FORMAT = 500, 100
-_FORMATS = ("fio", "fio-json", "ior", "iozone", "bonnie", "mdtest", "io500", "elbencho", "lmbench")
 _ACCURACY = q.Quantity("accuracy", "", 1e-9, q.FRACTION.most)
 
 
@@ -232,7 +232,7 @@ class _Runs:
     columns: _Columns = field(default_factory=dict, metadata=LATER)
     values: _Values = field(default_factory=lambda: _Values(""), metadata=LATER)
     outputs: str = field(default="", metadata=LATER)
-    format: Annotated[str, _FORMATS] = field(default="", metadata=LATER)
+    format: Annotated[str, tuple(FORMATS)] = field(default="", metadata=LATER)
     name: str = field(default="", metadata=LATER)
     spans: str = field(default="", metadata=LATER)
     run: str = field(default="", metadata=LATER)

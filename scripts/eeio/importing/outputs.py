@@ -1,85 +1,167 @@
-"""Stored outputs of tools, read by the parsers of their profiles, without the times of eeio's runs.
+"""Outputs of tools as the runs of a map: one file is one run, read by the readers of `eeio import`.
 
-A stored output contains no times of its I/O, so its phases have no window.
+lmbench's results are machine figures too, so its own parser reads them.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from eeio.importing import elbencho, io500, mdtest
-from eeio_limits import quantities as q
+from eeio.importing.readers import recognize
+from eeio.importing.readers.found import FoundPhase, FoundReport
+from eeio_limits import LimitError, inputs, quantities
+from eeio_results import consistency
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.tools import bonnie, fio, ior, iozone, lmbench
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio_results.record import ContextValue, Phase
+from eeio_results.tools import lmbench
 
-_NO_WINDOW = "imported: a stored output contains no times of its I/O"
-Read = Callable[[str, str], ToolResult]
-"""Given a text and its name in messages."""
+NO_WINDOW = "imported: the file does not report when its I/O happened"
+_OPERATIONS = ("read", "write", "mixed", "metadata")
 
-
-def read(form: str, text: str, source: str) -> ToolResult:
-    """What an output in one of FORMATS tells. Raises EeioError when it is cut off, damaged, of
-    another tool, or tells of an error."""
-    result = FORMATS[form](text, source)
-    return replace(result, phases=tuple(map(_without_window, result.phases)))
-
-
-def duration_s(result: ToolResult) -> float:
-    """How long the tool's I/O lasted, by its own word or by bytes over bandwidth; 0 without both.
-    Its phases ran one after the other, but fio's jobs at once."""
-    return max((_of_phase(phase) for phase in result.phases), default=0.0)
-
-
-def _of_phase(phase: PhaseResult) -> float:
-    told = phase.metrics.get("runtime_s")
-    if told is not None:
-        return told
-    rate = phase.bandwidth_bytes_per_s
-    return (phase.bytes_moved or 0) / rate if rate else 0.0
-
-
-def _without_window(phase: PhaseResult) -> PhaseResult:
-    if phase.start_s is None and phase.end_s is None:
-        return phase
-    return replace(
-        phase, start_s=None, end_s=None, window_source=_NO_WINDOW, until_durable=None,
-        durable_reason=phase.durable_reason if phase.includes_flush else _NO_WINDOW,
-    )  # fmt: skip
-
-
-def _as_run(parse: Callable[[Capture], ToolResult], name: str) -> Read:
-    """The parser of an eeio run, given the one file that it reads."""
-
-    def read_text(text: str, source: str) -> ToolResult:
-        with TemporaryDirectory(prefix="eeio-import-") as folder:
-            kept = Path(folder) / name
-            kept.write_text(text, encoding="utf-8", errors="surrogateescape")
-            # Room for any run; what lies in it is taken out again.
-            capture = Capture(Path(folder), {"buffer": "on"}, 0, 0.0, q.DURATION.most, 0.0)
-            try:
-                with naming(source):
-                    return parse(capture)
-            except EeioError as error:
-                words = str(error).replace(str(kept), source).replace(folder, source)
-                raise ToolOutputError(words) from error
-
-    return read_text
-
-
-FORMATS: Mapping[str, Read] = MappingProxyType(
+FORMATS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "fio": fio.parse_text,
-        "fio-json": _as_run(fio.parse, fio.OUTPUT_FILE),
-        "ior": ior.parse_text,
-        "iozone": _as_run(iozone.parse, iozone.OUTPUT_FILE),
-        "bonnie": _as_run(bonnie.parse, bonnie.OUTPUT_FILE),
-        "mdtest": mdtest.parse_text,
-        "io500": io500.parse_text,
-        "elbencho": elbencho.parse_text,
-        "lmbench": lmbench.parse_results,
+        "": (),
+        "fio-json": ("fio",),
+        "io500": ("ior", "mdtest", "io500"),
+        **{
+            tool: (tool,)
+            for tool in ("fio", "ior", "iozone", "bonnie", "mdtest", "elbencho", "lmbench", "dd",
+                         "sysbench", "hyperfine", "vdbench", "npb-btio")
+        },
     }
-)
-"""Readers by `format` in a map."""
+)  # fmt: skip
+"""`format` in a map -> the tools whose output it may be. Without a format it is any tool's."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """The phases of one run. `duration_s` is 0 if the file reports no time."""
+
+    phases: tuple[Phase, ...]
+    duration_s: float
+    context: tuple[ContextValue, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = None) -> Output:
+    """The run of one file; `factors` of the map are used where the file does not report them.
+
+    Raises ToolOutputError with the source if a file is cut off, damaged, of another tool than
+    `form` names, or reports an error.
+    """
+    try:
+        if form == "lmbench":
+            result = lmbench.parse_results(text, source)
+            phases = tuple(phase.recorded() for phase in result.phases)
+            return Output(phases, _longest_s(phases), result.context, result.notes)
+        inputs.check_lines(text)
+        kind = recognize.kind_of(text, Path(source))
+        if kind is None:
+            raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
+        if form and kind.tool not in FORMATS[form]:
+            raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
+        reports = tuple(kind.read(text))
+        found = tuple(phase.checked() for report in reports for phase in report.phases)
+        if error := next((phase.error for phase in found if phase.error), None):
+            raise ToolOutputError(error)
+        if not found:
+            raise ToolOutputError("no result in it")
+    except ToolOutputError as error:
+        words = str(error)
+        raise ToolOutputError(words if source in words else f"{source}: {words}") from error
+    except (EeioError, LimitError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise ToolOutputError(f"{source}: damaged, or cut off: {error!s:.150}") from error
+    phases = tuple(
+        replace(recorded(_completed(phase, factors or {}), kind.tool), name=name)
+        for phase, name in zip(found, _names(found), strict=True)
+    )
+    return Output(phases, _longest_s(phases), notes=tuple(_notes(reports)))
+
+
+def _completed(found: FoundPhase, factors: Mapping[str, str]) -> FoundPhase:
+    return replace(
+        found,
+        operation=found.operation or factors.get("operation"),
+        access_pattern=found.access_pattern or factors.get("spatiality"),
+    )
+
+
+def recorded(found: FoundPhase, tool: str | None) -> Phase:
+    """As a phase of a run record, with the reasons why it cannot be used."""
+    metrics = dict(found.metrics)
+    for name in ("mean", "p50", "p95", "p99", "p999", "p9999"):
+        # Percentiles in tables are of completion, and so is their mean.
+        if (value := metrics.get(f"latency_completion_{name}_s")) is not None:
+            metrics[f"latency_{name}_s"] = value
+    if found.iops is not None:
+        metrics["operations_per_s" if found.operation == "metadata" else "iops"] = found.iops
+    if found.runtime_s is not None:
+        metrics["runtime_s"] = found.runtime_s
+    writes = found.operation == "write"
+    flushed = writes and _includes_flush(found, tool)
+    phase = Phase(
+        name=found.operation or found.name,
+        operation=found.operation if found.operation in _OPERATIONS else "mixed",
+        spatiality=found.access_pattern or "mixed",
+        request_size_bytes=found.request_bytes,
+        bytes_moved=found.bytes if found.operation != "metadata" else 0,
+        bandwidth_bytes_per_s=found.bandwidth_bytes_per_s,
+        start_s=None,
+        end_s=None,
+        window_source=NO_WINDOW,
+        metrics=metrics,
+        durable_reason=NO_WINDOW if writes and not flushed else None,
+        includes_flush=flushed,
+    )
+    reasons = [found.error] if found.error else []
+    if found.operation not in _OPERATIONS:
+        reasons.append("neither a read nor a write, or the file does not report which")
+    elif found.access_pattern is None:
+        reasons.append("the file does not report the access pattern")
+    if (why := consistency.disagreement(phase)) is not None:
+        reasons.append(why)
+    return replace(phase, validity=tuple(reasons))
+
+
+def _includes_flush(found: FoundPhase, tool: str | None) -> bool:
+    """Whether the write's time includes its flush: IOR's -e and -Y, IOzone's -e, fio's sync and
+    end_fsync. Bonnie++ always flushes."""
+    options = found.options
+    if tool in ("ior", "iozone"):
+        command = options.get("command", "").split()
+        each = tool == "ior" and "-Y" in command
+        return each or "-e" in command or options.get("fsync") in ("1", "TRUE")
+    if tool == "fio":
+        return options.get("end_fsync") == "1" or options.get("sync") in ("1", "sync", "dsync")
+    return tool == "bonnie"
+
+
+def _names(found: Sequence[FoundPhase]) -> Iterator[str]:
+    """A name of its own for each phase, so that no two become one row."""
+    of_operation = Counter(phase.operation for phase in found)
+    names = [
+        phase.operation if phase.operation and of_operation[phase.operation] == 1 else phase.name
+        for phase in found
+    ]
+    count = Counter(names)
+    seen: Counter[str] = Counter()
+    for name in names:
+        yield name if count[name] == 1 else f"{name} {seen[name]}"
+        seen[name] += 1
+
+
+def _notes(reports: Sequence[FoundReport]) -> Iterator[str]:
+    yield from dict.fromkeys(note for report in reports for note in report.notes)
+
+
+def _longest_s(phases: Sequence[Phase]) -> float:
+    """How long the I/O of a run lasted, as the tool reports it or from bytes and bandwidth; phases
+    of groups may have run at the same time."""
+    durations = []
+    for phase in phases:
+        rate, moved = phase.bandwidth_bytes_per_s, phase.bytes_moved
+        told = phase.metrics.get("runtime_s")
+        durations.append(told if told is not None else (moved or 0) / rate if rate else 0.0)
+    return max((one for one in durations if quantities.DURATION.holds(one)), default=0.0)

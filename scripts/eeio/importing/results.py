@@ -20,20 +20,19 @@ from typing import Any
 from eeio import paths
 from eeio.errors import RejectedError
 from eeio.importing.imported import Imported, store
+from eeio.importing.outputs import recorded
 from eeio.importing.readers import recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
-from eeio_results.consistency import disagreement
 from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Experiment, Machine, Phase, Run
+from eeio_results.record import CacheLayers, Experiment, Machine, Run
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 
 MOST_FILES = 100_000
 _NO_DEVICE = "imported: nothing was counted at the device"
-_NO_WINDOW = "imported: the file does not report when its I/O happened"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
 
 
@@ -237,40 +236,6 @@ def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
     )
 
 
-def _phase(found_phase: FoundPhase) -> Phase:
-    metrics = dict(found_phase.metrics)
-    for name in ("mean", "p50", "p95", "p99", "p999", "p9999"):
-        # Percentiles in tables are of completion, and so is their mean.
-        if (value := metrics.get(f"latency_completion_{name}_s")) is not None:
-            metrics[f"latency_{name}_s"] = value
-    if found_phase.iops is not None:
-        metadata = found_phase.operation == "metadata"
-        metrics["operations_per_s" if metadata else "iops"] = found_phase.iops
-    if found_phase.runtime_s is not None:
-        metrics["runtime_s"] = found_phase.runtime_s
-    phase = Phase(
-        name=found_phase.operation or found_phase.name,
-        operation=found_phase.operation if found_phase.operation in _OPERATIONS else "mixed",
-        spatiality=found_phase.access_pattern or "mixed",
-        request_size_bytes=found_phase.request_bytes,
-        bytes_moved=found_phase.bytes if found_phase.operation != "metadata" else 0,
-        bandwidth_bytes_per_s=found_phase.bandwidth_bytes_per_s,
-        start_s=None,
-        end_s=None,
-        window_source=_NO_WINDOW,
-        metrics=metrics,
-        durable_reason=_NO_WINDOW if found_phase.operation == "write" else None,
-    )
-    reasons = [found_phase.error] if found_phase.error else []
-    if found_phase.operation not in _OPERATIONS:
-        reasons.append("neither a read nor a write, or the file does not report which")
-    elif found_phase.access_pattern is None:
-        reasons.append("the file does not report the access pattern")
-    if (why := disagreement(phase)) is not None:
-        reasons.append(why)
-    return replace(phase, validity=tuple(reasons))
-
-
 def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
     """One campaign for each host that the files name, and one for files that name none."""
     of_host: dict[str, list[_Row]] = {}
@@ -301,7 +266,7 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
                 started_monotonic_s=0.0,
                 duration_s=max((p.runtime_s or 0.0 for p in row.phases), default=0.0),
                 exit_code=0,
-                phases=tuple(map(_phase, row.phases)),
+                phases=tuple(recorded(phase, row.file.tool) for phase in row.phases),
                 raw="",
                 device_reason=_NO_DEVICE,
                 notes=(

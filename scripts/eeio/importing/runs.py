@@ -34,7 +34,6 @@ from eeio_results.record import (
     ProcessorSeries,
     Run,
 )
-from eeio_results.tools.capture import PhaseResult
 from eeio_results.units import parse_size
 
 # A table's columns; each is above 0.
@@ -248,7 +247,7 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
 def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
     """The tool's output, one file per run."""
     collected = _Collected()
-    pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "fio")
+    pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "")
     for path in _glob(folder, source["outputs"]):
         name = path.name if form == "lmbench" else path.stem
         try:
@@ -261,7 +260,7 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             text = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
             if not text.strip():
                 raise EeioError(f"{path}: empty")
-            result = outputs.read(form, text, str(path))
+            result = outputs.read(form, text, str(path), dict(key[0]))
         except (OSError, EeioError, LimitError) as error:
             words = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
             collected.failed[key] = words
@@ -271,23 +270,12 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             collected.failed[key] = f"{path}: {why}"
             collected.remarks.append(f"{path}: {why}: the run is invalid")
             continue
-        several = Counter(phase.operation for phase in result.phases)
-        phases = tuple(
-            # Jobs of fio have their names; a tool's phases of one kind are distinguished by theirs.
-            replace(
-                phase.recorded(),
-                name=phase.operation
-                if form == "fio" or several[phase.operation] == 1
-                else phase.name,
-            )
-            for phase in result.phases
-        )
-        found = _Found(phases, outputs.duration_s(result), str(path), result.context, result.notes)
+        found = _Found(result.phases, result.duration_s, str(path), result.context, result.notes)
         collected.add(key, found, str(path))
     return collected
 
 
-def _contradiction(factors: Mapping[str, str], phases: Sequence[PhaseResult]) -> str | None:
+def _contradiction(factors: Mapping[str, str], phases: Sequence[Phase]) -> str | None:
     """A factor of the map that the only phase of a file does not have."""
     if len(phases) != 1:
         return None

@@ -1,8 +1,6 @@
 """fio: what the parser says against what stands in fio's own output."""
 
-import csv
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.published import PUBLISHED, needs_published
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import fio, parse
@@ -206,99 +203,3 @@ def test_truncated_output_never_gives_a_wrong_number(
     except ToolOutputError:
         return
     assert result == parse("fio", kept("two-processes"))
-
-
-# The text report
-
-
-def test_text_of_3_33() -> None:
-    (phase,) = fio.parse_text((OTHER / "normal.txt").read_text()).phases
-    text = (OTHER / "normal.txt").read_text()
-    (runtime_ms,) = re.findall(r"run=\d+-(\d+)msec", text)
-    assert phase.bytes_moved == 8 << 20
-    assert (phase.operation, phase.spatiality, phase.request_size_bytes) == ("read", "random", 4096)
-    assert phase.metrics["runtime_s"] == int(runtime_ms) / 1000
-    (mean,) = re.findall(r"^ +lat \(usec\):.*avg=([\d.]+)", text, re.M)
-    assert phase.metrics["latency_mean_s"] == pytest.approx(float(mean) * 1e-6)
-    (p999,) = re.findall(r"99\.90th=\[ *(\d+)\]", text)
-    assert phase.metrics["latency_p999_s"] == pytest.approx(int(p999) * 1e-6)
-    assert phase.start_s is None and "no times" in phase.window_source
-
-
-def test_text_of_two_jobs_that_read_and_write() -> None:
-    text = (OTHER / "normal-two-jobs.txt").read_text()
-    phases = fio.parse_text(text).phases
-    issued = re.findall(r"issued rwts: total=(\d+),(\d+),", text)
-    assert [p.operation for p in phases] == ["mixed", "mixed"]
-    assert [(p.metrics["bytes_read"], p.metrics["bytes_written"]) for p in phases] == [
-        (int(r) * 4096, int(w) * 4096) for r, w in issued
-    ]
-
-
-@pytest.mark.parametrize("name", ["normal.txt", "normal-two-jobs.txt"])
-def test_text_truncated_anywhere(name: str) -> None:
-    text = (OTHER / name).read_text()
-    whole = fio.parse_text(text)
-    for end in range(len(text)):
-        try:
-            assert fio.parse_text(text[:end]) == whole
-        except ToolOutputError:
-            continue
-
-
-def test_text_of_something_else() -> None:
-    with pytest.raises(ToolOutputError, match="somewhere: not fio's report"):
-        fio.parse_text("Iozone: Performance Test of File I/O", "somewhere")
-
-
-# fio 2.2.10, from published data.
-
-
-@needs_published
-def test_text_of_2_2_10() -> None:
-    """Hand-checked: 55774 requests of 32 KiB in 60.009 s; latencies as printed."""
-    path = PUBLISHED / "experiment0_aug2017" / "PC+HDD1" / "write_pc+hdd1_32kreq_semcache_1.out"
-    (phase,) = fio.parse_text(path.read_text(), str(path)).phases
-    assert (phase.operation, phase.spatiality) == ("write", "sequential")
-    assert phase.bytes_moved == 55774 * 32768
-    assert phase.bandwidth_bytes_per_s == pytest.approx(55774 * 32768 / 60.009)
-    assert phase.metrics["latency_mean_s"] == pytest.approx(1075.22e-6)
-    assert phase.metrics["latency_p99_s"] == pytest.approx(2096e-6)
-    assert phase.metrics["cpu_system_fraction"] == pytest.approx(0.0049)
-
-
-@needs_published
-@pytest.mark.parametrize(
-    ("folder", "table"),
-    [
-        ("experiment0_aug2017/PC+HDD1", "experiment0_aug2017/tempo_PC+HDD1.csv"),
-        ("experiment0_aug2017/PC+SSD2", "experiment0_aug2017/tempo_PC+SSD2.csv"),
-        ("experiment5_aug2017/draco1+ssd", "experiment5_aug2017/tempo_draco1+ssd.csv"),
-        (
-            "experiment5_aug2017/draco1-powersave+ssd",
-            "experiment5_aug2017/tempo_draco1-powersave+ssd.csv",
-        ),
-    ],
-)
-def test_the_authors_own_table(folder: str, table: str) -> None:
-    """Their table holds fio's rounded figures, ours the exact ones: 0.05 % apart at most."""
-    with (PUBLISHED / table).open() as file:
-        rows = {
-            (r["operation"], r["reqsize"], r["cache"], r["repetition"]): r
-            for r in csv.DictReader(file, delimiter=";")
-        }
-    compared = 0
-    for path in sorted((PUBLISHED / folder).glob("*cache_*.out")):
-        name = re.search(r"^([a-z]+)_.*?_+(\d+)[km]req_(sem|com)cache_(\d+)", path.name)
-        assert name is not None, path
-        size = {"32": "32", "4": "4096"}[name[2]]
-        row = rows.get((name[1], size, "0" if name[3] == "sem" else "1", name[4])) or rows.get(
-            (name[1], name[2], "0" if name[3] == "sem" else "1", name[4])
-        )
-        if row is None:
-            continue
-        (phase,) = fio.parse_text(path.read_text(), str(path)).phases
-        assert phase.bytes_moved == pytest.approx(float(row["dataamount"]), rel=5e-4)
-        assert phase.bandwidth_bytes_per_s == pytest.approx(float(row["bandwidth"]), rel=5e-4)
-        compared += 1
-    assert compared >= 20

@@ -4,10 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
 from eeio_results.record import Durable
 from eeio_results.tools import ior
 from eeio_results.tools.capture import Capture, Stamp
@@ -24,56 +21,6 @@ def printed(version: str, name: str, operation: str) -> list[list[str]]:
     """Columns of the results as they stand in the file."""
     rows = [line.split() for line in text(version, name).split("Summary")[0].splitlines()]
     return [row for row in rows if row[:1] == [operation] and len(row) == 11]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_iterations_of_a_collective_run(version: str) -> None:
-    phases = ior.parse_text(text(version, "collective.txt")).phases
-    assert [p.name for p in phases] == ["write 0", "read 0", "write 1", "read 1"]
-    for phase in phases:
-        assert phase.bytes_moved == 2 * 2 * (4 << 20)
-        assert (phase.request_size_bytes, phase.spatiality) == (1 << 20, "sequential")
-        assert phase.start_s is None
-    first, second = printed(version, "collective.txt", "write")
-    assert phases[0].bandwidth_bytes_per_s == float(first[1]) * (1 << 20)
-    assert phases[2].metrics["total_s"] == float(second[9])
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_patterns(version: str) -> None:
-    strided = ior.parse_text(text(version, "strided.txt")).phases
-    assert {p.spatiality for p in strided} == {"strided"}
-    assert {p.bytes_moved for p in strided} == {2 * 32 * (128 << 10)}
-    random = ior.parse_text(text(version, "random-direct.txt")).phases
-    assert {p.spatiality for p in random} == {"random"}
-    assert {p.request_size_bytes for p in random} == {64 << 10}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_an_error_is_told(version: str) -> None:
-    with pytest.raises(ToolOutputError, match=r"IOR stopped: cannot open|IOR stopped: open"):
-        ior.parse_text(text(version, "no-directory.txt"))
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_json(version: str) -> None:
-    phases = ior.parse_json(text(version, "two-iterations.json")).phases
-    assert [p.name for p in phases] == ["write 0", "read 0", "write 1", "read 1"]
-    assert {p.bytes_moved for p in phases} == {2 * 2 * (4 << 20)}
-    assert all((p.bandwidth_bytes_per_s or 0) > 1e8 for p in phases)
-
-
-def test_hdf5() -> None:
-    """By a later IOR, built with HDF5."""
-    write, read = ior.parse_text(text("4.1.0-dev", "hdf5-strided.txt")).phases
-    assert (write.operation, read.operation) == ("write", "read")
-    assert {p.spatiality for p in (write, read)} == {"strided"}
-    assert {p.bytes_moved for p in (write, read)} == {2 * 16 << 20}
-    printed_row = printed("4.1.0-dev", "hdf5-strided.txt", "write")[0]
-    assert write.bandwidth_bytes_per_s == float(printed_row[1]) * (1 << 20)
-    phases = ior.parse_json(text("4.1.0-dev", "hdf5.json")).phases
-    assert [(p.name, p.bytes_moved) for p in phases] == [("write", 16 << 20), ("read", 16 << 20)]
-    assert {p.request_size_bytes for p in phases} == {256 << 10}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -113,26 +60,3 @@ def test_a_write_that_was_flushed_is_durable_when_it_ends(version: str, tmp_path
             assert write.until_durable is None
         else:
             assert write.until_durable == Durable(9.0, write.bandwidth_bytes_per_s or 0, source)
-        (write, _) = ior.parse_text(content).phases
-        # Its bandwidth is that until durable, whenever that was.
-        assert (write.until_durable, write.durable_reason) == (None, None)
-        assert write.includes_flush == (source is not None)
-
-
-@given(st.data())
-def test_a_report_that_is_cut_off_is_rejected_or_whole(data: st.DataObject) -> None:
-    content = text(data.draw(st.sampled_from(VERSIONS)), "collective.txt")
-    cut = data.draw(st.integers(0, len(content)))
-    try:
-        phases = ior.parse_text(content[:cut]).phases
-    except ToolOutputError:
-        return
-    assert [p.bytes_moved for p in phases] == [16 << 20] * 4
-
-
-def test_something_else() -> None:
-    for parse in (ior.parse_text, ior.parse_json):
-        with pytest.raises(ToolOutputError):
-            parse("fio-3.33")
-        with pytest.raises(ToolOutputError):
-            parse("")

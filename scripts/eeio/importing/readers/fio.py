@@ -137,10 +137,16 @@ def _of_direction(
         runtime_s=runtime_s,
         started_utc=started,
         time_source=source,
-        metrics=_latencies(body),
+        metrics=_latencies(body) | _processor(job),
         options=options,
         error=f"fio's error {job['error']}" if job.get("error") else None,
     )
+
+
+def _processor(job: Mapping[str, Any]) -> dict[str, float]:
+    """Shares of the job's own run time; of one processor."""
+    names = {"usr_cpu": "cpu_user_fraction", "sys_cpu": "cpu_system_fraction"}
+    return {name: job[key] / 100 for key, name in names.items() if job.get(key) is not None}
 
 
 def _latencies(body: Mapping[str, Any]) -> dict[str, float]:
@@ -220,6 +226,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, end)]
         before = max((m.end() for m in _ENTRY.finditer(text, start, end)), default=start)
         report = _text_report(text[start:end], headers)
+        if not client and _STATUS.search(text, before, end) is None:
+            raise none_found("fio", "the report is cut off before `Run status`")
         yield replace(report, host=client[1], version=client[2]) if client else report
 
 
@@ -238,9 +246,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         lines = [*_NEW.finditer(block), *_OLD.finditer(block)]
         ends = [*(line.start() for line in lines[1:]), len(block)]
         for line, end in zip(lines, ends, strict=False):
-            found.append(
-                (entry["group"], _text_phase(line, entry, header, block[line.end() : end]))
-            )
+            found.append((entry["group"], _text_phase(line, entry, header, block, end)))
         if not lines and int(entry["err"]) == 0 and re.search(r"^\s+(read|write)\s*:", block, re.M):
             raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
     if not found:
@@ -273,15 +279,41 @@ def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, st
     }  # fmt: skip
 
 
+_ISSUED = re.compile(
+    r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d{1,18})[/,](?:w=)?(\d{1,18})[/,](?:d=)?(\d{1,18})",
+    re.M,
+)
+_PROCESSOR = re.compile(r"^  cpu +: usr=([\d.]{1,30})%, sys=([\d.]{1,30})%,", re.M)
+
+
+def _issued_bytes(block: str, direction: str, request: int | None) -> int | None:
+    issued = _ISSUED.search(block)
+    if issued is None or request is None:
+        return None
+    return int(issued[1 + _DIRECTIONS.index(direction)]) * request
+
+
+def _text_processor(block: str) -> dict[str, float]:
+    found = _PROCESSOR.search(block)
+    if found is None:
+        return {}
+    names = ("cpu_user_fraction", "cpu_system_fraction")
+    return {name: figure(found[place]) / 100 for place, name in enumerate(names, start=1)}
+
+
 def _text_phase(
-    line: re.Match[str], entry: re.Match[str], header: dict[str, str], after: str
+    line: re.Match[str], entry: re.Match[str], header: dict[str, str], block: str, end: int
 ) -> FoundPhase:
-    direction = line[1]
+    """`block` is the entry of the job, in which the figures of `line` reach to `end`."""
+    direction, after = line[1], block[line.end() : end]
     request = _text_request(header.get("bs", ""), direction)
     iops = _scaled(line["iops"])
     runtime_s = int(line["ms"]) / 1000
     base = _base(line, iops, request)
-    moved = size(line["io"], base)
+    printed = size(line["io"], base)
+    exact = _issued_bytes(block, direction, request)
+    # Counts of requests are exact, bytes are rounded; the last request may be shorter.
+    moved = exact if printed and exact and abs(exact / printed - 1) < 0.02 else printed
     wanted = iops * request if iops and request else None
     started = local_date(entry["rest"])
     return FoundPhase(
@@ -292,13 +324,15 @@ def _text_phase(
         iodepth=count(header.get("depth")),
         jobs=int(entry["jobs"]),
         engine=header.get("engine"),
-        bandwidth_bytes_per_s=_rate(line, base, moved, runtime_s, wanted),
+        bandwidth_bytes_per_s=moved / runtime_s
+        if moved and moved == exact and runtime_s >= 1
+        else _rate(line, base, moved, runtime_s, wanted),
         iops=iops,
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
         time_source=None if started is None else "local time of fio's end, zone not reported",
-        metrics=_text_latencies(after),
+        metrics=_text_latencies(after) | _text_processor(block),
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )

@@ -30,7 +30,7 @@ _SETTING = re.compile(
     r"^\s{0,99}([a-zA-Z][\w /#-]{1,40}?)\s{0,99}[:=]\s{1,99}(\S[^\n]*?)\s{0,99}$", re.M
 )
 _COLUMNS = re.compile(r"^access\s{1,99}bw\(MiB/s\)[^\n]*$", re.M)
-_ROW = re.compile(r"^(write|read|remove)\s{1,99}(?=[\d.-])([^\n]*)$", re.M)
+_ROW = re.compile(r"^(write|read|remove)\s{1,99}(?=[\d.-]|nan|inf)([^\n]*)$", re.M)
 _ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s{0,99}=\s{0,99}(\d{1,20})")
 
 
@@ -40,6 +40,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         head = re.match(r"IOR-(\S+?):", part)
         version = head[1] if head else None
         host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
+        if error := re.search(r"^.*ERROR: ([^\n]{1,300})", part, re.M):
+            raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
         tables = list(_COLUMNS.finditer(part))
         means = tuple(_means(part)) if not tables else ()
         if means:
@@ -57,11 +59,25 @@ def read_text(text: str) -> Iterator[FoundReport]:
             body = rows[: ends.start()] if ends else rows
             start = table.end() + len(body)
             phases = tuple(_phases(table[0], body, before, part))
+            _check_complete(phases, before, part, rows)
             if phases:
                 found = True
                 yield FoundReport(phases, version, host[1] if host else None)
         if not found:
             raise none_found("IOR", "its table of results has no row")
+
+
+def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, after: str) -> None:
+    """A report that was ended early lacks rows; IO500's, which is whole, has only no summary."""
+    if not phases or re.search(r"^(?:Max |Summary of|Finished|Run finished)", after, re.M):
+        return
+    command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}(.*)$", part, re.M)
+    words = command[1].split() if command else []
+    directions = sum(word in words for word in ("-w", "-r")) or 2
+    settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
+    wanted = directions * (count(settings.get("repetitions", "1")) or 1)
+    if len(phases) < wanted:
+        raise none_found("IOR", f"cut off: {len(phases)} of {wanted} results")
 
 
 def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPhase]:
@@ -76,10 +92,13 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         cells = row[2].split()
         # `EXCEL` or NA fill columns that a version lacks.
         values = dict(zip(names[1:], cells, strict=False))
-        rate = number(values.get("bw(MiB/s)"))
-        if not rate:
+        told = values.get("bw(MiB/s)")
+        if len(cells) < len(names) - 1 and row.end() == len(body) and not body.endswith("\n"):
+            raise none_found("IOR", "cut off in a row of its results")
+        if told in (None, "-", "NA"):
             continue
-        moved = int(actual[1]) if actual else size(_first(settings, "aggregate filesize") or "")
+        rate = figure(told)
+        moved = int(actual[1]) if actual else _planned(settings)
         total = number(values.get("total(s)"))
         if actual is None and total and moved and abs(rate * MIB * total / moved - 1) > 0.02:
             # Ended by a deadline: IOR's rate is that of the bytes it moved.
@@ -89,9 +108,10 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             operation=row[1],
             access_pattern=_pattern(settings),
             group=values.get("iter", "0"),
-            request_bytes=_kib(values.get("xfer(KiB)")),
+            request_bytes=_exact(_first(settings, "xfersize") or "")
+            or _kib(values.get("xfer(KiB)")),
             direct=_direct(settings, part),
-            jobs=count((_first(settings, "clients", "tasks", "nodes*tasks") or "").split(" ")[0]),
+            jobs=_jobs(settings),
             nodes=count(_first(settings, "nodes") or ""),
             engine=(_first(settings, "api") or "").partition(" ")[0] or None,
             bandwidth_bytes_per_s=rate * MIB,
@@ -100,8 +120,44 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             runtime_s=total,
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
+            metrics=_metrics(values, _TEXT_TIMES),
             options=_options(settings, part),
         )
+
+
+_TEXT_TIMES = {
+    "Latency(s)": "latency_mean_s", "open(s)": "open_s", "wr/rd(s)": "transfer_s",
+    "close(s)": "close_s",
+}  # fmt: skip
+_JSON_TIMES = {
+    "latency": "latency_mean_s", "openTime": "open_s", "wrRdTime": "transfer_s",
+    "closeTime": "close_s",
+}  # fmt: skip
+"""Requests per second are of `transfer_s`, the bandwidth is of the total time."""
+
+
+def _metrics(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float]:
+    values = {name: number(str(row.get(key))) for key, name in names.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _jobs(settings: Mapping[str, str]) -> int | None:
+    return count((_first(settings, "clients", "tasks", "nodes*tasks") or "").split(" ")[0])
+
+
+def _exact(text: str) -> int | None:
+    """Bytes of a size; None for a size with decimals, which IOR has rounded."""
+    return None if "." in text else size(text)
+
+
+def _planned(settings: Mapping[str, str]) -> int | None:
+    """The bytes of all tasks. IOR rounds the aggregate size, so it counts only where one of its
+    factors is rounded too or missing, and it has no decimals itself."""
+    jobs, segments = _jobs(settings), count(_first(settings, "segments", "segmentcount") or "1")
+    block = _exact(_first(settings, "blocksize") or "")
+    if jobs and segments and block:
+        return jobs * segments * block
+    return _exact(_first(settings, "aggregate filesize") or "")
 
 
 _MEANS = re.compile(r"^Operation\s{1,99}Max \(MiB\)[^\n]*$", re.M)
@@ -125,13 +181,13 @@ def _means(part: str) -> Iterator[FoundPhase]:
             name=row[1],
             operation=row[1],
             access_pattern=_pattern(settings),
-            request_bytes=size(settings.get("xfersize", "")),
+            request_bytes=_exact(settings.get("xfersize", "")),
             direct=_direct(settings, part),
-            jobs=count(settings.get("clients", "").split(" ")[0]),
+            jobs=_jobs(settings),
             engine=settings.get("api"),
             bandwidth_bytes_per_s=figure(cells[2]) * MIB,
             iops=figure(cells[6]),
-            bytes=size(settings.get("aggregate filesize", "")),
+            bytes=_planned(settings),
             runtime_s=figure(cells[8]),
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
@@ -157,8 +213,11 @@ def _first(settings: Mapping[str, str], *names: str) -> str | None:
 
 
 def _kib(text: str | None) -> int | None:
+    """Bytes of a column in KiB with two decimals; None if it may have been rounded."""
     value = number(text)
-    return None if value is None else round(value * KIB)
+    if value is None or value != int(value):
+        return None
+    return round(value * KIB)
 
 
 def _pattern(settings: Mapping[str, str]) -> str | None:
@@ -225,13 +284,15 @@ def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) 
         iops=None if "iops" not in row else figure(row["iops"]),
         bytes=_moved(options),
         runtime_s=total,
+        metrics=_metrics(row, _JSON_TIMES),
         options={k: v for k, v in options.items() if k not in _VOLATILE},
     )  # fmt: skip
 
 
 def _moved(options: Mapping[str, str]) -> int | None:
     """The bytes of all tasks; None if a deadline may have ended the test before."""
-    numbers = [count(options.get(name, "")) for name in ("blocksize", "segmentcount", "numtasks")]
+    tasks = options.get("tasks", options.get("clients", options.get("numtasks", "")))
+    numbers = [count(tasks), *(count(options.get(n, "")) for n in ("blocksize", "segmentcount"))]
     limits = [v for k, v in options.items() if k.startswith("deadlineforstonewall")]
     if None in numbers or limits not in ([], ["0"]):
         return None
@@ -307,6 +368,8 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
             for name, cells in _OPERATION.findall(part[first.end() : end])
             if figure(cells.split()[2]) > 0
         )
+        if "-- finished at" not in part[first.end() :]:
+            raise none_found("mdtest", "cut off before mdtest was finished")
         if not phases:
             raise none_found("mdtest", "no operation has a rate")
         yield FoundReport(phases, head[1] if head else None)

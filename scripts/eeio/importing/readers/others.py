@@ -24,6 +24,12 @@ from eeio.importing.readers.found import (
 _MOVES = {"WRITE": "write", "READ": "read"}
 _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
 """Phases that move nothing."""
+_METADATA = (
+    "MKDIRS", "MKBUCKETS", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "STAT", "HEADOBJ",
+    "STATDIRS", "LISTOBJ", "LISTOBJ_P", "MULTIDEL", "PUTOBJACL", "GETOBJACL", "PUTBACL", "GETBACL",
+    "MPUCOMPL", "GETOBJMD", "PUTOBJMD", "DELOBJMD", "GETBUCKETMD", "PUTBUCKETMD", "DELBUCKETMD",
+)  # fmt: skip
+"""The names of elbencho's other phases (source/Common.h of 3.1)."""
 
 
 _CSV_SETTINGS = (
@@ -65,6 +71,8 @@ def _elbencho(
     base = kind.partition("-")[0].upper()
     operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
     moves = operation != "metadata"
+    if not moves and base not in _METADATA:
+        raise none_found("elbencho", f"a phase {kind[:40]!r}, which eeio does not know")
     random = _YES_OR_NO.get(settings.get("random", ""))
     threads, hosts = (count(settings.get(name, "")) for name in ("threads", "hosts"))
     moved, started = values["moved"], _iso(date)
@@ -89,6 +97,7 @@ def _elbencho(
             iodepth=count(settings.get("iodepth", "")),
             bandwidth_bytes_per_s=values["rate"],
             bytes=None if moved is None else round(moved),
+            metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
         )
     yield FoundReport((phase,))
 
@@ -127,8 +136,9 @@ def read_elbencho_json(text: str) -> Iterator[FoundReport]:
                 "rate": sums.get("bytes/s"),
                 "iops": sums.get("iops"),
                 "moved": sums.get("bytes"),
-                "entries": number(done.get("entries/s")),
-                "runtime_s": _scaled(done.get("elapsed_time_ms"), 1e-3),
+                "entries": figure(done["entries/s"]) if "entries/s" in done else None,
+                # Whole milliseconds: 0 is not a time that is known.
+                "runtime_s": figure(done["elapsed_time_ms"]) * 1e-3 or None,
             }
             settings = {_JSON_NAMES.get(k, k): str(v) for k, v in body["config"].items()}
             kind, date = body["phase_type"], body.get("iso_date")
@@ -212,6 +222,8 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
             )
         if not phases:
             raise none_found("IOzone", "no result: it was ended before its first one")
+        if "iozone test complete" not in part and not part.endswith("\n"):
+            raise none_found("IOzone", "cut off in its last line")
         yield FoundReport(tuple(phases), version[1] if version else None)
 
 
@@ -229,6 +241,8 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
             continue
         for name, cell in zip(names, cells[2:], strict=False):
             words = name.split()
+            if int(cell) == 0:
+                continue  # The test of this column did not run (-+n).
             yield FoundPhase(
                 name=name,
                 operation="write" if "write" in name else "read",
@@ -268,7 +282,12 @@ def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
     )
     if each is not None:
         file_size, request = file_size or int(each[1]) * KIB, request or int(each[2]) * KIB
-    for test in _CHILDREN.finditer(part):
+    tests = list(_CHILDREN.finditer(part))
+    ends = [*(test.start() for test in tests[1:]), len(part)]
+    for test, end in zip(tests, ends, strict=False):
+        least = re.search(r"Min xfer\s{1,99}=\s{1,99}([\d.]{1,30}) [kK]B", part[test.end() : end])
+        # All children stop when the first one has finished, so only the least is sure.
+        whole = file_size and least and figure(least[1]) * KIB >= file_size
         name = test[2].replace("-", " ").rstrip("s")
         rate = figure(test[3]) * KIB
         yield FoundPhase(
@@ -282,8 +301,7 @@ def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
             direct=direct,
             jobs=int(test[1]),
             bandwidth_bytes_per_s=rate,
-            # All children stop when the first has finished: the bytes are not reported.
-            bytes=file_size if int(test[1]) == 1 else None,
+            bytes=file_size * int(test[1]) if file_size and (whole or int(test[1]) == 1) else None,
         )  # fmt: skip
 
 
@@ -401,12 +419,13 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        seconds = figure(copy[2])
+        seconds, bs = figure(copy[2]), options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
             name="dd", operation=operation,
             access_pattern="sequential", group=str(place),
-            request_bytes=size(options["bs"]) if "bs" in options else None,
+            # `1M` is binary, `1MB` is not (dd(1)).
+            request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
             direct=("direct" in flags) if command else None,
             jobs=1, bytes=int(copy[1]), runtime_s=seconds,
             bandwidth_bytes_per_s=int(copy[1]) / seconds if seconds else None,
