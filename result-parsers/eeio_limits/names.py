@@ -25,5 +25,9 @@ def campaign_name(name: str) -> str:
 def similar(name: str, known: Iterable[str]) -> str:
     """` (did you mean report?)` with the known name that is most like this one; empty if none is
     like it."""
-    found = difflib.get_close_matches(name[:LONGEST_NAME], list(known), n=1)
+    known = list(known)
+    begin = name.lstrip("-")[:3]
+    found = [one for one in known if len(begin) == 3 and one.lstrip("-").startswith(begin)]
+    if len(found) != 1:
+        found = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
     return f" (did you mean {found[0]}?)" if found else ""

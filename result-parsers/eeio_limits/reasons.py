@@ -5,6 +5,10 @@ Each problem has one sentence here, so that tables, JSON, CSV, the page and PTS 
 
 from eeio_limits.quantities import LEAST_COVERAGE, percent
 
+FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
+NO_DURABLE_TIME = "the record has no time until its bytes were on the device"
+NO_DURABLE_POWER = "power was read until the tool returned, not until the bytes were on the device"
+
 
 def low_coverage(share: float) -> str:
     """Readings cover less than `LEAST_COVERAGE` of the window."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from eeio_limits.reasons import NO_DURABLE_POWER
 from eeio_results import metrics
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.domains import (
@@ -330,5 +331,5 @@ def _why_no_energy(
     if any(phase.start_s is None for phase, _ in used):
         return f"the tool does not report the time of its I/O: {used[0][0].window_source}"
     if any(phase.energy and not window.energy for phase, window in used):
-        return "power was read until the tool returned, not until the bytes were on the device"
+        return NO_DURABLE_POWER
     return "no measured power source was found, only an estimate"

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from eeio_limits.reasons import imprecise_energy
+from eeio_limits.reasons import FLUSH_UNKNOWN, imprecise_energy
 from eeio_results.domains import DomainFigures
 from eeio_results.record import MARKS
-from eeio_results.windows import FLUSH_UNKNOWN
 
 MOST_UNCERTAIN = 0.1
 """With an uncertainty above this share of the energy a figure is not ranked."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
-from eeio_limits.reasons import partial_io, unknown_energy
+from eeio_limits.reasons import FLUSH_UNKNOWN, NO_DURABLE_TIME, partial_io, unknown_energy
 from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
 
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
 _SAME_S = 1e-6
-FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ def _why_not_durable(experiment: Experiment, phase: Phase) -> str | None:
         return None
     if phase.durable_reason is None and experiment.flush is None:
         return FLUSH_UNKNOWN
-    return phase.durable_reason or "the record has no time until its bytes were on the device"
+    return phase.durable_reason or NO_DURABLE_TIME
 
 
 def why_no_efficiency(phase: Phase) -> str | None:

@@ -64,6 +64,7 @@ def test_numbers_for_programs_carry_the_kind(campaigns: Path, eeio: Eeio) -> Non
 
 def test_demo_is_compared_with_demo_only(campaigns: Path, eeio: Eeio) -> None:
     done = eeio("compare", "a", "b", "--fail-if", "worse:900%")
+    assert "b against a: demo power, so this is no result: " in done.stdout
     assert done.returncode == 0, done.stderr
     assert "DEMO" in done.stdout
     mixed = eeio("compare", "a", "c")

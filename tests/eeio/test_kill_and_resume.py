@@ -278,7 +278,12 @@ def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) ->
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: int) -> None:
+def test_a_signal_stops_the_campaign_and_says_how_to_go_on(
+    home: Path, eeio: Eeio, signum: int
+) -> None:
+    scratch = home / "target/eeio-scratch"
+    scratch.mkdir(parents=True)
+    (scratch / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
          "--directory", str(home / "target"), "--repetitions", "50"],
@@ -289,8 +294,11 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: i
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + signum
     assert "eeio resume killed" in errors
+    assert f"0.02 GB of test files are left in {scratch}" in errors
     assert not list((home / "state/eeio/undo").glob("*"))
     assert stored(home) == list(range(len(stored(home))))
+    done = eeio("rm", "killed", "--yes")
+    assert f"0.02 GB of test files are left in {scratch}: delete that folder" in done.stdout
 
 
 def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) -> None:

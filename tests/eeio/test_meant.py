@@ -99,3 +99,22 @@ def test_lists_as_json(stored: str, eeio: Eeio) -> None:
     assert (campaign["name"], campaign["stored_runs"], campaign["reason"]) == (stored, 1, None)
     assert {"dummy-suite"} <= {suite["name"] for suite in body["suites"]}
     assert all("installed" in profile for profile in body["profiles"])
+
+
+@pytest.mark.parametrize("share", ["5", "1", "-5%", "1000%", "x"])
+def test_a_share_of_the_gate_needs_a_percent_sign_or_a_fraction(
+    share: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`worse:5` was taken as 500 %."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["compare", "a", "b", "--fail-if", f"worse:{share}"])
+    assert stopped.value.code == 2
+    assert "give such as 5% or 0.05" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_shortened_option_is_understood_by_its_beginning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "eeio-suite", "--reps", "2"])
+    assert "did you mean --repetitions?" in " ".join(capsys.readouterr().err.split())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.conftest import Eeio
+from tests.profiles import programs
 
 from eeio.cli import main
 
@@ -36,6 +37,21 @@ def test_a_file_name_is_no_folder_for_plots(
     assert main(["report", "a", "--plots", str(stored / "f.pdf")]) == 2
     assert "name a folder" in capsys.readouterr().err
     assert not (stored / "f.pdf").exists()
+
+
+def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = stored / "none/out.html"
+    assert main(["report", "a", "-o", str(missing)]) == 1
+    assert f"{missing}: No such file or directory" in capsys.readouterr().err
+    assert not missing.parent.exists()
+    with programs.memory_disk(stored / "full", "size=64k") as full:
+        (full / "out.csv").write_text("before")
+        (full / "filler").write_bytes(bytes(56 << 10))
+        assert main(["report", "a", "-o", str(full / "out.html")]) == 1
+        assert f"{full / 'out.html'}: No space left" in capsys.readouterr().err
+        assert sorted(path.name for path in full.iterdir()) == ["filler", "out.csv"]
 
 
 def test_a_folder_or_an_unknown_suffix_is_rejected(

@@ -1,6 +1,7 @@
 """Changes from one campaign to another: each experiment that both have, metric by metric."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,6 +17,7 @@ from eeio_results.comparison.cells import (
 )
 from eeio_results.metrics import METRICS
 from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.record import DEMO
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.decision import Change, Rule, answered, change
 
@@ -38,7 +40,8 @@ PLACE = ("machine", "device", "type")
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One metric of one experiment; `reason` is why there is no answer."""
+    """One metric of one experiment; `reason` is why there is no answer. `before` and `after` are
+    medians, `means` the geometric means, whose ratio the change is."""
 
     metric: str
     verdict: Verdict
@@ -46,6 +49,7 @@ class MetricChange:
     before: float | None
     after: float | None
     reason: str | None = None
+    means: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,12 @@ class Changes:
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
     of_sessions: bool = False
+
+    @property
+    def of_demo(self) -> bool:
+        """Whether the energies are fictitious."""
+        domains = (d for e in self.experiments for d in e.before.efficiency_of)
+        return any(domain.endswith(f"({DEMO})") for domain in domains)
 
     def counted(self, metric: str) -> dict[Verdict, int]:
         """Experiments by their verdict in a metric."""
@@ -177,18 +187,25 @@ def _metric_change(
     pair: tuple[Cell, Cell], metric: str, found: Change, most_uncertain: float
 ) -> MetricChange:
     before, after = (cell.known(metric) for cell in pair)
+    first, second = (_geometric_mean(cell.values.get(metric, ())) for cell in pair)
+    means = first, second
     why = _why_not(pair, metric, most_uncertain)
     if why is not None:
-        return MetricChange(
-            metric, "not compared", replace(found, answer="open"), before, after, why
-        )
+        open_ = replace(found, answer="open")
+        return MetricChange(metric, "not compared", open_, before, after, why, means)
     verdict: Verdict
     if found.answer in ("higher", "lower"):
         better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)
         verdict = "better" if better else "worse"
     else:
         verdict = "none above" if found.answer == "none above" else "open"
-    return MetricChange(metric, verdict, found, before, after, found.reason)
+    return MetricChange(metric, verdict, found, before, after, found.reason, means)
+
+
+def _geometric_mean(values: Sequence[float]) -> float | None:
+    if not values or min(values) <= 0:
+        return None
+    return statistics.geometric_mean(values)
 
 
 def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eeio_results.comparison.cells import POWER
+from eeio_results.comparison.cells import BANDWIDTH, EXECUTION_S, POWER
 from eeio_results.comparison.changes import (
     PLACE,
     Changes,
@@ -35,11 +35,15 @@ def answer(changes: Changes) -> str:
     )
     asked = better + worse + none + still_open
     head = f"{changes.after} against {changes.before}: "
+    if changes.of_demo and metric not in (BANDWIDTH, EXECUTION_S):
+        head += "demo power, so this is no result: "
     if asked == 0:
         why = next((e.metrics[metric].reason for e in changes.experiments), None)
         return f"{head}not answered: {why or 'they have no experiment in common'}."
     if better and not worse:
         told = f"yes, it helps: {name} better in {better} of {asked} experiments{_most(changes, 1)}"
+        if still_open > better:
+            told = told.replace("yes, it helps", "partly")
     elif worse and not better:
         told = (
             f"no, it is worse: {name} worse in {worse} of {asked} experiments{_most(changes, -1)}"
@@ -89,8 +93,7 @@ def _headline(changes: Changes) -> Table:
             (
                 label(experiment, changes),
                 repetitions(found),
-                plain(found.before, unit),
-                plain(found.after, unit),
+                *(plain(mean, unit) for mean in found.means),
                 NONE if found.change.ratio is None else _percent(found.change.ratio),
                 _interval(found),
                 verdict(found, changes),
@@ -111,7 +114,7 @@ def note(changes: Changes) -> str:
     of_one = "One session each: intervals exclude changes from day to day"
     of_sessions = "n is the number of sessions: intervals include changes from day to day"
     return (
-        "medians; change and interval: geometric means, Student's t on logarithms; better, "
+        "before, after, change and interval: geometric means, Student's t on logarithms; better, "
         f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
         f"{rule.alpha:g}; none above {_share(rule.indifference)}: two one-sided tests; open: "
         f"neither. {of_sessions if changes.of_sessions else of_one}"

@@ -161,7 +161,11 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
         )
         share, reason = "-", item.reason or ""
         if extra is not None and whole:
-            if 0 <= extra / whole <= 1:
+            if extra < 0 or whole < 0:
+                reason = reason or (
+                    "no share: busy power is below idle power, so the idle period was disturbed"
+                )
+            elif extra / whole <= 1:
                 share = f"{100 * extra / whole:.1f} %"
             else:
                 reason = reason or "no share: not between 0 and 100 % of the system's extra power"

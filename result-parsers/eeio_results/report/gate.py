@@ -29,6 +29,11 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
             f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
             "would be detected in 9 of 10 such comparisons"
         )
+        if most > found.share:
+            lines[-1] += (
+                f"; `eeio plan SUITE --detect {100 * found.share or 5:g}% --from {found.before}` "
+                "shows the repetitions for less"
+            )
     if not of_sessions:
         lines.append(
             "one session each: changes between them (temperature, updates) affect the result; "
@@ -48,6 +53,11 @@ def lines(found: Gate, of_sessions: bool) -> list[str]:
     made += [f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]]
     hidden = len(worse) + len(untested) - len(made)
     made += [f"and {hidden} more"] if hidden else []
+    if untested:
+        made.append(
+            "not tested: measure longer (--preset standard) or more often (--repetitions), or gate "
+            "on a metric that is known better (worse:5%:MB/s)"
+        )
     return [*made, summary(found), *remarks(found, of_sessions)]
 
 

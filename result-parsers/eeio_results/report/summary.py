@@ -3,6 +3,9 @@
 At most MOST_LINES lines, however large the campaign is.
 """
 
+import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,6 +26,13 @@ MOST_COLUMNS = 100
 _MB = 1e6
 
 
+def _program() -> str:
+    """How the user can start eeio again."""
+    started = Path(sys.argv[0])
+    known = shutil.which("eeio") is not None or started.name != "eeio"
+    return "eeio" if known else os.path.relpath(started)
+
+
 def summary(report: Report, page: Path | None) -> list[str]:
     """The summary of one campaign; `page` is the file of its page (None: it was not written)."""
     (campaign,) = report.campaigns
@@ -36,7 +46,7 @@ def summary(report: Report, page: Path | None) -> list[str]:
     missing = list(_missing(report))
     end = [
         *([f"page: {page}"] if page is not None else []),
-        f"next: eeio report {campaign.name}   (all tables; --help shows the other formats)",
+        f"next: {_program()} report {campaign.name}   (all tables; --help shows the other formats)",
     ]
     levels = [list(_level(level, rows)) for level in report.levels]
     room = MOST_LINES - len(told) - len(missing) - len(end)

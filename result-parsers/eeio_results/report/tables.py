@@ -207,16 +207,26 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
         counted = "1 experiment" if without == 1 else f"{without} experiments"
         notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
     columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
-    return Table(
-        title=f"Level: {level}",
-        header=_header(several, *(column.header for column in columns)),
-        rows=tuple(
-            (*_factor_cells(row, several), *(column.cell(row, best) for column in columns))
-            for row, best in cells
-        ),
-        numeric=_numeric(len(_FACTORS) + several, columns),
-        note="\n".join(notes),
+    return _explaining_spread(
+        Table(
+            title=f"Level: {level}",
+            header=_header(several, *(column.header for column in columns)),
+            rows=tuple(
+                (*_factor_cells(row, several), *(column.cell(row, best) for column in columns))
+                for row, best in cells
+            ),
+            numeric=_numeric(len(_FACTORS) + several, columns),
+            note="\n".join(notes),
+        )
     )
+
+
+def _explaining_spread(table: Table) -> Table:
+    """With a note on the brackets, if a cell has some."""
+    if not any(cell.endswith("]") and " [" in cell for row in table.rows for cell in row):
+        return table
+    words = "median [lower quartile - upper quartile] of the n repetitions"
+    return replace(table, note="\n".join(filter(None, (words, table.note))))
 
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
@@ -316,7 +326,7 @@ def _efficiency_table(
     usual = ranking()
     least = [column for column in usual if column.word in ("mb/j", "limit")]
     columns = chosen(usual, cells, report.columns, least)
-    return Table(
+    return _explaining_spread(Table(
         title=title,
         header=(
             "Domain", "Meter", "Kind", "Level",
@@ -335,7 +345,7 @@ def _efficiency_table(
         ),
         numeric=_numeric(4 + len(_FACTORS) + several, columns),
         note="\n".join(_domain_notes(figures for _, figures in cells)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _why_nothing_measured(report: Report) -> str:

@@ -48,6 +48,14 @@ class Forecast:
         return asdict(self)
 
 
+def most_words(plan: Plan, bytes_written: int, decimals: int = 1) -> str:
+    """`at most 12.3 GB written`. A pilot that finds a fast drive enlarges the work."""
+    words = f"{bytes_written / 1e9:.{decimals}f} GB written"
+    if pilots.may_grow(plan):
+        return f"{words}, more if pilots enlarge the work (--max-written sets a limit)"
+    return f"at most {words}"
+
+
 def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
     """Of a plan that `plan.make` made of the suite; of another machine no pilots are known."""
     rule = plan.protocol.adaptive
@@ -210,6 +218,9 @@ def resolvable_s(meter: Meter, rates_hz: tuple[float, float]) -> float:
     return max(pilots.READINGS * period_s, period_s / math.sqrt(room)) if room > 0 else math.inf
 
 
+_SHOWN = 3
+
+
 def too_slow_meters(
     plan: Plan, meters: Sequence[Meter], lengths: Mapping[str, Length]
 ) -> list[str]:
@@ -232,7 +243,9 @@ def too_slow_meters(
         ]
         words = f"{meter.name}: resolves phases of {needed_s:.2g} s and more"
         if short:
-            words += f"; CANNOT resolve {', '.join(short)}"
+            names = [p.description for p in plan.experiments if p.experiment.id in short]
+            words += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
+            words += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
         if unsure:
             words += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
         lines.append(words)

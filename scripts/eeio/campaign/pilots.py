@@ -105,6 +105,15 @@ def growing_factor(planned: PlannedExperiment, profile: Profile, preset: str) ->
     return factor if planned.factors.get(factor) == decided.get(factor) else None
 
 
+def may_grow(plan: Plan) -> bool:
+    """Whether a pilot may raise the work of an experiment above the plan's."""
+    return plan.protocol.min_phase_s is not None and any(
+        growing_factor(planned, plan.profiles[planned.profile], plan.sizes_preset) is not None
+        for planned in plan.experiments
+        if planned.pilot is None
+    )
+
+
 def at_pilot_size(planned: PlannedExperiment, profile: Profile, preset: str) -> PlannedExperiment:
     """The experiment at the pilot's size: values of the preset come from preset `quick`."""
     decided, quick = profile.preset_factors(preset), profile.presets.get(PILOT_PRESET, {})

@@ -104,6 +104,9 @@ def one_line(line: str, columns: int) -> str:
     return f"{kept}…{number_sign}{repetition}{colon}{results}"[:columns]
 
 
+_FORECAST_RUNS = 10
+
+
 class Progress:
     """Counts runs. rich draws the bar where it is installed and stderr is a terminal."""
 
@@ -169,8 +172,12 @@ class Progress:
             self._bar.update(self._task, total=self._total)
 
     def eta_s(self) -> float:
-        """Seconds to go, from the runs of this start; before the first, the plan's forecast."""
+        """Seconds to go, from the runs of this start and the plan's forecast, which counts as ten
+        runs: the first ones also take the time of test files and pilots."""
         ended = self._done - self._first
         if ended == 0:
             return self._expected_s
-        return (time.monotonic() - self._started_s) / ended * (self._total - self._done)
+        elapsed_s = time.monotonic() - self._started_s
+        planned_s = self._expected_s / max(1, self._total - self._first)
+        each_s = (elapsed_s + _FORECAST_RUNS * planned_s) / (ended + _FORECAST_RUNS)
+        return each_s * (self._total - self._done)

@@ -20,7 +20,7 @@ from eeio.campaign.progress import Progress, cost_of_run, format_duration, words
 from eeio.campaign.rounds import WriteBudget
 from eeio.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.campaign.volumes import Volumes, raw_device
-from eeio.errors import RejectedError
+from eeio.errors import InterruptedCampaignError, RejectedError
 from eeio.power import idle_medians, recorded
 from eeio.profiles import installation
 from eeio.profiles import profile as profiles
@@ -72,8 +72,9 @@ def execute(plan: Plan, store: Store) -> Outcome:
     store.drop_partial_line()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
-    with signals_raise(
-        f"every finished run is stored, `eeio resume {store.folder.name}` continues"
+    with (
+        _naming_left_files(plan),
+        signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` continues"),
     ):
         volumes = Volumes(plan, store.folder, journal)
         try:
@@ -93,6 +94,17 @@ def execute(plan: Plan, store: Store) -> Outcome:
         finally:
             tell(volumes.close())
     return _outcome(store)
+
+
+@contextmanager
+def _naming_left_files(plan: Plan) -> Iterator[None]:
+    """`eeio resume` uses them again, so an interrupted campaign leaves them."""
+    try:
+        yield
+    except InterruptedCampaignError as error:
+        if (left := safety.left_files(plan.options.directory)) is None:
+            raise
+        raise InterruptedCampaignError(error.signum, f"{error}; {left}") from error
 
 
 def _outcome(store: Store) -> Outcome:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from eeio.errors import RejectedError
@@ -20,6 +21,19 @@ SCRATCH = "eeio-scratch"
 """The folder that the profiles keep their test files in."""
 MADE = "made-filesystems.txt"
 """In the campaign's folder: UUIDs of the file systems that it made on the device."""
+
+
+def left_files(directory: str | None) -> str | None:
+    """Where test files of a campaign that was not finished are, and their size; None if none are
+    left."""
+    if directory is None:
+        return None
+    scratch = Path(directory) / SCRATCH
+    used = 0
+    for path in scratch.rglob("*"):
+        with suppress(OSError):
+            used += path.lstat().st_blocks * 512
+    return f"{used / 1e9:.2f} GB of test files are left in {scratch}" if used >= 1e6 else None
 
 
 def check_scratch(directory: Path) -> None:

@@ -189,6 +189,8 @@ def _complete(quantity: Quantity, text: str) -> int:
         return quantity.whole_number(int(text))
     except LimitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def _rate(text: str) -> float:

@@ -235,7 +235,8 @@ def _fail_if(text: str) -> FailIf:
         found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
     except ValueError:
         found = -1.0
-    if not 0 <= found < 10:
+    # `worse:5` would be 500 %, and `worse:1` may be meant as 1 %.
+    if not 0 <= found < (10 if share.endswith("%") else 1):
         raise argparse.ArgumentTypeError(
             f"{text}: {share!r} is not a share; give such as 5% or 0.05"
         )

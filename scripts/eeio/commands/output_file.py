@@ -85,6 +85,16 @@ def write_output(arguments: argparse.Namespace, content: str) -> None:
     if arguments.output is None:
         pager.show(content, wanted=not arguments.no_pager)
         return
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(content, encoding="utf-8")
-    print(arguments.output)
+    path: Path = arguments.output
+    if path.exists() and not path.is_file():  # a pipe, /dev/stdout
+        path.write_text(content, encoding="utf-8")
+    else:
+        # A full disk must not leave half a file, nor cost the one that was there.
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_text(content, encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(path)) from error
+    print(path)

@@ -13,8 +13,15 @@ from typing import Any
 from eeio import hostnames
 from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.campaign import plan as plans
-from eeio.campaign.forecast import Length, earlier_lengths, forecast, phase_length, too_slow_meters
-from eeio.campaign.pilots import least_phase_s
+from eeio.campaign.forecast import (
+    Length,
+    earlier_lengths,
+    forecast,
+    most_words,
+    phase_length,
+    too_slow_meters,
+)
+from eeio.campaign.pilots import least_phase_s, may_grow
 from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
@@ -241,7 +248,7 @@ def _print_plan(
         print(f"about {duration_text(times.expected_s)} on a disk of medium speed")
     if options.max_written_bytes is not None:
         print(f"ended before it has written {options.max_written_bytes / 1e9:g} GB")
-    print(_written(times.bytes_written, device, rated_bytes))
+    print(_written(plan, times.bytes_written, device, rated_bytes))
     untold = sum(
         one.experiment.operation in ("write", "mixed") and not one.file_bytes
         for one in plan.experiments
@@ -289,6 +296,8 @@ def _groups(plan: plans.Plan, lengths_of: Mapping[str, Length]) -> Iterable[str]
                 values.setdefault(name, {}).setdefault(value)
         text = " ".join(f"{name}={','.join(of)}" for name, of in sorted(values.items()))
         lasts = [lengths_of[one.experiment.id] for one in found] if lengths_of else []
+        if level == "device" and all(p.experiment.target == "file" for p in found):
+            level = "device (on a file; --device measures the drive itself)"
         yield "; ".join([f"{len(found)} of {profile}, {level}: {text}", *_lengths_text(lasts)])
 
 
@@ -318,10 +327,12 @@ def _lengths_text(lasts: Sequence[Length]) -> list[str]:
     return [f"phases of {ends_s[0]:.2g} to {ends_s[-1]:.2g} s in an earlier campaign", *others]
 
 
-def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float | None) -> str:
+def _written(
+    plan: plans.Plan, bytes_written: int, device: BlockDevice | None, rated_bytes: float | None
+) -> str:
     """The campaign's wear of the drive. The rated endurance is from its data sheet and the drive
     itself, not from a table of models."""
-    words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
+    words = f"{most_words(plan, bytes_written, 2)}, test files included"
     size_bytes = 0
     if device is not None:
         with suppress(OSError, ValueError):
@@ -381,7 +392,8 @@ def _touched(plan: plans.Plan) -> list[str]:
         size = plan.room_bytes("")
         if size:
             lines.append(
-                f"{options.directory}: {size / 1e6:.0f} MB of test files, removed at the end"
+                f"{options.directory}: {size / 1e6:.0f} MB of test files"
+                f"{', more if a pilot enlarges them' * may_grow(plan)}, removed at the end"
             )
         if options.device is None:
             lines += [

@@ -129,10 +129,11 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
 def _columns(text: str) -> tuple[str, ...]:
     words = tuple(word.strip().lower() for word in text.split(","))
     known = known_words()
+    names = [f"`{one}`" if " " in one else one for one in known]
     for word in words:
         if word not in known:
             raise argparse.ArgumentTypeError(
-                f"no columns {word!r:.40}{similar(word, known)}; there are {', '.join(known)}"
+                f"no columns {word!r:.40}{similar(word, known)}; there are {', '.join(names)}"
             )
     return words
 

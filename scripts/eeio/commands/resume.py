@@ -14,7 +14,7 @@ from eeio.commands.campaign_folders import analysis
 from eeio.commands.run import run_rest, stored
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.campaign import Design
-from eeio_results.store import Campaign, Store, load, read_design
+from eeio_results.store import Campaign, Store, load, progress, read_design
 
 if TYPE_CHECKING:
     from eeio_results.report.answers import Answers
@@ -53,7 +53,10 @@ def resume(arguments: argparse.Namespace) -> int:
         raise RejectedError("--most and --dry-run: only with --extend")
     store = stored(arguments.name)
     with store_lock(store.folder):
-        return run_rest(store, read_design(store.folder))
+        design, found = read_design(store.folder), progress(store.folder)
+        if design.protocol.adaptive is None and found.stored_runs >= found.planned_runs:
+            print(f"eeio: {arguments.name} is complete; there is nothing to do", file=sys.stderr)
+        return run_rest(store, design)
 
 
 def extend(arguments: argparse.Namespace) -> int:

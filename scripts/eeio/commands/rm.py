@@ -6,10 +6,11 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.campaign.runner import store_lock
+from eeio.campaign.safety import left_files
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.errors import EeioError
-from eeio_results.store import delete, progress
+from eeio_results.store import delete, progress, read_design
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,9 +32,12 @@ def remove(arguments: argparse.Namespace) -> int:
     if not arguments.yes:
         _ask(len(folders))
     for folder in folders:
+        left = _left_files(folder)
         with store_lock(folder):
             delete(folder)
         print(f"deleted {folder}")
+        if left is not None:
+            print(f"{left}: delete that folder with rm -r if no other campaign uses it")
     return EXIT_DONE
 
 
@@ -56,6 +60,17 @@ def _words(folder: Path) -> str:
     except (EeioError, OSError, ValueError) as error:
         return f"{size}, unreadable: {error}"
     return f"{found.suite}, {found.stored_runs} of {found.planned_runs} runs, {size}"
+
+
+def _left_files(folder: Path) -> str | None:
+    """Test files of a campaign that was not finished."""
+    try:
+        found = progress(folder)
+        if found.stored_runs >= found.planned_runs:
+            return None
+        return left_files(read_design(folder).options.directory)
+    except (EeioError, OSError, ValueError):
+        return None
 
 
 def _ask(count: int) -> None:

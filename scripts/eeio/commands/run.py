@@ -13,7 +13,7 @@ from eeio import __version__, paths
 from eeio.arguments import add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
-from eeio.campaign.forecast import forecast
+from eeio.campaign.forecast import forecast, most_words
 from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
@@ -100,8 +100,8 @@ def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
     """Prints time and bytes; large ones require confirmation on a terminal, or RejectedError."""
     expected = forecast(plan, suite)
     print(
-        f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, at most "
-        f"{expected.bytes_written / 1e9:.1f} GB written",
+        f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, "
+        f"{most_words(plan, expected.bytes_written)}",
         file=sys.stderr,
     )
     is_large = expected.expected_s > _LONG_S or expected.bytes_written > _MUCH_BYTES
@@ -119,7 +119,9 @@ def stored(name: str) -> Store:
     store = Store(paths.results_root() / name)
     if not store.folder.is_dir():
         known = similar(name, paths.campaigns())
-        raise RejectedError(f"no campaign {name!r} in {paths.results_root()}{known}")
+        raise RejectedError(
+            f"no campaign {name!r} in {paths.results_root()}{known}; `eeio list` shows them"
+        )
     for path in (store.folder, store.folder / "campaign.json"):
         # It contains commands, and files are written there.
         if (why := why_untrusted(path)) is not None:

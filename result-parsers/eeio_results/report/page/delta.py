@@ -109,7 +109,7 @@ def delta_table(changes: "Changes") -> Markup:
                 said.label(experiment, changes),
                 name,
                 said.repetitions(one),
-                *(NONE if v is None else number(v / unit) for v in (one.before, one.after)),
+                *(NONE if v is None else number(v / unit) for v in one.means),
                 change_text(one.change),
                 interval_text(one.change),
                 forest_mark(one.change, span),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from eeio_limits.reasons import NO_DURABLE_TIME
 from eeio_results.domains import DomainFigures, Key, Quartiles
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
@@ -250,7 +251,7 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
         "d": [_domain(figures_of(row, key)) for key in page.keys],
     }
     if row.durable is False:
-        body["lasting"] = row.reasons.get("durable", "not until its bytes were on the device")
+        body["lasting"] = row.reasons.get("durable", NO_DURABLE_TIME)
     why = {
         str(place): why
         for place, key in enumerate(page.keys or (None,))
