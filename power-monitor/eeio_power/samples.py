@@ -221,6 +221,17 @@ def sample_lines(time_s: float, first_index: int, values: Sequence[float]) -> st
     )
 
 
+def begun(path: Path) -> tuple[float, str] | None:
+    """(monotonic s, ISO time in UTC) when the sampler began; None if the file does not say."""
+    try:
+        with inputs.open_file(path) as file:
+            header = next(_Unpacked(file).blocks(), None)
+        body = json.loads(header or b"{}")
+        return float(body["monotonic_s"]), str(body["utc"])
+    except (OSError, LimitError, ValueError, KeyError, TypeError):
+        return None
+
+
 def load(path: Path) -> Samples:
     """Read a samples file back, up to the cut if it was cut off.
 

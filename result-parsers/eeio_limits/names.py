@@ -26,8 +26,9 @@ def similar(name: str, known: Iterable[str]) -> str:
     """` (did you mean report?)` with the known name that is most like this one; empty if none is
     like it."""
     known = list(known)
-    begin = name.lstrip("-")[:3]
-    found = [one for one in known if len(begin) == 3 and one.lstrip("-").startswith(begin)]
+    # `--reps` is the beginning of a word, and unlike the complete one.
+    begin = name[:5] if name.startswith("--") and len(name) > 4 else None
+    found = [one for one in known if begin is not None and one.startswith(begin)]
     if len(found) != 1:
         found = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
     return f" (did you mean {found[0]}?)" if found else ""

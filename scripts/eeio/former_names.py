@@ -1,5 +1,6 @@
 """Commands that have another name now. The former names continue to work."""
 
+import argparse
 from collections.abc import Sequence
 
 _NOW = {
@@ -22,6 +23,7 @@ _NOW = {
 }
 """Longer names before their beginnings."""
 
+_EXPORTS = ("pts", "bundle", "parquet", "query")
 _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
 
@@ -29,6 +31,13 @@ _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The same command by today's names, and a note for the user if they differ."""
     found = list(words)
+    if found[:1] == ["query"]:
+        return ["export", *found], None
+    if found[:1] == ["check"]:
+        return _gate_of(found[1:]), None
+    if found[:1] == ["export"] and (form := _format_of(found)) is not None:
+        start, length, name = form
+        return ["export", name, *found[1:start], *found[start + length :]], None
     if found[:1] == ["export"] and "--pts" in found:
         found.remove("--pts")
         found.insert(1, "--pts")
@@ -40,6 +49,29 @@ def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
             note = f"`eeio {' '.join(former)}` is now `eeio {' '.join(now)}`"
             return [*now, *rest], note
     return found, None
+
+
+def _gate_of(words: Sequence[str]) -> list[str]:
+    """`check NAME --against BASE --limit 5%` as `compare BASE NAME --fail-if worse:5%`."""
+    parser = argparse.ArgumentParser(prog="eeio check", allow_abbrev=False)
+    parser.add_argument("name", metavar="NAME", help="campaign after the change")
+    parser.add_argument("--against", metavar="BASELINE", required=True, help="campaign before it")
+    parser.add_argument("--limit", metavar="SHARE[:METRIC]", default="5%", help="default: 5%%")
+    parser.epilog = "Other options are those of `eeio compare`, for example --junit FILE."
+    asked, further = parser.parse_known_args(words)
+    return ["compare", asked.against, asked.name, "--fail-if", f"worse:{asked.limit}", *further]
+
+
+def _format_of(words: Sequence[str]) -> tuple[int, int, str] | None:
+    """The place and length of `--format NAME` in `export NAME --format parquet`."""
+    if words[1:2] and words[1] in _EXPORTS:
+        return None
+    for place, word in enumerate(words):
+        if word == "--format" and words[place + 1 : place + 2]:
+            return place, 2, words[place + 1]
+        if word.startswith("--format="):
+            return place, 1, word.partition("=")[2]
+    return None
 
 
 def _option_of_report(word: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
+from xml.etree import ElementTree
 
 from eeio_results.comparison.gate import Gate, GateRow
 from eeio_results.report.columns import NONE, number
@@ -96,6 +97,52 @@ def to_json(gates: Sequence[Gate]) -> list[dict[str, Any]]:
         }
         for found in gates
     ]
+
+
+def junit(gates: Sequence[Gate]) -> str:
+    """JUnit XML: a test suite per gate, a test case per experiment. `worse` is a failure, and
+    `not tested` an error, because the gate does not pass then."""
+    root = ElementTree.Element("testsuites", name="eeio")
+    for found in gates:
+        gate = f"worse:{100 * found.share:g}%:{found.metric}"
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=f"{found.after} against {found.before}, {gate}",
+            tests=str(len(found.rows)),
+            failures=str(len(found.of("worse"))),
+            errors=str(len(found.of("not tested"))),
+        )
+        for row in found.rows:
+            case = ElementTree.SubElement(suite, "testcase", classname="eeio", name=row.label)
+            if row.verdict != "passed":
+                kind = "failure" if row.verdict == "worse" else "error"
+                ElementTree.SubElement(case, kind, message=_why(found, row))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def workflow_commands(gates: Sequence[Gate]) -> list[str]:
+    """Annotations of GitHub Actions: an error per experiment that fails."""
+    return [
+        f"::error title=eeio {row.verdict}::{_escaped(f'{row.label}: {_why(found, row)}')}"
+        for found in gates
+        for row in found.rows
+        if row.verdict != "passed"
+    ]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _why(found: Gate, row: GateRow) -> str:
+    if row.verdict == "not tested":
+        return row.reason or "not tested"
+    return (
+        f"{_change(row)} {found.metric}, adjusted p = {row.p_adjusted:.2g}, "
+        f"n = {row.n[0]} and {row.n[1]}"
+    )
 
 
 def _change(row: GateRow) -> str:

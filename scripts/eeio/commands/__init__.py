@@ -52,7 +52,12 @@ GROUPS: dict[str, dict[str, str | Family]] = {
         "import": "importing",
         "export": Family(
             "write campaigns for other programs and readers",
-            {"pts": "export.pts", "bundle": "export.bundle"},
+            {
+                "pts": "export.pts",
+                "bundle": "export.bundle",
+                "parquet": "export.parquet",
+                "query": "export.query",
+            },
         ),
     },
     "System": {

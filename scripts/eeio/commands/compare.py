@@ -4,13 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
 from eeio.commands.experiments import FACTORS, add_where, wanted
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
@@ -76,11 +77,18 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--sessions", action="store_true",
         help="compare session means: one list per machine, A1,A2,A3 B1,B2",
     )  # fmt: skip
-    OptionGroup(parser, "gate for CI").add(
+    gate_options = OptionGroup(parser, "gate for CI")
+    gate_options.add(
         "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
         help="exit with 4 if worse, 1 if untested, e.g. worse:5%%:J/GB; METRIC: "
         f"{', '.join(gated())}",
     )  # fmt: skip
+    gate_options.add(
+        "--junit", metavar="FILE", type=Path, help="also write the gate's result as JUnit XML"
+    )
+    gate_options.rare(
+        "--annotations", choices=("github",), help="also print failures as workflow commands"
+    )
     statistics = OptionGroup(parser, "statistics")
     statistics.add(
         "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
@@ -119,6 +127,8 @@ def compare(arguments: argparse.Namespace) -> int:
         raise RejectedError(str(error)) from error
     if arguments.fail_if is not None and len(arguments.campaigns) < 2:
         raise RejectedError("--fail-if: name two campaigns, the one before first")
+    if arguments.fail_if is None and (arguments.junit or arguments.annotations):
+        raise RejectedError("--junit, --annotations: the result of a gate; give --fail-if too")
     if arguments.sessions:
         return compare_sessions(arguments, rule)
     campaigns = load_campaigns(arguments.campaigns)
@@ -219,6 +229,10 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
     for found in gates:
         for line in report.lines(found, arguments.sessions):
             print(shown(line), file=sys.stderr)
+    if arguments.junit is not None:
+        write_file(arguments.junit, report.junit(gates))
+    if arguments.annotations == "github":
+        print("\n".join(report.workflow_commands(gates)))
     if any(found.of("worse") for found in gates):
         return EXIT_WORSE
     return EXIT_FAILED if any(found.of("not tested") for found in gates) else EXIT_DONE

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,16 +86,21 @@ def write_output(arguments: argparse.Namespace, content: str) -> None:
     if arguments.output is None:
         pager.show(content, wanted=not arguments.no_pager)
         return
-    path: Path = arguments.output
+    write_file(arguments.output, content)
+    print(arguments.output)
+
+
+def write_file(path: Path, content: str) -> None:
+    """A full disk leaves no half a file, and keeps the one that was there."""
     if path.exists() and not path.is_file():  # a pipe, /dev/stdout
         path.write_text(content, encoding="utf-8")
-    else:
-        # A full disk must not leave half a file, nor cost the one that was there.
-        part = path.with_name(f".{path.name}.part")
-        try:
-            part.write_text(content, encoding="utf-8")
-            part.replace(path)
-        except OSError as error:
+        return
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(content, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
             part.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(path)) from error
-    print(path)
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -208,6 +208,7 @@ class UndoJournal:
     def _write(self) -> None:
         if not self._entries:
             self.path.unlink(missing_ok=True)
+            self._new.unlink(missing_ok=True)  # of a process that was killed while it wrote
             self.release()
             return
         first = self._lock is None

@@ -1,0 +1,81 @@
+"""`eeio export query`, also called as `eeio query`: SQL over campaigns and Parquet files."""
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from eeio.arguments import add_format
+from eeio.commands.campaign_folders import load_campaigns
+from eeio.errors import EXIT_DONE
+from eeio.tidy import parquet
+from eeio.tidy.rows import TABLES
+from eeio_results.report.columns import NONE, number
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "query",
+        help="answer an SQL query over campaigns",
+        description="Runs one SELECT over campaigns and folders of Parquet files. Tables: "
+        f"{', '.join(TABLES)} (docs/reference/parquet.md). `eeio query` is the same. Needs the "
+        "extra `query`.",
+    )
+    parser.add_argument("sql", metavar="SQL", help="SELECT statement")
+    parser.add_argument(
+        "sources", metavar="FOLDER|NAME", nargs="+",
+        help="folder of Parquet files, campaign name or campaign folder",
+    )  # fmt: skip
+    add_format(parser, ("table", "csv", "json"))
+    parser.set_defaults(action=query)
+
+
+def query(arguments: argparse.Namespace) -> int:
+    folders = [path for path in map(Path, arguments.sources) if _has_tables(path)]
+    names = [name for name in arguments.sources if Path(name) not in folders]
+    columns, rows = parquet.query(arguments.sql, folders, load_campaigns(names))
+    if arguments.format == "json":
+        body = [dict(zip(columns, map(_plain, row), strict=True)) for row in rows]
+        print(json.dumps(body, allow_nan=False))
+    elif arguments.format == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([columns, *([_plain(cell) for cell in row] for row in rows)])
+        sys.stdout.write(text.getvalue())
+    else:
+        numeric = frozenset(
+            place for place in range(len(columns))
+            if any(isinstance(row[place], int | float) for row in rows)
+        )  # fmt: skip
+        cells = tuple(tuple(map(_cell, row)) for row in rows)
+        print(render_table(Table(f"{len(rows)} rows", tuple(columns), cells, numeric), None))
+    return EXIT_DONE
+
+
+def _has_tables(path: Path) -> bool:
+    return path.is_dir() and next(path.glob("*.parquet"), None) is not None
+
+
+def _plain(cell: Any) -> Any:
+    """For JSON and CSV: times in ISO 8601, numbers that JSON lacks as null."""
+    if isinstance(cell, datetime.datetime | datetime.date):
+        return cell.isoformat()
+    if isinstance(cell, float) and (cell != cell or abs(cell) == float("inf")):
+        return None
+    if isinstance(cell, list):
+        return [_plain(one) for one in cell]
+    if isinstance(cell, dict):
+        return {str(key): _plain(value) for key, value in cell.items()}
+    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+
+
+def _cell(cell: Any) -> str:
+    if cell is None:
+        return NONE
+    return number(cell) if isinstance(cell, float) else str(_plain(cell))

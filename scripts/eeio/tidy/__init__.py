@@ -1,0 +1,1 @@
+"""Campaigns as tables for Parquet and SQL (docs/reference/parquet.md)."""

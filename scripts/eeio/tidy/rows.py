@@ -1,0 +1,307 @@
+"""The rows of one campaign in six tables: files, runs, phases, metrics, options, power.
+
+None is a value that is unknown or was not measured. All figures are in SI units; bytes are bytes.
+A phase's bandwidth and energy are those of its window, as in `eeio report`.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from eeio import __version__
+from eeio_power import samples
+from eeio_results.record import DOMAINS, MARKS, EnergyReading, Phase, Run
+from eeio_results.store import Campaign
+from eeio_results.windows import Window, window_of
+
+SCHEMA_VERSION = 1
+
+_TEXT, _INT, _REAL, _BOOL, _TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "files": {
+        "sha256": _TEXT, "path": _TEXT, "tool": _TEXT, "tool_version": _TEXT, "format": _TEXT,
+        "parser_version": _TEXT, "campaign": _TEXT,
+    },
+    "runs": {
+        "run_id": _TEXT, "campaign": _TEXT, "sha256": _TEXT, "report_no": _INT, "host": _TEXT,
+        "kernel": _TEXT, "device": _TEXT, "device_model": _TEXT, "filesystem": _TEXT,
+        "start_utc": _TIME, "end_utc": _TIME, "time_source": _TEXT, "experiment_id": _TEXT,
+        "level": _TEXT, "tool": _TEXT, "api": _TEXT, "processes": _INT, "target": _TEXT,
+        "operation": _TEXT, "access_pattern": _TEXT, "request_bytes": _INT, "buffer": _TEXT,
+        "disk_cache": _TEXT, "flush": _TEXT, "preset": _TEXT, "repetition": _INT,
+        "order_index": _INT, "duration_s": _REAL, "exit_code": _INT, "valid": _BOOL,
+        "reason": _TEXT,
+    },
+    "phases": {
+        "phase_id": _TEXT, "run_id": _TEXT, "campaign": _TEXT, "group_id": _TEXT, "name": _TEXT,
+        "operation": _TEXT, "access_pattern": _TEXT, "request_bytes": _INT, "direct": _BOOL,
+        "iodepth": _INT, "jobs": _INT, "nodes": _INT, "api": _TEXT, "sync": _TEXT, "bytes": _INT,
+        "start_s": _REAL, "runtime_s": _REAL, "bandwidth_bytes_per_s": _REAL, "iops": _REAL,
+        "durable": _BOOL, "domain": _TEXT, "meter": _TEXT, "energy_kind": _TEXT, "power_w": _REAL,
+        "energy_j": _REAL, "uncertainty_j": _REAL, "j_per_gb": _REAL, "energy_reason": _TEXT,
+        "valid": _BOOL, "error": _TEXT,
+    },
+    "metrics": {
+        "phase_id": _TEXT, "run_id": _TEXT, "campaign": _TEXT, "name": _TEXT, "value": _REAL,
+        "unit": _TEXT, "statistic": _TEXT, "latency_kind": _TEXT, "domain": _TEXT, "meter": _TEXT,
+        "energy_kind": _TEXT,
+    },
+    "options": {
+        "run_id": _TEXT, "campaign": _TEXT, "job": _TEXT, "key": _TEXT, "value": _TEXT,
+    },
+    "power": {
+        "campaign": _TEXT, "meter": _TEXT, "domain": _TEXT, "energy_kind": _TEXT, "t_utc": _TIME,
+        "t_s": _REAL, "watts": _REAL, "interval_s": _REAL,
+    },
+}  # fmt: skip
+"""Table -> column -> type in DuckDB."""
+
+Row = dict[str, Any]
+_IMPORTED = re.compile(
+    r"imported from (?P<path>.+?)(?:, report (?P<report>\d+), group (?P<group>.*?)"
+    r", SHA-256 (?P<sha256>[0-9a-f]{64}))?"
+)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The file that a run was imported from, or the campaign's own records."""
+
+    sha256: str
+    path: str
+    report: int | None = None
+    group: str | None = None
+
+
+def rows(campaign: Campaign) -> Iterator[tuple[str, Row]]:
+    """(table, row) of everything in the campaign, its samples last."""
+    own = _own_file(campaign)
+    seen: set[str] = set()
+    for number, run in enumerate((*campaign.set_aside, *campaign.runs)):
+        source = _source(run) or own
+        if source.sha256 not in seen:
+            seen.add(source.sha256)
+            yield "files", _file(campaign, run, source, own)
+        run_id = f"{campaign.name}/{number:06d}"
+        yield (
+            "runs",
+            _run(campaign, run, run_id, source, set_aside=number < len(campaign.set_aside)),
+        )
+        for key, value in run.experiment.arguments:
+            yield "options", _row(campaign, run_id=run_id, key=key, value=value)
+        for place, phase in enumerate(run.phases):
+            yield from _phase(campaign, run, phase, f"{run_id}/{place}", run_id, source)
+    yield from _power(campaign)
+
+
+def _row(campaign: Campaign, **values: Any) -> Row:
+    return {"campaign": campaign.name, **values}
+
+
+def _own_file(campaign: Campaign) -> _Source:
+    path = campaign.folder / "runs.jsonl"
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return _Source(digest.hexdigest(), str(path))
+
+
+def _source(run: Run) -> _Source | None:
+    for note in run.notes:
+        if (found := _IMPORTED.fullmatch(note)) and found["sha256"]:
+            return _Source(found["sha256"], found["path"], int(found["report"]), found["group"])
+    return None
+
+
+def _file(campaign: Campaign, run: Run, source: _Source, own: _Source) -> Row:
+    is_own = source is own
+    version = next(
+        (t.version for t in campaign.machine.tools if t.name == run.experiment.tool), None
+    )
+    return _row(
+        campaign,
+        sha256=source.sha256,
+        path=source.path,
+        tool="eeio" if is_own else run.experiment.tool,
+        tool_version=campaign.design.eeio_version or None if is_own else version,
+        format="campaign" if is_own else "result file",
+        parser_version=__version__,
+    )
+
+
+def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: bool) -> Row:
+    experiment, machine = run.experiment, campaign.machine
+    start = _moment(run.started_utc)
+    end = None if start is None else start + timedelta(seconds=run.duration_s)
+    reasons = [*run.validity, *(["not in the steady state yet"] if set_aside else [])]
+    return _row(
+        campaign,
+        run_id=run_id,
+        sha256=source.sha256,
+        report_no=source.report,
+        host=machine.hostname,
+        kernel=machine.kernel,
+        device=run.device or machine.device,
+        device_model=machine.device_model,
+        filesystem=machine.filesystem,
+        start_utc=_text(start),
+        end_utc=_text(end),
+        time_source=None if start is None else next(
+            (note for note in run.notes if " time" in note and source.report is not None),
+            "eeio's clock" if source.report is None else None,
+        ),
+        experiment_id=experiment.id,
+        level=experiment.level,
+        tool=experiment.tool,
+        api=experiment.api,
+        processes=experiment.processes,
+        target=experiment.target,
+        operation=experiment.operation,
+        access_pattern=experiment.spatiality,
+        request_bytes=experiment.request_size_bytes,
+        buffer=experiment.cache.buffer,
+        disk_cache=experiment.cache.disk,
+        flush=experiment.flush,
+        preset=run.preset,
+        repetition=run.repetition,
+        order_index=run.order_index,
+        duration_s=run.duration_s,
+        exit_code=run.exit_code,
+        valid=run.valid and not set_aside,
+        reason="; ".join(reasons) or None,
+    )  # fmt: skip
+
+
+def _phase(
+    campaign: Campaign, run: Run, phase: Phase, phase_id: str, run_id: str, source: _Source
+) -> Iterator[tuple[str, Row]]:
+    window = window_of(run.experiment, phase)
+    arguments = dict(run.experiment.arguments)
+    reading = _main(window)
+    buffer = run.experiment.cache.buffer
+    yield "phases", _row(
+        campaign,
+        phase_id=phase_id,
+        run_id=run_id,
+        group_id=source.group,
+        name=phase.name,
+        operation=phase.operation,
+        access_pattern=phase.spatiality,
+        request_bytes=phase.request_size_bytes,
+        direct=None if buffer is None else buffer == "off",
+        iodepth=_whole(arguments.get("iodepth")),
+        jobs=run.experiment.processes,
+        nodes=_whole(arguments.get("nodes")),
+        api=run.experiment.api,
+        sync=run.experiment.flush,
+        bytes=phase.bytes_moved,
+        start_s=phase.start_s,
+        runtime_s=phase.metrics.get("runtime_s") if window.duration_s is None
+        else window.duration_s,
+        bandwidth_bytes_per_s=window.bandwidth_bytes_per_s,
+        iops=phase.metrics.get("iops", phase.metrics.get("operations_per_s")),
+        durable=window.durable,
+        domain=reading.domain if reading else None,
+        meter=reading.meter if reading else None,
+        energy_kind=reading.kind if reading else None,
+        power_w=reading.power_w if reading else None,
+        energy_j=reading.energy_j if reading else None,
+        uncertainty_j=reading.uncertainty_j if reading else None,
+        j_per_gb=window.j_per_gb(reading) if reading else None,
+        energy_reason=None if reading and reading.energy_j is not None else _why_none(window),
+        valid=run.valid,
+        error="; ".join((*run.validity, *phase.validity)) or None,
+    )  # fmt: skip
+    for name, value in phase.metrics.items():
+        statistic = re.search(r"_(mean|max|min|p\d+)_s$", name)
+        kind = re.search(r"latency_(submission|completion|total)_", name)
+        yield "metrics", _row(
+            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=_unit(name),
+            statistic=statistic[1] if statistic else None, latency_kind=kind[1] if kind else None,
+        )  # fmt: skip
+    for one in window.energy:
+        figures = {
+            "energy_j": one.energy_j, "power_w": one.power_w, "uncertainty_j": one.uncertainty_j,
+            "j_per_gb": window.j_per_gb(one),
+        }  # fmt: skip
+        for name, figure in figures.items():
+            if figure is not None:
+                yield "metrics", _row(
+                    campaign, phase_id=phase_id, run_id=run_id, name=name, value=figure,
+                    unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
+                    meter=one.meter, energy_kind=one.kind,
+                )  # fmt: skip
+
+
+def _main(window: Window) -> EnergyReading | None:
+    """The reading of the widest domain that has one; measured before estimated."""
+    return min(
+        window.energy,
+        key=lambda one: (one.energy_j is None, one.kind in MARKS, DOMAINS.index(one.domain)),
+        default=None,
+    )
+
+
+def _why_none(window: Window) -> str:
+    reasons = dict.fromkeys(reason for one in window.energy for reason in one.reasons)
+    return "; ".join(reasons) or "no power was read in this window"
+
+
+def _unit(name: str) -> str | None:
+    for ending, unit in (("_bytes_per_s", "B/s"), ("_per_s", "1/s"), ("iops", "1/s"), ("_s", "s"),
+                         ("_bytes", "B"), ("_fraction", "1"), ("_hz", "Hz")):  # fmt: skip
+        if name.endswith(ending):
+            return unit
+    return None
+
+
+def _power(campaign: Campaign) -> Iterator[tuple[str, Row]]:
+    """The samples of each meter and domain; those of a counter are means since the one before."""
+    for path in sorted((campaign.folder / "samples").glob("power-*.csv.gz")):
+        found = samples.load(path)
+        offset_s = _clock_offset_s(path)
+        for meter in found.meters:
+            for domain in samples.power_over_time(meter):
+                before_s: float | None = None
+                for t_s, watts in zip(domain.times_s, domain.watts, strict=True):
+                    at = None if offset_s is None else datetime.fromtimestamp(t_s + offset_s, UTC)
+                    yield "power", _row(
+                        campaign, meter=meter.info.name, domain=domain.domain,
+                        energy_kind=meter.info.kind, t_utc=_text(at), t_s=t_s,
+                        watts=None if math.isnan(watts) else watts,
+                        interval_s=None if before_s is None else t_s - before_s,
+                    )  # fmt: skip
+                    before_s = t_s
+
+
+def _clock_offset_s(path: Path) -> float | None:
+    """UTC less the monotonic clock when the sampler began, s."""
+    begun = samples.begun(path)
+    if begun is None:
+        return None
+    monotonic_s, utc = begun
+    moment = _moment(utc)
+    return None if moment is None else moment.timestamp() - monotonic_s
+
+
+def _moment(text: str) -> datetime | None:
+    """None without a zone: the file does not report one."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo is not None else None
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"\d{1,12}", text) else None

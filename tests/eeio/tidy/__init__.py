@@ -1,0 +1,1 @@
+"""Tables of campaigns for Parquet and SQL."""

@@ -1,0 +1,184 @@
+"""`eeio export --format parquet` and `eeio query` against the report of the same campaigns."""
+
+import csv
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import dummy
+from tests.conftest import DATA, Eeio
+
+from eeio.cli import main
+from eeio.tidy.rows import TABLES
+
+duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed (extra `query`)")
+CAMPAIGNS = DATA / "campaigns"
+
+
+def answers(capsys: pytest.CaptureFixture[str], sql: str, *sources: str) -> list[dict[str, Any]]:
+    assert main(["query", sql, *sources, "--format", "json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("name", ["quick-before", "board", "server", "invalid", "estimates", "nfs"])
+def test_medians_are_those_of_the_report(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    campaign = str(CAMPAIGNS / name)
+    assert main(["report", campaign, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    found = answers(
+        capsys,
+        "SELECT level, tool, r.operation, r.access_pattern, r.request_bytes, buffer, r.api, target,"
+        " processes, name, list(bandwidth_bytes_per_s) mbs, list(j_per_gb) jgb,"
+        " count(DISTINCT experiment_id) experiments FROM phases p JOIN runs r USING (run_id)"
+        " WHERE p.valid GROUP BY ALL",
+        campaign,
+    )
+    of = {tuple(one.values())[:10]: one for one in found if one["experiments"] == 1}
+    compared = 0
+    for row in rows:
+        key = (
+            row["level"], row["tool"], row["operation"], row["spatiality"],
+            row["request_size_bytes"], row["cache"] and row["cache"]["buffer"], row["api"],
+            row["target"], row["processes"], row["phase"],
+        )  # fmt: skip
+        one = of.get(key)
+        if one is None or not row["bandwidth_bytes_per_s"]:
+            continue
+        values = [value for value in one["mbs"] if value is not None]
+        if len(values) != row["n"]:
+            continue
+        compared += 1
+        expected = row["bandwidth_bytes_per_s"]["median"]
+        assert statistics.median(values) == pytest.approx(expected)
+        joules = [value for value in one["jgb"] if value is not None]
+        if row["energy_j_per_gb"] and len(joules) == row["n"] and row["energy_kind"] == "measured":
+            expected = row["energy_j_per_gb"]["median"]
+            assert statistics.median(joules) == pytest.approx(expected)
+    assert compared or name == "invalid"
+
+
+def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
+    home: Path, eeio: Eeio, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = dummy.suite(home, "level=filesystem operation=read spatiality=random sleep_s=0.5")
+    for name, meter in (("a", "demo"), ("b", "none")):
+        done = eeio("run", suite, "--directory", str(home / "target"), "--name", name, "--meter",
+                    meter, "--repetitions", "2", "--idle", "0.2")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    out = str(home / "out")
+    assert main(["export", "a", "b", "--format", "parquet", "-o", out]) == 0
+    assert len(capsys.readouterr().out.split()) == 2 * len(TABLES)
+    # Again: replaced, not added.
+    assert main(["export", "parquet", "a", "-o", out]) == 0
+    capsys.readouterr()
+    rows = answers(
+        capsys,
+        "SELECT campaign, count(*) n, count(energy_j) known, any_value(energy_kind) kind,"
+        " any_value(energy_reason) why FROM phases GROUP BY campaign ORDER BY campaign",
+        out,
+    )
+    assert [(r["campaign"], r["n"], r["known"], r["kind"]) for r in rows] == [
+        ("a", 2, 2, "demo"), ("b", 2, 0, None),
+    ]  # fmt: skip
+    assert rows[0]["why"] is None and rows[1]["why"] == "no power was read in this window"
+    (power,) = answers(
+        capsys,
+        "SELECT count(*) n, min(watts) least, max(interval_s) gap, min(t_utc) t_utc,"
+        " any_value(domain) domain FROM power WHERE domain = 'system'",
+        out,
+    )
+    (run,) = answers(capsys, "SELECT min(start_utc) t FROM runs WHERE campaign = 'a'", out)
+    assert power["n"] > 3 and power["least"] > 0 and 0 < power["gap"] < 5
+    assert power["t_utc"] < run["t"] and power["t_utc"][:13] == run["t"][:13]
+    # A campaign by name and a folder together.
+    assert answers(capsys, "SELECT count(*) n FROM runs", out, "a") == [{"n": 6}]
+
+
+def test_imported_files_keep_their_sha256_and_options(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = DATA / "imports/fio"
+    assert main(["import", str(files / "jobs-3.41.json"), "--name", "old"]) == 0
+    capsys.readouterr()
+    (file,) = answers(capsys, "SELECT * FROM files", "old")
+    assert file["path"] == str(files / "jobs-3.41.json") and file["tool"] == "fio"
+    found = answers(
+        capsys, "SELECT count(*) n, count(DISTINCT sha256) files, min(report_no) r FROM runs", "old"
+    )
+    assert found[0]["n"] > 1 and (found[0]["files"], found[0]["r"]) == (1, 0)
+    (metrics,) = answers(
+        capsys,
+        "SELECT count(*) n FROM metrics WHERE latency_kind = 'completion' AND statistic = 'p99'"
+        " AND unit = 's'",
+        "old",
+    )
+    assert metrics["n"] > 0
+
+
+def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT 'a,b' AS text, NULL AS missing, 1.5 AS x, count(*) AS n FROM runs"
+    campaign = str(CAMPAIGNS / "board")
+    assert main(["query", sql, campaign, "--format", "csv"]) == 0
+    assert list(csv.reader(capsys.readouterr().out.splitlines())) == [
+        ["text", "missing", "x", "n"], ["a,b", "", "1.5", "22"],
+    ]  # fmt: skip
+    assert main(["query", sql, campaign]) == 0
+    assert "1 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["DROP TABLE runs", "COPY (SELECT 1) TO 'x.csv'", "SELECT 1; SELECT 2", "", "SELEKT 1",
+     "CREATE TABLE x AS SELECT 1", "ATTACH 'x.db'"],
+)  # fmt: skip
+def test_sql_that_writes_is_rejected(
+    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["query", sql, str(CAMPAIGNS / "board")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_another_schema_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = "SELECT count(*) FROM runs"
+    with duckdb.connect() as connection:
+        for name, options in (("new", ", KV_METADATA {eeio_schema: '99'}"), ("other", "")):
+            folder = tmp_path / name
+            folder.mkdir()
+            connection.execute(
+                f"COPY (SELECT 1 AS x) TO '{folder}/runs.parquet' (FORMAT parquet{options})"
+            )
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged/runs.parquet").write_bytes(b"PAR1 nothing")
+    for name, words in (
+        ("new", "update eeio"),
+        ("other", "did not write"),
+        ("damaged", "runs.parq"),
+    ):
+        assert main(["query", sql, str(tmp_path / name)]) in (1, 2)
+        error = capsys.readouterr().err
+        assert words in error and len(error.splitlines()) == 1
+    assert main(["query", sql, str(tmp_path / "nowhere")]) == 1
+    assert "`eeio list` shows them" in capsys.readouterr().err
+
+
+def test_without_duckdb_the_remedy_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    assert main(["query", "SELECT 1", str(CAMPAIGNS / "board")]) == 2
+    assert "pip install 'eeio[query]'" in capsys.readouterr().err
+
+
+def test_the_page_of_the_schema_has_all_columns() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/parquet.md").read_text()
+    for table, columns in TABLES.items():
+        section = page.split(f"## {table}\n")[1].split("\n## ")[0]
+        for column in columns:
+            assert f"`{column}`" in section, (table, column)
