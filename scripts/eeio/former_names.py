@@ -23,7 +23,7 @@ _NOW = {
 }
 """Longer names before their beginnings."""
 
-_EXPORTS = ("pts", "bundle", "parquet", "query")
+_EXPORTS = ("pts", "bundle", "parquet", "query", "validate")
 _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
 
@@ -31,7 +31,7 @@ _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The same command by today's names, and a note for the user if they differ."""
     found = list(words)
-    if found[:1] == ["query"]:
+    if found[:1] in (["query"], ["validate"]):
         return ["export", *found], None
     if found[:1] == ["check"]:
         return _gate_of(found[1:]), None

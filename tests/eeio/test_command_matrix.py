@@ -57,6 +57,9 @@ bench -r 2 --directory target --name NEW --format html -o bench.html true
 cost --traditional before --low-power after --tool dummy --workload mix.yaml
 export bundle before -o bundle
 export pts before -o exported
+export before --format parquet -o parquet
+query 'SELECT count(*) FROM runs' before
+check after --against before --limit 900%:MB/s
 study reference before
 list
 list --format json

@@ -57,6 +57,7 @@ GROUPS: dict[str, dict[str, str | Family]] = {
                 "bundle": "export.bundle",
                 "parquet": "export.parquet",
                 "query": "export.query",
+                "validate": "export.validate",
             },
         ),
     },

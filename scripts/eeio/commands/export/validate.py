@@ -1,0 +1,44 @@
+"""`eeio export validate`, also called as `eeio validate`: checks a bundle."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from eeio.arguments import add_format
+from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.validation import LEAST_REPETITIONS, problems
+from eeio_limits.text import shown
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "validate",
+        help="check a bundle: checksums, records, rules of publication",
+        description="Checks the SHA-256 of all files, reads all records, and lists what prevents "
+        f"publication: preset quick, demo power, fewer than {LEAST_REPETITIONS} repetitions, no "
+        "measured power, windows that end before the data is durable. Exit status 1 if there is "
+        "a problem. `eeio validate` is the same.",
+    )
+    parser.add_argument("bundle", metavar="BUNDLE", type=Path, help="folder or .tar.gz")
+    add_format(parser)
+    parser.set_defaults(action=validate)
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    found = problems(arguments.bundle)
+    if arguments.format == "json":
+        body = {
+            "bundle": str(arguments.bundle),
+            "valid": not found,
+            "problems": [asdict(problem) for problem in found],
+        }
+        print(json.dumps(body))
+    elif found:
+        rows = tuple((one.kind, one.where, one.what) for one in found)
+        print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
+    else:
+        print(f"{shown(str(arguments.bundle))}: whole, readable, and fit for publication")
+    return EXIT_FAILED if found else EXIT_DONE

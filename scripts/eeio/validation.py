@@ -1,0 +1,122 @@
+"""Whether a bundle is whole, readable, and fit for publication."""
+
+import hashlib
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from eeio.bundle import SUMS
+from eeio.errors import RejectedError
+from eeio_limits import LimitError
+from eeio_results.characterization import characterize
+from eeio_results.errors import EeioError
+from eeio_results.store import Campaign, load
+
+LEAST_REPETITIONS = 6
+"""With fewer no difference of two campaigns can be significant at the 5 % level (rank tests)."""
+MOST_BYTES = 16 << 30
+"""Of an unpacked archive."""
+_LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`kind` is `checksum`, `record` or `rule`: changed, unreadable, or not fit for publication."""
+
+    kind: str
+    where: str
+    what: str
+
+
+def problems(bundle: Path) -> list[Problem]:
+    """All problems of a bundle, a folder or its .tar.gz; empty for one that may be published.
+    Raises RejectedError if it is no bundle."""
+    with _unpacked(bundle) as folder:
+        if not (folder / SUMS).is_file():
+            raise RejectedError(f"{bundle}: no bundle of eeio: it has no {SUMS}")
+        return [*_checksums(folder), *_records(folder)]
+
+
+@contextmanager
+def _unpacked(bundle: Path) -> Iterator[Path]:
+    if bundle.is_dir():
+        yield bundle
+        return
+    try:
+        with tarfile.open(bundle) as archive, TemporaryDirectory(prefix="eeio-validate-") as name:
+            members = archive.getmembers()
+            if sum(member.size for member in members) > MOST_BYTES:
+                raise RejectedError(f"{bundle}: more than {MOST_BYTES >> 30} GiB unpacked")
+            archive.extractall(name, members, filter="data")
+            tops = [path for path in Path(name).iterdir() if path.is_dir()]
+            if len(tops) != 1:
+                raise RejectedError(f"{bundle}: no bundle of eeio: it is not one folder")
+            yield tops[0]
+    except OSError as error:
+        raise RejectedError(f"{bundle}: {error.strerror or error}") from error
+    except (tarfile.TarError, EOFError) as error:
+        words = str(error).split("\n")[0].rstrip(":")
+        raise RejectedError(f"{bundle}: neither a folder nor a .tar.gz: {words}") from error
+
+
+def _checksums(folder: Path) -> Iterator[Problem]:
+    listed = {SUMS}
+    for number, line in enumerate((folder / SUMS).read_text("utf-8", "replace").splitlines(), 1):
+        match = _LINE.fullmatch(line)
+        name = PurePosixPath(match[2]) if match else None
+        if match is None or name is None or name.is_absolute() or ".." in name.parts:
+            yield Problem("checksum", f"{SUMS}:{number}", "not a SHA-256 and a path in the bundle")
+            continue
+        listed.add(str(name))
+        path = folder / name
+        if not path.is_file() or path.is_symlink():
+            yield Problem("checksum", str(name), "the file is missing")
+            continue
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != match[1]:
+                yield Problem("checksum", str(name), "the file was changed")
+    for path in sorted(folder.rglob("*")):
+        name = PurePosixPath(path.relative_to(folder))
+        if not path.is_dir() and str(name) not in listed:
+            yield Problem("checksum", str(name), f"the file is not in {SUMS}")
+
+
+def _records(folder: Path) -> Iterator[Problem]:
+    found = [path for path in sorted((folder / "data").glob("*")) if path.is_dir()]
+    if not found:
+        yield Problem("record", "data", "no campaign in it")
+    for path in found:
+        where = f"data/{path.name}"
+        try:
+            campaign = load(path)
+        except (EeioError, LimitError, OSError, ValueError) as error:
+            yield Problem("record", where, str(error).replace(f"{folder}/", ""))
+            continue
+        for what in dict.fromkeys(_broken_rules(campaign)):
+            yield Problem("rule", where, what)
+
+
+def _broken_rules(campaign: Campaign) -> Iterator[str]:
+    if not campaign.is_measurement:
+        yield f"preset {campaign.preset} is no measurement"
+    if campaign.is_demo:
+        yield "the power is fictitious (meter demo)"
+    if campaign.stored_runs < campaign.planned_runs:
+        yield f"{campaign.stored_runs} of {campaign.planned_runs} runs: the campaign has not ended"
+    measured = False
+    for row in characterize(campaign):
+        if row.experiment is None or row.phase is None:
+            continue
+        name = f"{row.experiment.tool} {row.experiment.id} {row.phase}"
+        measured = measured or row.measured is not None
+        if row.n < LEAST_REPETITIONS:
+            yield f"{name}: {row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"
+        if row.durable is False:
+            why = row.reasons.get("durable", "the window ends before the data is durable")
+            yield f"{name}: not durable: {why}"
+    if not measured:
+        yield "no measured power: no meter is named"
