@@ -322,21 +322,25 @@ def _basic(credentials: Credentials) -> str:
     return f"Basic {base64.b64encode(text.encode()).decode('ascii')}"
 
 
-def password(spec: str, options: Mapping[str, str]) -> str:
-    """From the file or the environment. Raises PowerError if neither has one."""
+def password(
+    spec: str, options: Mapping[str, str], line: int = 0, variable: str = PASSWORD_VARIABLE
+) -> str:
+    """From that line of the file, empty if there is none, or from the environment.
+
+    Raises PowerError without a file and a variable.
+    """
     if "password_file" in options:
         file = Path(options["password_file"])
         try:
-            return inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")[0]
+            lines = inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")
+            return lines[line] if line < len(lines) else ""
         except OSError as error:
             raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
         except LimitError as error:
             raise PowerError(f"meter '{spec}': {file}: {error}") from error
-    found = os.environ.get(PASSWORD_VARIABLE)
+    found = os.environ.get(variable)
     if found is None:
-        raise PowerError(
-            f"meter '{spec}': no password; give password_file=FILE or set {PASSWORD_VARIABLE}"
-        )
+        raise PowerError(f"meter '{spec}': no password; give password_file=FILE or set {variable}")
     return found
 
 

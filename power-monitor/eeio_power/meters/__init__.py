@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
@@ -308,6 +308,17 @@ def first_reading(meter: _M, remedy: str = "") -> _M:
         meter.close()
         raise PowerError(f"meter '{meter.spec}': {error}{remedy}") from error
     return meter
+
+
+def library(name: str, extra: str) -> Any:
+    """An optional Python module. Raises PowerError with the way to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise PowerError(
+            f"it needs the Python package {package}; install it: pip install 'eeio[{extra}]'"
+        ) from error
 
 
 def number_option(
