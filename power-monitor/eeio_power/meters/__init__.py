@@ -315,9 +315,9 @@ def library(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0]
+        module = name.partition(".")[0]
         raise PowerError(
-            f"it needs the Python package {package}; install it: pip install 'eeio[{extra}]'"
+            f"it needs the Python module {module}; install it: pip install 'eeio[{extra}]'"
         ) from error
 
 
