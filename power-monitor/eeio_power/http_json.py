@@ -302,19 +302,23 @@ def client(
         raise PowerError(
             f"meter '{spec}': timeout_s={options['timeout_s']}: {MOST_TIMEOUT_S:g} at most"
         )
-    context = None
-    try:
-        if url.startswith("https:"):
-            context = ssl.create_default_context(cafile=options.get("cafile"))
-            if options.get("insecure") == "yes":
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-    except OSError as error:
-        raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
+    context = tls_context(spec, options) if url.startswith("https:") else None
     try:
         return JsonClient(url, authorization, context, timeout_s, credentials)
     except (PowerError, ValueError) as error:
         raise PowerError(f"meter '{spec}': {error}") from error
+
+
+def tls_context(spec: str, options: Mapping[str, str]) -> ssl.SSLContext:
+    """By `cafile` and `insecure`. Raises PowerError if the file cannot be used."""
+    try:
+        context = ssl.create_default_context(cafile=options.get("cafile"))
+    except OSError as error:
+        raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
+    if options.get("insecure") == "yes":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _basic(credentials: Credentials) -> str:

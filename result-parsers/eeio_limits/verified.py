@@ -12,7 +12,7 @@ Verified = Literal["simulator", "recording", "hardware"]
 
 VERIFIED_ON: Mapping[str, Verified] = {
     **dict.fromkeys(
-        ("cray", "csv", "gpu", "hwmon", "iio", "ipmi", "nut", "nvme", "nvml", "perf",
+        ("cray", "csv", "gpu", "hwmon", "iio", "ipmi", "mqtt", "nut", "nvme", "nvml", "perf",
          "power_supply", "prometheus", "rapl", "redfish", "shelly", "snmp", "tasmota", "wattsup"),
         "simulator",
     ),
