@@ -13,7 +13,8 @@ Verified = Literal["simulator", "recording", "hardware"]
 VERIFIED_ON: Mapping[str, Verified] = {
     **dict.fromkeys(
         ("cray", "csv", "gpu", "hwmon", "iio", "ipmi", "mqtt", "nut", "nvme", "nvml", "perf",
-         "power_supply", "prometheus", "rapl", "redfish", "scpi", "shelly", "snmp", "tasmota", "wattsup"),
+         "power_supply", "prometheus", "quarch", "rapl", "redfish", "scpi", "shelly", "snmp",
+         "tasmota", "wattsup"),
         "simulator",
     ),
     "pmic": "recording",
