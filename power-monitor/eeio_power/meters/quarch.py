@@ -26,6 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from eeio_limits.inputs import ANSWER_BYTES
+from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import Kind, only
@@ -189,7 +190,7 @@ class QuarchMeter:
                 row = [float(word) for word in line.replace(",", " ").split()]
             except ValueError as error:
                 raise PowerError(f"{self.module}: not a row of a stream: {line[:60]!r}") from error
-            if len(row) <= max(self.stream.columns) or not all(map(math.isfinite, row)):
+            if len(row) <= max(self.stream.columns) or not all(map(FIGURE.holds, row)):
                 raise PowerError(f"{self.module}: a row of {len(row)} columns: {line[:60]!r}")
             rows.append(row)
         return rows

@@ -302,6 +302,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> SnmpMeter:
         if accuracy is not None:
             table = replace(table, accuracy=accuracy, limit_w=table.power_w)
         outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
+        if table.energy is not None:
+            counts = map(_number, agent.get([table.energy.format(index) for index in outlets]))
+            if any(count is None or count < 0 for count in counts):
+                table = replace(table, energy=None)  # this PDU has no counters
         meter = SnmpMeter(
             spec=spec,
             name=options.get("name", "snmp"),
