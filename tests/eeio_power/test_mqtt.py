@@ -207,11 +207,12 @@ def test_a_broker_that_goes_away_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("mqtt:127.0.0.1", "give broker and topic"),
-        ("mqtt:127.0.0.1,topic=home/#", "give broker and topic"),
-        ("mqtt:127.0.0.1:99999,topic=a", "give broker and topic"),
-        ("mqtt:127.0.0.1,topic=a,unit=VA", "unit of W"),
-        ("mqtt:127.0.0.1,topic=a,domain=rack", "domain is one of"),
+        ("mqtt", "is not HOST or HOST:PORT"),
+        ("mqtt:127.0.0.1", "give the topic"),
+        ("mqtt:127.0.0.1,topic=home/#", "give the topic"),
+        ("mqtt:127.0.0.1:99999,topic=a", "is not HOST or HOST:PORT"),
+        ("mqtt:127.0.0.1,topic=a,unit=VA", "unit=W"),
+        ("mqtt:127.0.0.1,topic=a,domain=rack", "domain=rack is not one of"),
         ("mqtt:127.0.0.1,topic=a,user=b,password_file=none", "No such file"),
     ],
 )

@@ -22,7 +22,15 @@ from typing import Any
 from eeio_limits import LimitError, inputs
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, library, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    domain_option,
+    first_reading,
+    host_and_port,
+    library,
+    number_option,
+)
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Kind
 
 OPTIONS = {
@@ -49,7 +57,6 @@ _MOST_W = 16 * 250.0
 _FRESH_S = 0.5
 _MOST_WAITING = 100
 _UNITS = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
-_PLACE = re.compile(r"([\w.-]{1,200}|\[[0-9a-fA-F:]{2,45}\])(?::(\d{1,5}))?")
 _TOPIC = re.compile(r"[^+#\0]{1,500}")
 
 
@@ -152,26 +159,18 @@ class MqttMeter:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
     """Wait for a first message. Raises PowerError if none comes."""
-    place = _PLACE.fullmatch(options.get("host", ""))
     topic, tls = options.get("topic", ""), options.get("tls") == "yes"
-    if place is None or int(place[2] or 1) > 65535 or _TOPIC.fullmatch(topic) is None:
+    host, port = host_and_port(spec, options.get("host", ""), 8883 if tls else 1883)
+    domain, unit = domain_option(spec, options), options.get("unit", "W")
+    if _TOPIC.fullmatch(topic) is None or unit not in _UNITS:
         raise PowerError(
-            f"meter '{spec}': give broker and topic of one device, such as "
-            "mqtt:192.0.2.5,topic=zigbee2mqtt/plug,key=power"
-        )
-    domain = next((d for d in DOMAINS if d == options.get("domain", "system")), None)
-    unit = options.get("unit", "W")
-    if domain is None or unit not in _UNITS:
-        raise PowerError(
-            f"meter '{spec}': domain is one of {', '.join(DOMAINS)}, unit of {', '.join(_UNITS)}"
+            f"meter '{spec}': give the topic of one device, such as "
+            f"topic=zigbee2mqtt/plug,key=power, and unit={', '.join(_UNITS)}"
         )
     accuracy = number_option(spec, options, "accuracy")
     timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
     name = options.get("name", "mqtt")
-    try:
-        paho = library("paho.mqtt.client", "mqtt")
-    except PowerError as error:
-        raise PowerError(f"meter '{spec}': {error}") from error
+    paho = library(spec, "paho.mqtt.client", "mqtt")
     client = paho.Client(paho.CallbackAPIVersion.VERSION2)
     if "user" in options:
         client.username_pw_set(options["user"], http_json.password(spec, options))
@@ -201,7 +200,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
         client=client,
     )
     try:
-        meter.connect(place[1].strip("[]"), int(place[2] or (8883 if tls else 1883)), timeout_s)
+        meter.connect(host, port, timeout_s)
     except PowerError as error:
         meter.close()
         raise PowerError(f"meter '{spec}': {error}") from error

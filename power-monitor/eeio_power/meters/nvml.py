@@ -74,11 +74,9 @@ def _value(nvml: Any, counted: bool, handle: Any) -> float:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NvmlMeter:
     """Open the GPUs. Raises PowerError without the driver, and for one without power."""
+    nvml = library(spec, "pynvml", "nvml")
     try:
-        nvml = library("pynvml", "nvml")
         nvml.nvmlInit()
-    except PowerError as error:
-        raise PowerError(f"meter '{spec}': {error}") from error
     except nvml.NVMLError as error:
         raise PowerError(f"meter '{spec}': {error}; load NVIDIA's driver") from error
     name = options.get("name", "nvml")
@@ -146,7 +144,7 @@ def find(root: Path) -> Detected:
         reason, remedy = "NVIDIA's driver has no GPU", "load it; for others use --meter gpu"
         return Detected("nvml", KIND, ("accelerator",), False, reason, remedy)
     try:
-        library("pynvml", "nvml")
+        library("nvml", "pynvml", "nvml")
     except PowerError as error:
         return Detected("nvml", KIND, ("accelerator",), False, str(error))
     return Detected("nvml", KIND, ("accelerator",), True, contents={"accelerator": CONTENTS})

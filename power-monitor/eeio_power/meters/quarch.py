@@ -28,7 +28,7 @@ from pathlib import Path
 from eeio_limits.inputs import ANSWER_BYTES
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, number_option
+from eeio_power.meters import Channel, Detected, first_reading, host_and_port, number_option
 from eeio_power.reading import Kind, only
 
 OPTIONS = {
@@ -50,7 +50,6 @@ _HEADER_PAUSE_S = 0.1
 _PERIODS = 3
 # Older rows are of the time before the first reading.
 _NEWEST_S = 1.0
-_PLACE = re.compile(r"([\w.-]{1,200})(?::(\d{1,5}))?")
 _MODULE = re.compile(r"[\w:.-]{3,80}")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _WATTS = {"nW": 1e-9, "uW": 1e-6, "mW": 1e-3, "W": 1.0}
@@ -204,13 +203,12 @@ class QuarchMeter:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter:
     """Start the stream and take a first reading. Raises PowerError if there is none."""
-    place = _PLACE.fullmatch(options.get("host", ""))
     module = options.get("module")
-    if place is None or int(place[2] or 1) > 65535 or (module and not _MODULE.fullmatch(module)):
-        raise PowerError(f"meter '{spec}': give the address of QIS, such as quarch:127.0.0.1")
+    if module and not _MODULE.fullmatch(module):
+        raise PowerError(f"meter '{spec}': module={module:.80} is not a module's name in QIS")
     accuracy = number_option(spec, options, "accuracy")
     timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
-    qis = Qis((place[1], int(place[2] or _PORT)), timeout_s)
+    qis = Qis(host_and_port(spec, options.get("host", ""), _PORT), timeout_s)
     name = options.get("name", "quarch")
     try:
         module = module or _only_module(qis)

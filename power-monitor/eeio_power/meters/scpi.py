@@ -24,7 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, library, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    domain_option,
+    first_reading,
+    library,
+    number_option,
+)
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Kind
 
 OPTIONS = {
@@ -133,19 +140,16 @@ def _number(text: str) -> float | None:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
     """Identify the instrument and take a first reading. Raises PowerError if there is none."""
     element = options.get("element", "1")
-    domain = next((d for d in DOMAINS if d == options.get("domain", "system")), None)
-    if "resource" not in options or domain is None or re.fullmatch(r"\d|SIGMA", element) is None:
+    domain = domain_option(spec, options)
+    if "resource" not in options or re.fullmatch(r"\d|SIGMA", element) is None:
         raise PowerError(
             f"meter '{spec}': give the resource, such as scpi:TCPIP0::192.0.2.8::5025::SOCKET, "
-            f"element=1 to 9 or SIGMA, and domain={', '.join(DOMAINS)}"
+            "and element=1 to 9 or SIGMA"
         )
     timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
     accuracy = number_option(spec, options, "accuracy")
     period_s = number_option(spec, options, "period_s", above_zero=True)
-    try:
-        visa = library("pyvisa", "scpi")
-    except PowerError as error:
-        raise PowerError(f"meter '{spec}': {error}") from error
+    visa = library(spec, "pyvisa", "scpi")
     errors = (OSError, ValueError, UnicodeError, visa.Error)
     try:
         instrument = visa.ResourceManager(options.get("backend", "@py")).open_resource(

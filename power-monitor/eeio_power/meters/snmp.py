@@ -30,7 +30,14 @@ from typing import Any
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, library, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    first_reading,
+    host_and_port,
+    library,
+    number_option,
+)
 from eeio_power.reading import WALL, Kind
 
 _PRIVACY_VARIABLE, _LEAST_KEY = "EEIO_METER_PRIVACY", 8
@@ -55,7 +62,6 @@ _PERIOD_S, _TIMEOUT_S, _ACCURACY = 3.0, 2.0, 0.05
 # Outlets of racks are rated at 10 A to 20 A and at most 250 V.
 _MOST_W = 5000.0
 _WH, _SYSTEM = 3600.0, "1.3.6.1.2.1.1.2.0"
-_PLACE = re.compile(r"([\w.-]{1,200}|\[[0-9a-fA-F:]{2,45}\])(?::(\d{1,5}))?")
 _OUTLET = re.compile(r"\d{1,4}(\.\d{1,4}){0,2}")
 _OID = re.compile(r"\d{1,10}(\.\d{1,10}){2,60}")
 _NOTHING = ("NoSuchInstance", "NoSuchObject", "EndOfMibView", "Null")
@@ -125,16 +131,11 @@ class Agent:
     """GETs of one SNMP agent with pysnmp. No text of it shows a community or a key."""
 
     def __init__(self, spec: str, options: Mapping[str, str]) -> None:
-        place = _PLACE.fullmatch(options.get("host", ""))
-        if place is None or int(place[2] or 161) > 65535:
-            raise PowerError(f"meter '{spec}': give HOST or HOST:PORT, such as snmp:192.0.2.9")
-        self._spec, self.host = spec, options["host"]
-        try:
-            self._pysnmp = library("pysnmp.hlapi.v3arch.asyncio", "snmp")
-        except PowerError as error:
-            raise PowerError(f"meter '{spec}': {error}") from error
+        self._spec, self.host = spec, options.get("host", "")
+        self._address = host_and_port(spec, self.host, 161)
+        self._pysnmp = library(spec, "pysnmp.hlapi.v3arch.asyncio", "snmp")
+        self._errors = (OSError, library(spec, "pysnmp.error", "snmp").PySnmpError)
         self._rights = self._user(options) if "user" in options else self._community(options)
-        self._address = (place[1].strip("[]"), int(place[2] or 161))
         self._timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
         self._runner = asyncio.Runner()
         self._engine: Any = None
@@ -174,7 +175,7 @@ class Agent:
         answer."""
         try:
             problem, status, place, found = self._runner.run(self._get(oids))
-        except (OSError, self._error) as error:
+        except self._errors as error:
             raise PowerError(f"{self.host}: {error}") from error
         if problem is not None:
             raise PowerError(f"{self.host}: {problem}{self._remedy(type(problem).__name__)}")
@@ -182,11 +183,6 @@ class Agent:
             at = oids[int(place) - 1] if 0 < int(place) <= len(oids) else "the request"
             raise PowerError(f"{self.host}: {at}: {status.prettyPrint()}; check the user's rights")
         return [None if type(value).__name__ in _NOTHING else value for _, value in found]
-
-    @property
-    def _error(self) -> type[Exception]:
-        error: type[Exception] = library("pysnmp.error", "snmp").PySnmpError
-        return error
 
     async def _get(self, oids: Sequence[str]) -> Any:
         if self._engine is None:
