@@ -129,6 +129,7 @@ def test_without_an_integration_its_energy_is_missing(tmp_path: Path) -> None:
         ("scpi:TCPIP0::127.0.0.1::1::SOCKET,element=x", "give the resource"),
         ("scpi:TCPIP0::127.0.0.1::1::SOCKET,domain=rack", "domain=rack is not one of"),
         ("scpi:nonsense", "check the resource"),
+        ("scpi:TCPIP0::none.invalid::5025::SOCKET", "could not connect"),
         ("scpi:TCPIP0::127.0.0.1::1::SOCKET,timeout_s=1", "check the resource|refused"),
     ],
 )
