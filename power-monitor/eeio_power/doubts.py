@@ -16,7 +16,7 @@ from operator import ne, sub
 
 from eeio_limits.contradictions import INSIDE, contradictions, named
 from eeio_power.meters import Channel
-from eeio_power.reading import Domain, EnergyReading
+from eeio_power.reading import SEVERAL, Domain, EnergyReading
 from eeio_power.stretches import (
     Doubt,
     Readings,
@@ -44,7 +44,9 @@ OUTLIER_FACTOR = 5.0
 BURST_FACTOR, BURST_PERIOD_S = 20.0, 0.5
 OUTLIER_READINGS, OUTLIER_REPEATED = 3, 6
 # A machine does not change its power by this factor, and does not go on so.
-UNIT_FACTOR = {"system": 100.0, "module": 100.0, "package": 300.0, "dram": 300.0}
+UNIT_FACTOR = {
+    "system": 100.0, "module": 100.0, "package": 300.0, "dram": 300.0, "accelerator": 300.0,
+}  # fmt: skip
 UNIT_SHARE = 0.1
 EARLIER_READINGS = 32
 # Readings that were taken at different times are further apart.
@@ -370,7 +372,7 @@ class Held:
         if min(self.readings - 1, lasted_s / self.native_period_s) < least:
             return False
         # A drive may report the same power whenever it is idle.
-        return share <= FINE_SHARE or (lasted_s >= LEAST_HELD_S and self.domain != "device")
+        return share <= FINE_SHARE or (lasted_s >= LEAST_HELD_S and self.domain not in SEVERAL)
 
     def words(self, why: str) -> str:
         """As a reason of the reading that it is in."""
@@ -461,7 +463,7 @@ def means_w(
 
 def contains(run: Held, meter: str, domain: Domain) -> bool:
     """Whether a meter's reading of a domain is part of the constant power, or the same."""
-    same = domain == run.domain != "device" and meter != run.meter
+    same = domain == run.domain not in SEVERAL and meter != run.meter
     return same or domain in INSIDE[run.domain]
 
 

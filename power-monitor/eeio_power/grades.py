@@ -14,13 +14,14 @@ HPC Working Group, Power Measurement Methodology, level 1 (a reading a second ov
 `lab`: this project's own, for comparing experiments: ten readings a second and 60 of the meter's
 periods.
 
-Breakdown of power: system, module, package, dram, device, and the rest.
+Breakdown of power: system, module, package, dram, device, accelerator, and the rest.
 
-    rest = system - package - dram - device
+    rest = system - package - dram - device - accelerator
 
-with module in the place of package and dram, which are in it, where a meter reads one, and with
-what is not in any of the parts: boards, fans, and, where the system is measured at the wall, the
-losses of the power supply. A part that was not measured stays in the rest, which has a remark.
+with module in the place of package and dram, which are in it, and with an accelerator, each where
+a meter reads one; and with what is not in any of the parts: boards, fans, and, where the system is
+measured at the wall, the losses of the power supply. A part that was not measured stays in the
+rest, which has a remark.
 
 Idle power is stored as measured. The power of a load above idle is a view of two breakdowns
 (`above_idle`), made for tables that show it.
@@ -31,13 +32,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_power.reading import DOMAINS, Domain, EnergyReading, Kind
+from eeio_power.reading import DOMAINS, SEVERAL, Domain, EnergyReading, Kind
 from eeio_power.samples import MeterInfo
 
-Part = Literal["system", "module", "package", "dram", "device", "rest"]
+Part = Literal["system", "module", "package", "dram", "device", "accelerator", "rest"]
 PARTS: tuple[Domain, ...] = ("package", "dram", "device")
 MODULE_PARTS: tuple[Domain, ...] = ("module", "device")
-ALL: tuple[Part, ...] = ("system", "module", "package", "dram", "device", "rest")
+OPTIONAL: tuple[Domain, ...] = ("module", "accelerator")
+"""Parts that most machines lack: shown if a meter reads them."""
+ALL: tuple[Part, ...] = (*DOMAINS, "rest")
 
 _WORST_LAST: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
 
@@ -57,16 +60,17 @@ class Share:
 
 def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share, ...]:
     """One share a part, in the order of `ALL`, from the readings of one window of `window_s`; a
-    module's where there is a meter of one.
+    module's and an accelerator's where there is a meter of one.
 
     Where several meters read one domain, the better kind and then the smaller uncertainty wins;
-    modelled values are never subtracted from measured ones. Several meters of devices may be on
-    several devices: one of them wins too, and the share has a remark.
+    modelled values are never subtracted from measured ones. Several meters of devices (or
+    accelerators) may be on several ones: one of them wins too, and the share has a remark.
     """
-    has_module = any(reading.domain == "module" for reading in readings)
-    domains = [domain for domain in DOMAINS if has_module or domain != "module"]
+    read = {reading.domain for reading in readings}
+    domains = [domain for domain in DOMAINS if domain in read or domain not in OPTIONAL]
     shares = {domain: _share(domain, readings, window_s) for domain in domains}
-    parts = MODULE_PARTS if has_module else PARTS
+    parts = [*(MODULE_PARTS if "module" in read else PARTS)]
+    parts += ["accelerator"] if "accelerator" in read else []
     return (*shares.values(), _rest(shares["system"], [shares[part] for part in parts]))
 
 
@@ -83,7 +87,7 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
         return Share(domain, None, None, None, None, reason)
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
-    others = [r.meter for r in valid if domain == "device" and r.meter != best.meter]
+    others = [r.meter for r in valid if domain in SEVERAL and r.meter != best.meter]
     remarks = (
         [f"excludes the power from {', '.join(others)}, if it measures another device"]
         if others

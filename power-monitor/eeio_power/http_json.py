@@ -302,19 +302,23 @@ def client(
         raise PowerError(
             f"meter '{spec}': timeout_s={options['timeout_s']}: {MOST_TIMEOUT_S:g} at most"
         )
-    context = None
-    try:
-        if url.startswith("https:"):
-            context = ssl.create_default_context(cafile=options.get("cafile"))
-            if options.get("insecure") == "yes":
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-    except OSError as error:
-        raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
+    context = tls_context(spec, options) if url.startswith("https:") else None
     try:
         return JsonClient(url, authorization, context, timeout_s, credentials)
     except (PowerError, ValueError) as error:
         raise PowerError(f"meter '{spec}': {error}") from error
+
+
+def tls_context(spec: str, options: Mapping[str, str]) -> ssl.SSLContext:
+    """By `cafile` and `insecure`. Raises PowerError if the file cannot be used."""
+    try:
+        context = ssl.create_default_context(cafile=options.get("cafile"))
+    except OSError as error:
+        raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
+    if options.get("insecure") == "yes":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _basic(credentials: Credentials) -> str:
@@ -322,21 +326,25 @@ def _basic(credentials: Credentials) -> str:
     return f"Basic {base64.b64encode(text.encode()).decode('ascii')}"
 
 
-def password(spec: str, options: Mapping[str, str]) -> str:
-    """From the file or the environment. Raises PowerError if neither has one."""
+def password(
+    spec: str, options: Mapping[str, str], line: int = 0, variable: str = PASSWORD_VARIABLE
+) -> str:
+    """From that line of the file, empty if there is none, or from the environment.
+
+    Raises PowerError without a file and a variable.
+    """
     if "password_file" in options:
         file = Path(options["password_file"])
         try:
-            return inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")[0]
+            lines = inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")
+            return lines[line] if line < len(lines) else ""
         except OSError as error:
             raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
         except LimitError as error:
             raise PowerError(f"meter '{spec}': {file}: {error}") from error
-    found = os.environ.get(PASSWORD_VARIABLE)
+    found = os.environ.get(variable)
     if found is None:
-        raise PowerError(
-            f"meter '{spec}': no password; give password_file=FILE or set {PASSWORD_VARIABLE}"
-        )
+        raise PowerError(f"meter '{spec}': no password; give password_file=FILE or set {variable}")
     return found
 
 

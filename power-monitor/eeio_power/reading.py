@@ -5,6 +5,7 @@ from typing import Literal
 
 from eeio_limits.reading import DOMAINS as DOMAINS
 from eeio_limits.reading import KINDS as KINDS
+from eeio_limits.reading import SEVERAL as SEVERAL
 from eeio_limits.reading import Domain as Domain
 from eeio_limits.reading import EnergyReading as EnergyReading
 from eeio_limits.reading import Kind as Kind

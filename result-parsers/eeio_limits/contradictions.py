@@ -1,7 +1,7 @@
 """Power readings that cannot all be true: pure functions over any objects with such readings.
 
-Power domains contain each other: the system contains modules, packages, memory and devices, a
-module contains packages and memory. So
+Power domains contain each other: the system contains modules, packages, memory, devices and
+accelerators, a module contains packages and memory. So
 
 - two readings of one domain agree within both uncertainties. If one includes more than the other
   (a plug before the supply, a BMC behind it), the smaller one may be smaller; if they differ only
@@ -16,12 +16,15 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Protocol, TypeVar
 
+from eeio_limits.reading import SEVERAL
+
 INSIDE: Mapping[str, tuple[str, ...]] = {
-    "system": ("module", "package", "dram", "device"),
+    "system": ("module", "package", "dram", "device", "accelerator"),
     "module": ("package", "dram"),
     "package": (),
     "dram": (),
     "device": (),
+    "accelerator": (),
 }
 """The domains inside each domain."""
 
@@ -93,8 +96,8 @@ def named(reading: Reading) -> str:
 
 
 def _same_domain(one: Reading, other: Reading) -> str | None:
-    if one.domain == "device" or one.meter == other.meter:
-        return None  # one meter each for two drives, as a rule
+    if one.domain in SEVERAL or one.meter == other.meter:
+        return None  # one meter each for two drives or makers of GPUs, as a rule
     more, less = (one, other) if _energy_j(one) >= _energy_j(other) else (other, one)
     if not _exceeds([more], less):
         return None

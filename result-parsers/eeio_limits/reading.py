@@ -7,14 +7,17 @@ from eeio_limits import quantities as q
 from eeio_limits.reasons import low_coverage, no_positive_power
 
 Kind = Literal["measured", "device-reported", "modelled", "demo"]
-Domain = Literal["system", "module", "package", "dram", "device"]
+Domain = Literal["system", "module", "package", "dram", "device", "accelerator"]
 
 KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
-DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
+DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device", "accelerator")
 """The widest first: a value for the complete machine is the most useful. `module`: processors and
 memory on a separate board (Jetson, Grace Hopper, the rails of a Raspberry Pi 5), without the drives
-and the supply of the system around it."""
-DOMAINS_WITHOUT_DRIVES: tuple[Domain, ...] = ("module", "package", "dram")
+and the supply of the system around it. `accelerator`: GPUs, which are the last choice for the
+energy of storage."""
+DOMAINS_WITHOUT_DRIVES: tuple[Domain, ...] = ("module", "package", "dram", "accelerator")
+SEVERAL: tuple[Domain, ...] = ("device", "accelerator")
+"""Domains of which a machine may have several, each with a meter; they may be idle for long."""
 MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}
 """Mark of a figure without measured power, by the kind of its readings."""
 

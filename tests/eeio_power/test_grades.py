@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eeio_power.doubts import judged
-from eeio_power.grades import ALL, PROFILES, Share, above_idle, breakdown, grade
+from eeio_power.grades import ALL, OPTIONAL, PROFILES, Share, above_idle, breakdown, grade
 from eeio_power.meters import Channel
 from eeio_power.reading import Domain, EnergyReading, Kind
 from eeio_power.samples import MeterInfo
@@ -103,8 +103,9 @@ def test_emerald_wants_finer_steps_for_less_power(
 
 def shares(*readings: EnergyReading) -> dict[str, Share]:
     found = breakdown(readings, 1000.0)
-    without_module = tuple(part for part in ALL if part != "module")
-    assert tuple(share.part for share in found) in (ALL, without_module)
+    parts = {reading.domain for reading in readings}
+    wanted = tuple(part for part in ALL if part in parts or part not in OPTIONAL)
+    assert tuple(share.part for share in found) == wanted
     return {share.part: share for share in found}
 
 

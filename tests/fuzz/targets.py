@@ -53,7 +53,9 @@ from eeio_power.meters import (
 )
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import mqtt as mqtts
 from eeio_power.meters import prometheus as proms
+from eeio_power.meters import quarch as quarchs
 from eeio_power.meters import rapl as rapls
 from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
@@ -661,6 +663,19 @@ def shouted(folder: Path) -> Any:
     return [wattsups.record_power_w(packet, 18) for packet in found]
 
 
+def published(folder: Path) -> Any:
+    message = (folder / "message.bin").read_bytes()
+    keys = ("power",) if message.startswith(b"{") else ()
+    meter = mqtts.MqttMeter("m", "m", "h", "t", keys, 1.0, 10.0, (), None)
+    return meter._power_w(message)
+
+
+def streamed_by_qis(folder: Path) -> Any:
+    stream = quarchs.parsed_header(text(folder, "header.xml"))
+    meter = quarchs.QuarchMeter("q", "q", None, "m", stream, ())  # type: ignore[arg-type]
+    return stream.period_s, stream.factors, meter._rows(text(folder, "rows.txt"))
+
+
 def reported_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
     sensors = ipmis.watt_sensors(lines)
@@ -782,6 +797,11 @@ def meter_targets() -> list[Target]:
         '{"status": "success", "data": {"resultType": "matrix", "result": '
         '[{"metric": {"a": "b"}, "values": [[10.5, "100.25"], [25.5, "850.5"]]}]}}'
     )
+    quarch_header = (
+        "<?xml version='1.0'?><h><devicePeriod>65536uS</devicePeriod><channels><channel><name>5V"
+        "</name><units>mV</units></channel><channel><name>5V</name><units>uW</units></channel>"
+        "</channels></h>"
+    )
     tasmota = '{"StatusSNS": {"ENERGY": {"Power": [3, 4.5]}}}'
     one = '{"StatusSNS": {"ENERGY": {"Power": 42}}}'
     dcmi = b" dc 57 00 02 00 80 00 60 00 c0 9d 5f 65 e8 03 00 00 40\nPwr Consumption,88,Watts,ok\n"
@@ -807,6 +827,11 @@ def meter_targets() -> list[Target]:
         Target("prometheus", [{"answer.json": prometheus.encode()}],
                over_http(lambda client: proms.PrometheusMeter(
                    "p", "p", client, "m", "J", 15.0, ()))),
+        Target("mqtt", [{"message.bin": b'{"power": 41.5, "ENERGY": {"Power": 3}}'},
+                        {"message.bin": b"63.7"}],
+               published),
+        Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
+               streamed_by_qis),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
                over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("http", [{"answer.json": answer(one)}], over_http(

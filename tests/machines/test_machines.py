@@ -149,7 +149,9 @@ def _wanted_meters(living: Living) -> list[Meter]:
     """What `auto` takes, and the meters of the table that must be named."""
     wanted = living.machine.expected.meters.items()
     named = [
-        living.spec(name) for name, want in wanted if "{" in name and not isinstance(want, str)
+        living.spec(name)
+        for name, want in wanted
+        if ("{" in name or name == "gpu") and not isinstance(want, str)
     ]
     return open_meters(["auto", *named], living.root)
 

@@ -18,11 +18,12 @@ the sampler calls it again at once. A meter that is logged elsewhere has `logged
 """
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
@@ -30,12 +31,13 @@ from eeio_limits.names import similar
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
 from eeio_power.meters._own import Guarded
-from eeio_power.reading import UNKNOWN, Contents, Domain, Kind, joined
+from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
 
 _MODULES = Modules("meter", __name__, "EEIO_METERS", reserved=("auto", "none"))
 
+_PLACE = re.compile(r"([\w.-]{1,200}|\[[0-9a-fA-F:]{2,45}\])(?::(\d{1,5}))?")
 COMMON_OPTIONS = {"name": "the meter's name in readings, to distinguish two of one kind"}
 
 
@@ -308,6 +310,35 @@ def first_reading(meter: _M, remedy: str = "") -> _M:
         meter.close()
         raise PowerError(f"meter '{meter.spec}': {error}{remedy}") from error
     return meter
+
+
+def library(spec: str, name: str, extra: str) -> Any:
+    """An optional Python module. Raises PowerError with the way to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        module = name.partition(".")[0]
+        raise PowerError(
+            f"meter '{spec}': it needs the Python module {module}; install it: "
+            f"pip install 'eeio[{extra}]'"
+        ) from error
+
+
+def host_and_port(spec: str, text: str, port: int) -> tuple[str, int]:
+    """Of HOST, HOST:PORT or [IPV6]:PORT; `port` if there is none. Raises PowerError."""
+    place = _PLACE.fullmatch(text)
+    if place is None or int(place[2] or port) > 65535:
+        raise PowerError(f"meter '{spec}': '{text:.80}' is not HOST or HOST:PORT")
+    return place[1].strip("[]"), int(place[2] or port)
+
+
+def domain_option(spec: str, options: Mapping[str, str]) -> Domain:
+    """`domain=`, else the system. Raises PowerError for a name that is none."""
+    text = options.get("domain", "system")
+    for domain in DOMAINS:
+        if domain == text:
+            return domain
+    raise PowerError(f"meter '{spec}': domain={text} is not one of {', '.join(DOMAINS)}")
 
 
 def number_option(

@@ -70,9 +70,10 @@ _INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)([_-].+)?")
 _IIO = "iio_hwmon"
 # Below it a voltage is a rail's: boards are fed with 5 V or more.
 LEAST_INPUT_V = 4.5
+GPU_CHIP = re.compile(r"(amdgpu|radeon|nouveau|i915|xe|nvidia)([_-].*)?")
 # Chips of parts that need no label.
 _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
-    (re.compile(r"amdgpu|radeon|nouveau|i915|xe|nvidia.*"), None),
+    (GPU_CHIP, None),
     (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp"), "package"),
     (re.compile(r"nvme|drivetemp"), "device"),
 )
@@ -197,9 +198,9 @@ def sensors_of(folder: Path) -> tuple[Sensor, ...]:
                 for sensor in _chip_sensors(chip_folder, prefix, _SUPPLY_CLASS, "other")
                 if not known_files.issuperset(sensor.files)
             ]
-    used = {_chip_of(s) for s in sensors if s.role in SUPPLY_ROLES and not s.left_out}
+    used = {chip_of(s) for s in sensors if s.role in SUPPLY_ROLES and not s.left_out}
     return tuple(
-        replace(s, left_out=False) if s.unclear and _chip_of(s) in used else s for s in sensors
+        replace(s, left_out=False) if s.unclear and chip_of(s) in used else s for s in sensors
     )
 
 
@@ -236,7 +237,7 @@ def _of_milliwatts(folder: Path, sensor: Sensor) -> float:
     return 1e3 if is_wrong else 1.0
 
 
-def _chip_of(sensor: Sensor) -> str:
+def chip_of(sensor: Sensor) -> str:
     """The chip's name, which a machine's supplies of one kind share."""
     return re.split("[@/]", short_name(sensor))[0]
 
@@ -504,7 +505,7 @@ def _of_a_part(sensors: Sequence[Sensor]) -> Problem | None:
         return None
     return (
         f"{_listed(sensors)}: neither the system nor a domain that is measured",
-        "name sensors that add up to the system",
+        "name sensors that add up to the system; GPUs are read with --meter gpu",
     )
 
 

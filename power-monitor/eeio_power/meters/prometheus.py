@@ -18,7 +18,7 @@ from urllib.parse import quote
 from eeio_limits.quantities import FIGURE, POWER, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, number_option
+from eeio_power.meters import Channel, Detected, domain_option, first_reading, number_option
 from eeio_power.reading import DOMAINS, UNKNOWN, Kind
 
 OPTIONS = {
@@ -111,16 +111,15 @@ class PrometheusMeter:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusMeter:
     """Take a first reading. Raises PowerError if there is none."""
-    host, metric, domain = (options.get(name) for name in ("host", "metric", "domain"))
-    if host is None or metric is None or domain is None:
+    host, metric = options.get("host"), options.get("metric")
+    if host is None or metric is None or "domain" not in options:
         raise PowerError(
             f"meter '{spec}': give address, metric and domain, such as "
             "prometheus:127.0.0.1:9090,metric=ipmi_dcmi_power_consumption_watts,domain=system"
         )
     if _NAME.fullmatch(metric) is None:
         raise PowerError(f"meter '{spec}': metric={metric} is not the name of a metric")
-    if domain not in DOMAINS:
-        raise PowerError(f"meter '{spec}': domain={domain}: give one of {', '.join(DOMAINS)}")
+    domain = domain_option(spec, options)
     network = {
         key: value
         for key, value in options.items()

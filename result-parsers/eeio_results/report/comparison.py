@@ -20,7 +20,8 @@ from eeio_results.units import MB
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
 _SWITCHES = {"buffer": "the buffer cache", "disk": "the drive's write cache"}
 _DOMAINS = {"system": "of the system", "module": "of the module", "package": "of the processor",
-            "dram": "of the memory", "device": "of the device"}  # fmt: skip
+            "dram": "of the memory", "device": "of the device",
+            "accelerator": "of the accelerators"}  # fmt: skip
 
 
 def sentence(effect: Effect) -> str:

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from eeio_limits.verified import verified_note
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
@@ -164,6 +165,8 @@ def _power(campaign: Campaign) -> list[str]:
         reason = f" ({campaign.idle_reason})" if campaign.idle_reason else ""
         return [f"Power was not measured{reason}."]
     found = [_meter(*key, of_meter) for key, of_meter in readings.items()]
+    meters = campaign.design.options.meters
+    found += [f"Meters {note}." for note in verified_note((key[0] for key in readings), meters)]
     if campaign.idle:
         length = campaign.design.protocol.idle_s
         parts = [

@@ -1,9 +1,10 @@
 """One or several campaigns, characterized, ready for any format."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from eeio_limits.verified import verified_note
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, characterize, context
@@ -47,6 +48,11 @@ class Report:
     """Pareto-optimal experiments in two figures; `comparison.pareto` computes them."""
     answers: "tuple[Answers, ...]" = ()
     """Decisions of adaptive campaigns; `report.answers` computes them, which needs scipy."""
+
+    def verified(self, meters: Iterable[str]) -> list[str]:
+        """What these meters were verified on, by their names in readings."""
+        specs = [spec for c in self.campaigns for spec in c.design.options.meters]
+        return verified_note(meters, specs)
 
     @property
     def warnings(self) -> list[str]:

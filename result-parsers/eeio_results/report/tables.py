@@ -166,15 +166,17 @@ def _numeric(first: int, columns: Sequence[TableColumn]) -> frozenset[int]:
     return frozenset(first + place for place, column in enumerate(columns) if column.numeric)
 
 
-def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
-    """The contents of the domains in a table, and which of them another meter contradicts."""
+def _domain_notes(report: Report, every: Iterable[DomainFigures | None]) -> dict[str, None]:
+    """The contents of the domains in a table, which of them another meter contradicts, and what
+    their meters were verified on."""
     notes: dict[str, None] = {}
-    for figures in filter(None, every):
+    known = [figures for figures in every if figures is not None]
+    for figures in known:
         if contents := figures.contents():
             notes.setdefault(contents)
         for doubt in figures.doubts:
             notes.setdefault(f"{DOUBTFUL}: {doubt}")
-    return notes
+    return notes | dict.fromkeys(report.verified(f.meter for f in known))
 
 
 def _level_table(report: Report, level: str, several: bool) -> Table:
@@ -194,7 +196,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
-    notes |= _domain_notes(row.measured for row in report.rows if row.level == level)
+    notes |= _domain_notes(report, (row.measured for row in report.rows if row.level == level))
     if level == "device" and any(
         row.level == level and row.experiment and row.experiment.target == "file" and row.phase
         for row in report.rows
@@ -344,7 +346,7 @@ def _efficiency_table(
             for row, figures in cells
         ),
         numeric=_numeric(4 + len(_FACTORS) + several, columns),
-        note="\n".join(_domain_notes(figures for _, figures in cells)),
+        note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
     ))  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 TERMS = (
     (
         "domain",
-        "Part of the machine that a power figure includes: system, module, package, dram or "
-        "device.",
+        "Part of the machine that a power figure includes: system, module, package, dram, "
+        "device or accelerator.",
     ),
     ("durable", "Written data that is on the device. Energy of writes is measured until then."),
     ("uncertainty", "Largest expected error of an energy figure, shown as ±."),

@@ -91,6 +91,11 @@ class Page:
             if len(levels) == 1 and levels[0] != NONE
         )
 
+    @property
+    def meters(self) -> list[str]:
+        """Those with power in any row."""
+        return list(dict.fromkeys(meter for _, meter, _ in self.keys))
+
     @cached_property
     def common_reason(self) -> str | None:
         """Why no line has power, where it is the same for all."""

@@ -12,6 +12,7 @@ from eeio.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.replay import Replay, replayed
+from eeio_limits.verified import verified_on
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Detected,
@@ -20,6 +21,7 @@ from eeio_power.meters import (
     close_meters,
     discover,
     open_meters,
+    parse_spec,
 )
 from eeio_power.now import COUNTED_S, power_now
 
@@ -76,7 +78,13 @@ def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
         if readings and all(reading["power_w"] is None for reading in readings):
             reason = reason or next((str(r["doubts"][0]) for r in readings if r["doubts"]), None)
         body.append(
-            {"meter": finding.spec, **asdict(finding), "readings": readings, "reason": reason}
+            {
+                "meter": finding.spec,
+                **asdict(finding),
+                "readings": readings,
+                "reason": reason,
+                "verified_on": _verified(finding.spec),
+            }
         )
     print(json.dumps({"schema_version": _LIST_SCHEMA, "meters": body}, indent=1))
     return EXIT_DONE
@@ -118,6 +126,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
             {
                 "spec": meter.spec, "name": meter.name, "kind": meter.kind,
                 "period_s": meter.native_period_s, "reason": reason,
+                "verified_on": _verified(meter.spec),
                 "channels": [
                     {
                         "name": channel.name, "domain": channel.domain,
@@ -133,7 +142,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
         print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
     for meter, (values, reason) in probed:
-        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s")
+        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_words(meter.spec)}")
         if reason:
             print(f"{'':9}{reason}")
         for channel, value in zip(meter.channels, values, strict=True):
@@ -145,6 +154,16 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
                 if words:
                     print(f"{'':11}{words}")
     return EXIT_DONE
+
+
+def _verified(spec: str) -> str | None:
+    """What meters of the kind were verified on; None for the model, demo and meters of users."""
+    return verified_on(parse_spec(spec)[0])
+
+
+def _words(spec: str) -> str:
+    how = _verified(spec)
+    return "" if how is None else f", verified on {how}"
 
 
 def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
@@ -161,7 +180,7 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
 def _show_list(findings: Sequence[Detected]) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
         state = "ok     " if finding.available else "missing"
-        where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"
+        where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_words(finding.spec)}"
         print(f"{state}  {finding.spec:14} {where}")
         for domain, contents in finding.contents.items():
             if words := contents.text():

@@ -61,7 +61,7 @@ def rate(text: str) -> float:
 
 
 def line(reading: EnergyReading) -> str:
-    head = f"{reading.meter:12}{reading.domain:8}"
+    head = f"{reading.meter:12}{reading.domain:7} "
     if reading.energy_j is None or reading.power_w is None:
         return f"{head}invalid"
     if (unknown := _unknown(reading)) is not None:

@@ -153,7 +153,7 @@ def _shows(encoding: str | None) -> bool:
 
 
 def _watch_line(reading: EnergyReading) -> str:
-    head = f"{time.strftime('%H:%M:%S')}  {reading.meter:12}{reading.domain:8}"
+    head = f"{time.strftime('%H:%M:%S')}  {reading.meter:12}{reading.domain:7} "
     if reading.power_w is None:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
     estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"

@@ -132,13 +132,13 @@ def _print_breakdown(recording: Recording) -> None:
     if not recording.idle:
         return
     idle = breakdown(recording.idle, recording.idle_s)
-    print(f"\n{'W':10}{'idle':>18}{'busy':>18}{'above idle':>18}")
+    print(f"\n{'W':12}{'idle':>18}{'busy':>18}{'above idle':>18}")
     for low, high, more in zip(idle, busy, above_idle(busy, idle), strict=True):
-        print(f"{high.part:10}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
+        print(f"{high.part:12}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
         # What is above idle has the busy part's reason, or says why it is missing.
         reason = high.reason if high.power_w is None else more.reason
         if reason:
-            print(f"{'':10}{reason}")
+            print(f"{'':12}{reason}")
 
 
 def _watts(share: Share) -> str:

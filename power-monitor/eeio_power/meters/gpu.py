@@ -1,0 +1,109 @@
+"""GPUs that report their power through the kernel's hwmon class: amdgpu, i915 and xe.
+
+`gpu[,root=DIR][,only=CHIP/SENSOR+...]`; a GPU has the name of its sensor, such as `amdgpu/power1`.
+
+- amdgpu: `power1_average`, else `power1_input` (uW), the power of the socket. "On APUs this
+  includes the CPU" (the kernel's documentation of amdgpu): a chip without `power1_cap`, which APUs
+  lack, or with the labels of an APU's limits is not read.
+- i915 (discrete cards only) and xe: `energy1_input` (uJ, a counter), else `energy2_input`. The
+  chips `i915_gtN` are tiles of a card and not read.
+
+Each GPU is added to the domain `accelerator`, a part of the system. The GPU reports on itself, so
+the values are `device-reported`, and `auto` does not select them. The drivers state no accuracy:
+10 % are used. Reading may keep a card from its runtime suspend.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from eeio_power.meters import Detected, contents_of
+from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
+from eeio_power.reading import Kind, only
+from eeio_power.sysfs import Choice, SensorMeter, named, unreadable
+
+OPTIONS = {
+    "root": "the hwmon class folder, instead of /sys/class/hwmon",
+    "only": "the GPUs to add, joined by +, such as amdgpu/power1 (default: all)",
+}
+KIND: Kind = "device-reported"
+ACCURACY = 0.10
+CONTENTS = only("gpu")
+MAX_POWER_W = 2000.0
+# Energy units of Intel's cards are 2^-14 J.
+_COUNT_J, _COUNTER_PERIOD_S = 2.0**-14, 0.1
+_CHIPS = ("amdgpu", "i915", "xe")
+_OF_APU = re.compile(r"(slow|fast)PPT", re.I)
+_MISSING = "load its driver (amdgpu, i915, xe); for NVIDIA use --meter nvml"
+
+
+class GpuMeter(SensorMeter[Sensor]):
+    """The GPUs of one hwmon folder."""
+
+    @property
+    def native_period_s(self) -> float:
+        """The period of the slowest GPU."""
+        return max(sensor.period_s for sensor in self.sensors)
+
+
+def open_meter(spec: str, options: Mapping[str, str], root: Path) -> GpuMeter:
+    """Open the GPUs. Raises PowerError if there is none, or one cannot be read."""
+    folder = Path(options["root"]) if "root" in options else root / HWMON
+    sensors = _choose(folder, options.get("only")).usable(spec)
+    return GpuMeter(spec, options.get("name", "gpu"), sensors, KIND)
+
+
+def find(root: Path) -> Detected:
+    """Whether a driver of a GPU reports its power."""
+    choice = _choose(root / HWMON, None)
+    return choice.finding("gpu", KIND, contents_of([s.channel for s in choice.sensors]))
+
+
+def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
+    cards, with_processor = _cards(folder)
+    if wanted is not None and cards:
+        choice = named(cards, wanted, short_name, "GPU")
+        cards = list(choice.sensors)
+        if choice.problem:
+            return choice
+    if not cards:
+        reason = f"{folder} has no GPU with a sensor of its own"
+        if with_processor:
+            reason = f"{', '.join(with_processor)} may include the processor (no power1_cap)"
+        return Choice((), (reason, _MISSING))
+    problem = unreadable(file for card in cards for file in card.files)
+    return Choice(tuple(map(_as_accelerator, cards)), problem)
+
+
+def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
+    """One sensor a GPU, the first; and the names of those that may include the processor."""
+    first: dict[Path, Sensor] = {}
+    for sensor in sensors_of(folder):
+        if chip_of(sensor) in _CHIPS:
+            first.setdefault(sensor.files[0].parent, sensor)
+    apart = [
+        s
+        for place, s in first.items()
+        if chip_of(s) == "amdgpu"
+        and (not (place / "power1_cap").exists() or _OF_APU.search(s.label))
+    ]
+    return [s for s in first.values() if s not in apart], list(map(short_name, apart))
+
+
+def _as_accelerator(sensor: Sensor) -> Sensor:
+    counted = sensor.channel.quantity == "energy_j"
+    channel = replace(
+        sensor.channel,
+        name=f"gpu:{short_name(sensor)}",
+        domain="accelerator",
+        accuracy_relative=ACCURACY,
+        resolution=_COUNT_J if counted else 1.0,
+        in_domain_total=True,
+        max_power_w=MAX_POWER_W,
+        contents=CONTENTS,
+        remark=f"reported by the GPU{sensor.label and f' as {sensor.label}'}",
+    )
+    return replace(
+        sensor, channel=channel, period_s=_COUNTER_PERIOD_S if counted else sensor.period_s
+    )
