@@ -223,7 +223,17 @@ def test_as_root_or_the_user_of_the_tests(user: User, line: str) -> None:
     _check(user.type(line), line, _status(line, user.meter))
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+_DRAW_MUCH = ("export bundle", "report before --plots", "profile install")
+"""Seconds of the processor each: without root only where all tests run."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.slow] * line.startswith(_DRAW_MUCH))
+        for line in COMMANDS
+    ],
+)
 def test_without_root(nobody: User, line: str) -> None:
     _check(nobody.type(line), line, _status(line, "nobody"))
 

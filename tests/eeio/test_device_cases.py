@@ -527,6 +527,7 @@ CARRIED = [
 ]  # fmt: skip
 
 
+@pytest.mark.fast_variants(5)
 @pytest.mark.parametrize(("what", "words", "wrong"), CARRIED, ids=[case[0] for case in CARRIED])
 def test_what_a_device_carries_is_lost_only_when_named(
     rig: Rig, what: str, words: str, wrong: list[str]
