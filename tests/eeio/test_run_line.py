@@ -43,6 +43,7 @@ def test_modelled_power_is_marked_and_gives_way() -> None:
     assert "ESTIMATE system 5 W" in _line(energy(5.0, kind="modelled"))
     line = _line(energy(5.0, kind="modelled"), energy(3.0, domain="package"))
     assert "package 3 W" in line and "ESTIMATE" not in line
+    assert " W" not in _line(replace(energy(5.0, kind="modelled"), uncertainty_j=40.0))
 
 
 def test_a_figure_that_is_not_the_storages_says_so() -> None:

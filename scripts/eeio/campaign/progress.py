@@ -59,6 +59,8 @@ def _cost(window: Window) -> str | None:
     if not seen:
         return None
     reading = min(seen, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
+    if reading.kind == "modelled" and (reading.uncertainty_relative or 0.0) > 1.0:
+        return None  # an estimate that may be 0 W says nothing
     limit = _limit(reading)
     mark = mark_of(reading.kind)
     words = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
