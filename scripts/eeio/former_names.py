@@ -31,6 +31,8 @@ _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The same command by today's names, and a note for the user if they differ."""
     found = list(words)
+    if found[:1] == ["history"]:
+        return ["study", *found], None
     if found[:1] in (["query"], ["validate"]):
         return ["export", *found], None
     if found[:1] == ["check"]:

@@ -43,8 +43,12 @@ GROUPS: dict[str, dict[str, str | Family]] = {
         "compare": "compare",
         "cost": "cost",
         "study": Family(
-            "reproduce published results",
-            {"replicate": "study.replicate", "reference": "study.reference"},
+            "published results, and results over time",
+            {
+                "replicate": "study.replicate",
+                "reference": "study.reference",
+                "history": "study.history",
+            },
         ),
     },
     "Data": {

@@ -1,0 +1,67 @@
+"""The history of a suite as a document."""
+
+from dataclasses import asdict
+
+from eeio_results.comparison.history import History, Series, Step
+from eeio_results.metrics import named
+from eeio_results.report.columns import NONE, number
+from eeio_results.report.document import Document
+from eeio_results.report.parts import Table
+from eeio_results.statistics.change_points import LEVEL
+
+
+def document(found: History) -> Document:
+    changed = sum(bool(one.steps) for one in found.series)
+    answer = (
+        f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
+        f"over {len(found.campaigns)} campaigns"
+    )
+    return Document(
+        title=f"History of {found.suite}",
+        parts=(answer, _table(found)),
+        data=lambda: {"schema_version": 1, **asdict(found)},
+        records=lambda: [
+            {
+                "machine": one.machine, "experiment": one.label, **asdict(point),
+                "metric": found.metric,
+                "changed": any(step.campaign == point.campaign for step in one.steps),
+            }
+            for one in found.series
+            for point in one.points
+        ],
+        hint="eeio compare BEFORE AFTER shows two campaigns in detail",
+    )  # fmt: skip
+
+
+def _table(found: History) -> Table:
+    unit = named(found.metric).unit
+    first_changed = sorted(found.series, key=lambda one: not one.steps)
+    return Table(
+        title=f"{found.metric} over time",
+        header=("Machine", "Experiment", "Campaigns", "First", "Last", "Changes"),
+        rows=tuple(
+            (
+                one.machine,
+                one.label,
+                str(len(one.points)),
+                number(one.points[0].value / unit),
+                number(one.points[-1].value / unit),
+                _changes(one),
+            )
+            for one in first_changed
+        ),
+        numeric=frozenset({2, 3, 4}),
+        note="medians of campaigns; changes by E-divisive (Matteson and James 2014) on logarithms, "
+        f"p at most {LEVEL:g} for each; a change is by the geometric means before and after it",
+    )
+
+
+def _changes(series: Series) -> str:
+    if series.reason is not None:
+        return series.reason
+    return "; ".join(map(_words, series.steps)) or NONE
+
+
+def _words(step: Step) -> str:
+    machine = f" ({', '.join(step.machine)})" if step.machine else ""
+    return f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %{machine}"

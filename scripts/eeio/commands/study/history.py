@@ -1,0 +1,56 @@
+"""`eeio study history`, also called as `eeio history`: when the results of a suite changed."""
+
+import argparse
+
+from eeio import paths
+from eeio.arguments import OptionGroup
+from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
+from eeio.commands.output_file import add_formats, write_document
+from eeio.errors import EXIT_DONE, RejectedError
+from eeio_limits.names import similar
+from eeio_results.errors import EeioError
+from eeio_results.metrics import gated
+from eeio_results.store import progress
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "history",
+        help="find when the results of a suite changed",
+        description="Shows each experiment of a suite over all stored campaigns, with the changes "
+        "of its level and what changed in the machine then. `eeio history SUITE` is the same.",
+    )
+    parser.add_argument("suite", metavar="SUITE", help="suite of the campaigns (see `eeio list`)")
+    options = OptionGroup(parser)
+    options.add("--machine", metavar="HOST", help="only campaigns of this machine")
+    options.add(
+        "--metric", metavar="METRIC", choices=gated()[1:],
+        help="J/GB, MB/s, ... (default: J/GB, or MB/s without energy)",
+    )  # fmt: skip
+    add_formats(options, pager_is_rare=False)
+    parser.set_defaults(action=show)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    suites: dict[str, list[str]] = {}
+    for name, folder in paths.campaigns().items():
+        try:
+            suites.setdefault(progress(folder).suite, []).append(name)
+        except (EeioError, OSError, ValueError):
+            continue  # `eeio list` names it
+    if arguments.suite not in suites:
+        known = similar(arguments.suite, suites)
+        raise RejectedError(f"no campaign of the suite {arguments.suite!r}{known}; see `eeio list`")
+    campaigns = [
+        campaign
+        for campaign in load_campaigns(suites[arguments.suite])
+        if arguments.machine in (None, campaign.machine.hostname)
+    ]
+    if not campaigns:
+        raise RejectedError(f"no campaign of {arguments.suite} on the machine {arguments.machine}")
+    reject_mixed_demo(campaigns)
+    with analysis():
+        from eeio_results.comparison.history import history
+        from eeio_results.report.history import document
+    write_document(arguments, document(history(arguments.suite, campaigns, arguments.metric)))
+    return EXIT_DONE

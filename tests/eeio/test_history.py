@@ -1,0 +1,68 @@
+"""`eeio history`: change points of the results of a suite, and what changed in the machine."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio.cli import main
+from eeio_results.statistics.change_points import change_points
+from eeio_results.store import Store
+
+
+def stored(home: Path, number: int, bandwidth_bytes_per_s: float, kernel: str) -> None:
+    name = f"day-{number:02d}"
+    place = Store(home / "data/eeio/results" / name)
+    of_day = f"2026-11-{number + 1:02d}T06:00:00+00:00"
+    place.create(replace(design(name, 3), suite="nightly", created_utc=of_day))
+    place.write_machine(replace(MACHINE, kernel=kernel))
+    place.write_idle((), None)
+    for repetition in range(3):
+        rate = bandwidth_bytes_per_s * (1 + 0.001 * repetition)
+        place.append(run(repetition, (phase(rate, (energy(5.0),)),)))
+
+
+def test_a_change_is_found_with_the_kernel_that_changed(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = np.random.default_rng(3)
+    for number in range(24):
+        new = number >= 12
+        rate = 1e8 * (0.9 if new else 1.0) * float(np.exp(draw.normal(0, 0.01)))
+        stored(home, number, rate, "6.12.9" if new else "6.1.0")
+    assert main(["history", "nightly", "--metric", "MB/s", "--format", "json"]) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    (step,) = series["steps"]
+    assert (step["campaign"], step["machine"]) == ("day-12", ["kernel: 6.1.0 -> 6.12.9"])
+    assert step["change"] == pytest.approx(-0.1, abs=0.02) and step["p"] <= 0.001
+    assert len(series["points"]) == 24
+    assert main(["history", "nightly", "--metric", "MB/s"]) == 0
+    shown = capsys.readouterr().out
+    assert "MB/s changed in 1 of 1 experiments over 24 campaigns" in shown
+    assert "kernel: 6.1.0 -> 6.12.9" in shown
+    for form in ("csv", "markdown", "latex", "html"):
+        assert main(["history", "nightly", "--format", form]) == 0
+        assert "day-12" in capsys.readouterr().out or form == "html"
+
+
+def test_too_few_campaigns_have_a_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(4):
+        stored(home, number, 1e8, "6.1.0")
+    assert main(["history", "nightly", "--format", "json"]) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert series["steps"] == [] and "4 campaigns" in series["reason"]
+    for words in (["nightli"], ["nightly", "--machine", "other"]):
+        assert main(["history", *words]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_noise_has_no_change_and_two_steps_have_two() -> None:
+    draw = np.random.default_rng(5)
+    assert [change_points(list(draw.normal(0, 0.03, 60))) for _ in range(20)] == [[]] * 20
+    steps = np.concatenate([draw.normal(level, 0.01, 15) for level in (0.0, 0.1, -0.1)])
+    assert [one.place for one in change_points(list(steps))] == [15, 30]
+    assert change_points([1.0, 1.0, 1.0, 1.0, 1.0]) == []
+    assert change_points([1.0] * 12) == []
