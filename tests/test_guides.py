@@ -158,7 +158,7 @@ def test_what_one_adds_touches_one_place() -> None:
     assert changed == ["scripts/eeio/commands/__init__.py"]
 
 
-@pytest.mark.fast_variants(2)
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("guide", GUIDES)
 def test_a_guide_is_true(guide: str, copy: Copy) -> None:
     page = (ROOT / "docs/how-to" / f"{guide}.md").read_text(encoding="utf-8")

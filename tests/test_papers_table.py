@@ -46,6 +46,7 @@ def test_a_command_is_understood(command: str) -> None:
     parser(words[0]).parse_args(words)
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("command", RUNS)
 def test_a_campaign_is_planned(command: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose frequencies can be set."""

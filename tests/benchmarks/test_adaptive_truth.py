@@ -131,6 +131,7 @@ def test_the_published_world_is_that_of_the_paper() -> None:
     assert not any(site.drift(hour)[0] for site in sites for hour in (0.0, 1.0, 2.0))
 
 
+@pytest.mark.slow
 @needs_published
 def test_the_published_data_as_a_command() -> None:
     done = subprocess.run(

@@ -366,6 +366,7 @@ IN_USE: list[Case] = [
 ]  # fmt: skip
 
 
+@pytest.mark.fast_variants(5)
 @pytest.mark.parametrize("case", IN_USE, ids=lambda case: case.__name__)
 def test_a_device_in_use_is_left_alone(rig: Rig, case: Case) -> None:
     node, expected = case(rig)
@@ -610,6 +611,7 @@ def _during(
     ))  # fmt: skip
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -572,6 +572,7 @@ def _replay(log: Path, limits: dict[Path, int]) -> None:
 WAITING = ("sh", "-c", "echo running; exec sleep 1000")
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("end", ["success", "failure", "killed", "error", "SIGINT", "SIGTERM"])
 def test_everything_is_put_back(home: Path, tree: Path, end: str) -> None:
     before, limits, log = bytes_of(tree), _limits(tree), home / "log"

@@ -82,6 +82,7 @@ def test_the_hash_is_also_of_the_shared_files(
 
 
 @pytest.mark.tools
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("source", FOLDERS, ids=lambda path: path.name)
 def test_an_installed_profile_needs_no_checkout(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

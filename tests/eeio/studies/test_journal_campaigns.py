@@ -147,6 +147,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
     assert not list((home / "target").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_fewer_repetitions_than_asked_are_not_converged(home: Path, eeio: Eeio) -> None:
     """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
@@ -230,6 +231,7 @@ def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     assert plain["commits"] is None and plain["reasons"]["commits"].startswith("journal not traced")
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_panels_of_two_campaigns_name_theirs(home: Path, eeio: Eeio) -> None:
     suite = _suite(
