@@ -198,6 +198,21 @@ def test_a_report_of_ior_that_is_cut_off_is_rejected_or_whole(data: st.DataObjec
     assert [p.bytes_moved for p in found] == [16 << 20] * 4
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"), [("-w", 1), ("-wk -e", 1), ("-r -w", 2), ("-k", 2), (None, 1)]
+)
+def test_results_that_a_killed_ior_lacks_are_counted(options: str | None, wanted: int) -> None:
+    """Without its summary, the command line shows how many results there should be."""
+    text = (DATA / "io500/02091cf/ior-easy-write.txt").read_text()
+    (line,) = re.findall(r"^Command line.*\n", text, re.M)
+    text = text.replace(line, f"Command line        : ior {options} -o x\n" if options else "")
+    if wanted == 1:
+        assert len(phases("ior", text)) == 1
+    else:
+        with pytest.raises(ToolOutputError, match="cut off: 1 of 2 results"):
+            phases("ior", text)
+
+
 @pytest.mark.parametrize("word", ["-5", "nan", "inf", "1e999"])
 def test_a_bandwidth_of_ior_that_cannot_be(word: str) -> None:
     lines = ior_text("4.0.0", "collective.txt").splitlines(keepends=True)

@@ -72,8 +72,11 @@ def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, afte
     if not phases or re.search(r"^(?:Max |Summary of|Finished|Run finished)", after, re.M):
         return
     command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    words = command[1].split() if command else []
-    directions = sum(word in words for word in ("-w", "-r")) or 2
+    if command is None:
+        return  # a part of a report, whose rows are all that is known
+    # `-w`, or several in one word: `-wrk`.
+    flags = "".join(word for word in command[1].split() if re.fullmatch(r"-[a-zA-Z]{1,8}", word))
+    directions = sum(letter in flags for letter in "wr") or 2
     settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
     wanted = directions * (count(settings.get("repetitions", "1")) or 1)
     if len(phases) < wanted:
