@@ -112,6 +112,7 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
         end_s=None,
         window_source=NO_WINDOW,
         metrics=metrics,
+        energy=found.energy,
         durable_reason=NO_WINDOW if writes and not flushed else None,
         includes_flush=flushed,
     )

@@ -11,7 +11,8 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 from eeio.importing.readers.found import (
     KIB,
@@ -63,7 +64,11 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
         for job in [*body.get("client_stats", ()), *body.get("jobs", ())]
         if isinstance(job, dict) and job.get("jobname") != _ALL_CLIENTS
     ]
-    ended_s = body.get("timestamp")
+    ended_s, within_s = body.get("timestamp"), cast(float | None, 1.0)
+    if body.get("timestamp_ms"):
+        ended_s, within_s = body["timestamp_ms"] / 1000, 0.1
+    if len({job.get("groupid") for job in entries}) > 1:
+        within_s = None  # The end of the last group; the others ended before.
     found, clients = [], dict.fromkeys(job["hostname"] for job in entries if "hostname" in job)
     for job in entries:
         options = {
@@ -75,7 +80,9 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
         }
         same = [one for one in entries if _place(one) == _place(job)]
         for direction in _DIRECTIONS:
-            phase = _of_direction(job, direction, options, ended_s, _jobs(options, len(same)))
+            phase = _of_direction(
+                job, direction, options, (ended_s, within_s), _jobs(options, len(same))
+            )
             if phase is not None:
                 found.append((str(job.get("groupid", 0)), phase))
     version = str(body.get("fio version", "")).removeprefix("fio-") or None
@@ -99,7 +106,7 @@ def _of_direction(
     job: Mapping[str, Any],
     direction: str,
     options: Mapping[str, Any],
-    ended_s: float | None,
+    ended: tuple[float | None, float | None],
     jobs: int | None,
 ) -> FoundPhase | None:
     body = job.get(direction)
@@ -117,8 +124,11 @@ def _of_direction(
         exact = moved / runtime_s if runtime_s else 0
         rate = exact if abs(exact - rate) <= KIB else rate
     started, source = None, None
+    ended_s, within_s = ended
     if job.get("job_start"):
         started, source = utc(job["job_start"] / 1000), "fio's start of the job"
+        # The run time is that after the ramp.
+        within_s = None if "ramp_time" in options else 0.1
     elif ended_s:
         started = utc(ended_s - runtime_s)
         source = "fio's time stamp at the end, less its run time"
@@ -137,6 +147,7 @@ def _of_direction(
         runtime_s=runtime_s,
         started_utc=started,
         time_source=source,
+        starts_within_s=within_s if started else None,
         metrics=_latencies(body) | _processor(job),
         options=options,
         error=f"fio's error {job['error']}" if job.get("error") else None,
@@ -246,7 +257,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         lines = [*_NEW.finditer(block), *_OLD.finditer(block)]
         ends = [*(line.start() for line in lines[1:]), len(block)]
         for line, end in zip(lines, ends, strict=False):
-            found.append((entry["group"], _text_phase(line, entry, header, block, end)))
+            phase = _text_phase(line, entry, header, block, end)
+            if phase.started_utc and len({one["group"] for one in entries}) == 1:
+                phase = replace(phase, starts_within_s=1.0)
+            found.append((entry["group"], phase))
         if not lines and int(entry["err"]) == 0 and re.search(r"^\s+(read|write)\s*:", block, re.M):
             raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
     if not found:
@@ -315,7 +329,10 @@ def _text_phase(
     # Counts of requests are exact, bytes are rounded; the last request may be shorter.
     moved = exact if printed and exact and abs(exact / printed - 1) < 0.02 else printed
     wanted = iops * request if iops and request else None
-    started = local_date(entry["rest"])
+    ended = local_date(entry["rest"])
+    started = ended and (datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)).isoformat(
+        timespec="milliseconds"
+    )
     return FoundPhase(
         name=entry["name"][:200],
         operation=direction,
@@ -331,7 +348,9 @@ def _text_phase(
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
-        time_source=None if started is None else "local time of fio's end, zone not reported",
+        time_source=None
+        if started is None
+        else "fio's local time at the end, less its run time, zone not reported",
         metrics=_text_latencies(after) | _text_processor(block),
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",

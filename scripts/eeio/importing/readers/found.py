@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from eeio_limits import quantities as q
+from eeio_limits.reading import EnergyReading
 from eeio_results.errors import ToolOutputError
 
 KIB, MIB = 1024, 1 << 20
@@ -19,7 +20,8 @@ class FoundPhase:
     `jobs` work at the same time; their bytes and rates are added. `metrics` are further figures in
     SI units; a latency has its kind in its name, for example `latency_completion_p99_s`.
     `options` are settings as the tool reports them: two phases that differ in one are no
-    repetitions. `error` is the tool's message on a failure.
+    repetitions. `error` is the tool's message on a failure. `starts_within_s` is the uncertainty of
+    `started_utc` as the start of this phase; None if that may be another's.
     """
 
     name: str
@@ -38,9 +40,11 @@ class FoundPhase:
     runtime_s: float | None = None
     started_utc: str | None = None
     time_source: str | None = None
+    starts_within_s: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
+    energy: tuple[EnergyReading, ...] = ()
 
     def checked(self) -> "FoundPhase":
         """Itself. Raises LimitError if a figure is out of range."""
@@ -168,7 +172,7 @@ def count(text: object) -> int | None:
 
 
 def utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 _DATE = re.compile(

@@ -85,7 +85,8 @@ def _elbencho(
         access_pattern="none",
         runtime_s=values["runtime_s"],
         started_utc=started,
-        time_source=None if started is None else "elbencho's date of the phase",
+        time_source=None if started is None else "elbencho's start of the phase",
+        starts_within_s=None if started is None else 0.01 if "." in started else 1.0,
         options=settings,
     )
     if moves:
