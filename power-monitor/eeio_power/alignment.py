@@ -93,7 +93,7 @@ def find_offset(
     """
     if len(times_s) < 3 or len(pulses) < 2:
         raise PowerError("three readings and two pulses are needed at least")
-    energy = _Energy(times_s, power_w)
+    energy = Energy(times_s, power_w)
     coarse = [
         k * COARSE_S for k in range(-round(search_s / COARSE_S), round(search_s / COARSE_S) + 1)
     ]
@@ -126,12 +126,12 @@ def find_offset(
     return Offset(best_s, max(FINE_S, period_s / 2.0), contrast_w)
 
 
-class _Energy:
+class Energy:
     """The integral of a log, with each reading applied back to the one before."""
 
     def __init__(self, times_s: Sequence[float], power_w: Sequence[float]) -> None:
         self._times_s = times_s
-        self._power_w = power_w
+        self.power_w = power_w
         steps = [
             power_w[k] * (times_s[k] - times_s[k - 1]) if k else 0.0 for k in range(len(times_s))
         ]
@@ -140,10 +140,10 @@ class _Energy:
     def until_j(self, time_s: float) -> float:
         k = bisect_left(self._times_s, time_s)
         if k == 0:
-            return self._power_w[0] * (time_s - self._times_s[0])
+            return self.power_w[0] * (time_s - self._times_s[0])
         if k == len(self._times_s):
-            return self._sum_j[-1] + self._power_w[-1] * (time_s - self._times_s[-1])
-        return self._sum_j[k] - self._power_w[k] * (self._times_s[k] - time_s)
+            return self._sum_j[-1] + self.power_w[-1] * (time_s - self._times_s[-1])
+        return self._sum_j[k] - self.power_w[k] * (self._times_s[k] - time_s)
 
     def contrast_w(self, pulses: Sequence[Pulse], ahead_s: float) -> float:
         """Mean power of the pulses minus that of the times between them, the log `ahead_s`."""

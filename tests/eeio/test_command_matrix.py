@@ -84,6 +84,7 @@ resume before --extend
 study replicate
 import old-results --dry-run
 import old-results --dry-run --format json
+import old-results --power watts.log --power-offset 0
 import old-results
 doctor restore
 rm third --yes
@@ -158,6 +159,9 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
         "workload:\n- {operation: read, spatiality: sequential, share: 1}\n"
     )
     shutil.copytree(DATA / "imports/fio", home / "old-results")
+    (home / "watts.log").write_text(
+        "".join(f"{1764000000 + k} #d,-,18,1200,1201,0;\n" for k in range(9))
+    )
     suite = dummy.suite(home, *_EXPERIMENTS)
     user = User(home, meter, starter)
     for name in ("before", "after"):

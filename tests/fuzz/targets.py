@@ -23,7 +23,7 @@ import yaml
 from eeio import cluster
 from eeio.campaign import pilot_store, server_power
 from eeio.commands.meter import calibrate
-from eeio.importing import mapping, outputs, results, runs
+from eeio.importing import mapping, outputs, power_logs, power_of_results, results, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.machine import capture as machine_capture
@@ -73,6 +73,7 @@ from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
+from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio_results import made
 from tests.fuzz import grammar
 from tests.fuzz.mutate import Files
@@ -126,6 +127,22 @@ def foreign_results(folder: Path) -> Any:
         for run in campaign.runs:
             typed.check(run)
     return found.to_json()
+
+
+def power_log(folder: Path) -> Any:
+    """`eeio import --power` of one log; only documented reasons may reject it."""
+    log = power_logs.read(folder / "log")
+    if log.rejected:
+        raise EeioError(log.rejected)
+    windows = [power_of_results.Window(s.times_s[0] + 1, s.times_s[-1] - 1, 0.1, False)
+               for s in log.series if s.times_s[-1] - s.times_s[0] > 2]  # fmt: skip
+    if not windows:
+        return None
+    alignment = power_of_results.aligned(log, windows, 0.0)
+    readings = [r for w in windows for r in power_of_results.energy_of(w, [(log, alignment)])]
+    for reading in readings:
+        typed.check(reading)
+    return [reading.to_json() for reading in readings]
 
 
 def of_map(form: str, name: str) -> Callable[[Path], Any]:
@@ -237,6 +254,8 @@ def tool_targets() -> list[Target]:
                            *of_files("io500/02091cf/*.txt", "result"),
                            *of_files("btio/3.3.1/*.txt", "result"),
                            *of_files("iozone/3.489/other/*.txt", "result")], foreign_results),
+        Target("power-logs", [{"log": made().encode()} for made, *_ in imports_power.LOGS.values()],
+               power_log),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
                of_map("mdtest", "mdtest.txt")),
         Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),

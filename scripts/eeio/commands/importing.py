@@ -10,6 +10,8 @@ from eeio.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
 from eeio.importing import imported, mapping, results, runs
 from eeio.pts import read as pts
+from eeio_limits import LimitError
+from eeio_limits.quantities import TIMESTAMP
 from eeio_limits.text import shown
 from eeio_results.report import text
 
@@ -35,6 +37,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "rejected, 2 if no file could be used.",
     )
     files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
+    files.add_argument(
+        "--power", metavar="LOG", nargs="+", type=Path, default=[],
+        help="power logs of the measured machine, recognized by their content",
+    )  # fmt: skip
+    files.add_argument(
+        "--power-offset",
+        metavar="S",
+        type=_offset,
+        help="seconds that the logs' clock is ahead of the results' clock; times without a zone "
+        "count as UTC (default: found by the load steps if the clocks may differ)",
+    )
     files.add_argument("--name", metavar="NAME", help="campaign name (default: from the path)")
     files.add_argument("--dry-run", action="store_true", help="show what was found, store nothing")
     add_format(files)
@@ -77,24 +90,35 @@ def with_source(argv: Sequence[str]) -> list[str]:
     return list(argv)
 
 
+def _offset(text: str) -> float:
+    try:
+        size_s = TIMESTAMP.of_text(text.lstrip("+-"))
+        return -size_s if text.startswith("-") else size_s
+    except LimitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def import_files(arguments: argparse.Namespace) -> int:
-    taken = results.take(arguments.paths, arguments.name, arguments.dry_run)
+    taken = results.take(
+        arguments.paths, arguments.name, arguments.dry_run, arguments.power, arguments.power_offset
+    )
     if arguments.format == "json":
         # File by file: there may be very many.
-        print(f'{{"campaigns": {json.dumps(taken.names)}, "files": [')
+        power = json.dumps([used.to_json() for used in taken.logs], allow_nan=False)
+        print(f'{{"campaigns": {json.dumps(taken.names)}, "power": {power}, "files": [')
         for place, one in enumerate(taken.files):
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")
     else:
-        if (table := results.table(taken)) is not None:
-            print(text.render_table(table, None))
+        for table in (results.table(taken), results.energy_table(taken)):
+            if table is not None:
+                print(text.render_table(table, None))
         _tell(taken.stored)
-    for line in results.remarks(taken.files):
+    for line in results.remarks(taken):
         print(f"eeio: {shown(line)}", file=sys.stderr)
-    rejected = sum(one.rejected is not None for one in taken.files)
-    if rejected == len(taken.files):
+    if all(one.rejected is not None for one in taken.files):
         return EXIT_REJECTED
-    return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS if taken.rejected else EXIT_DONE
 
 
 def import_pts(arguments: argparse.Namespace) -> int:

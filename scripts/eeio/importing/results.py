@@ -21,12 +21,13 @@ from eeio import paths
 from eeio.errors import RejectedError
 from eeio.importing.imported import Imported, store
 from eeio.importing.outputs import recorded
+from eeio.importing.power_of_results import UsedLog, add_power
 from eeio.importing.readers import recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Experiment, Machine, Run
+from eeio_results.record import CacheLayers, Experiment, Machine, Run, mark
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -332,25 +333,42 @@ def free_name(wanted: str) -> str:
 class Taken:
     """The files of one import. `names` are the campaigns that contain them, `stored` the new ones
     with folder and number of runs, and `before` is SHA-256 -> campaign of files that had been
-    imported earlier."""
+    imported earlier. `logs` are power logs."""
 
     files: Sequence[FoundFile]
     names: Sequence[str]
     stored: Sequence[tuple[str, Path, int]]
     before: Mapping[str, str]
+    logs: Sequence[UsedLog] = ()
+
+    @property
+    def rejected(self) -> int:
+        logs = sum(used.log.rejected is not None for used in self.logs)
+        return logs + sum(one.rejected is not None for one in self.files)
 
 
-def take(arguments: Sequence[Path], name: str | None, dry_run: bool) -> Taken:
-    """Reads the files and stores those that no campaign has. Raises RejectedError if there is no
-    file, or a campaign has the name."""
+def take(
+    arguments: Sequence[Path], name: str | None, dry_run: bool,
+    power: Sequence[Path] = (), power_offset_s: float | None = None,
+) -> Taken:  # fmt: skip
+    """Reads the files and stores those that no campaign has. `power` are logs whose clocks are
+    ahead by `power_offset_s`, if that is known. Raises RejectedError if there is no file, or a
+    campaign has the name."""
     files, before = found(arguments), stored_before()
     if not files:
         raise RejectedError(f"{arguments[0]}: no file in it")
+    logs: list[UsedLog] = []
+    if power:
+        reports = [report for one in files for report in one.reports]
+        made_reports, logs = add_power(reports, power, power_offset_s)
+        following = iter(made_reports)
+        for one in files:
+            one.reports = [next(following) for _ in one.reports]
     new = [one for one in files if one.reports and one.sha256 not in before]
     made = campaigns(new, name or free_name(slug(arguments[0].resolve().stem)))
     names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
     if dry_run:
-        return Taken(files, [*names, *(item.name for item in made)], (), before)
+        return Taken(files, [*names, *(item.name for item in made)], (), before, logs)
     stored = store(made, "")
     for one in files:
         if one.tool == "pts":
@@ -358,11 +376,25 @@ def take(arguments: Sequence[Path], name: str | None, dry_run: bool) -> Taken:
                 stored += pts.import_file(one.path, name, None)
             except EeioError as error:
                 one.rejected = str(error)
-    return Taken(files, [*names, *(name for name, *_ in stored)], stored, before)
+    return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)
 
 
-def remarks(files: Sequence[FoundFile]) -> Iterator[str]:
-    """Notes on the files, then the rejected ones with their reasons."""
+def remarks(taken: Taken) -> Iterator[str]:
+    """Notes on the files and power logs, then the rejected ones with their reasons."""
+    files = taken.files
+    for used in taken.logs:
+        log, alignment = used.log, used.alignment
+        if log.rejected:
+            yield f"{log.path}: rejected: {log.rejected}"
+            continue
+        if alignment.ahead_s is None:
+            yield f"{log.path}: no energy from it: {alignment.source}"
+        else:
+            ahead = f"its clock is ahead by {alignment.ahead_s:+.2f} s"
+            yield f"{log.path}: {ahead}: {alignment.source}"
+        yield from (f"{log.path}: {note}" for note in (*log.notes, alignment.doubt) if note)
+        if old := [one for one in files if one.sha256 in taken.before]:
+            yield f"{log.path}: adds nothing to {len(old)} files that were imported before"
     for one in files:
         for note in dict.fromkeys(note for report in one.reports for note in report.notes):
             yield f"{one.path}: {note}"
@@ -401,6 +433,31 @@ def table(taken: Taken) -> Table | None:
     )  # fmt: skip
     note = f"one row per direction of a group of a report; {NONE}: not reported"
     return Table("Results", header, rows, frozenset({2, 6, 8, 9, 10, 11}), note)
+
+
+_ENERGY = "± J: uncertainty; doubtful readings are not ranked"
+
+
+def energy_table(taken: Taken) -> Table | None:
+    """One line per reading of power; None if there is none."""
+    rows = tuple(
+        (
+            str(one.path), str(place), phase.group, phase.operation or NONE,
+            f"{mark(reading.kind)}{reading.domain}", reading.meter,
+            _cell(reading.power_w), _cell(reading.energy_j), _cell(reading.uncertainty_j),
+            number(100 * reading.coverage),
+            ("doubtful: " if reading.doubtful else "") + "; ".join(reading.reasons),
+        )
+        for one in taken.files
+        for place, report in enumerate(one.reports)
+        for phase in report.phases
+        for reading in phase.energy
+    )  # fmt: skip
+    header = (
+        "File", "Report", "Group", "Operation", "Domain", "Meter", "W", "J", "± J", "Coverage (%)",
+        "Reasons",
+    )  # fmt: skip
+    return Table("Energy", header, rows, frozenset({1, 6, 7, 8, 9}), _ENERGY) if rows else None
 
 
 def _cell(value: float | None, unit: float = 1.0) -> str:

@@ -1,0 +1,689 @@
+"""Power logs of other programs, recognized by their content, in one form (`Series`).
+
+A log is rejected if its power domain or the meaning of its values is unknown. Times without a zone
+are read as UTC, and the log says so (`clock`).
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from eeio.importing.readers.found import local_date, number
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTAMP
+from eeio_power import samples as samples_file
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel
+from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Contents, Domain, Kind
+from eeio_power.samples import MeterInfo, MeterSamples
+from eeio_power.watt_names import complete_system
+
+Form = Literal["sample", "mean", "counter"]
+"""`sample`: the power at a time, W. `mean`: of the time since the value before, W. `counter`: the
+energy since its start, J."""
+Clock = Literal["utc", "local", "start"]
+"""`local`: times have no zone. `start`: seconds since a start that the log does not report."""
+Rows = Iterable[tuple[float, float]]
+
+_ACCURACY = {"dram": 0.2}
+"""Share of the value, as for eeio's own meters; 0.05 for all other domains."""
+_SAMPLE_S = 1e-3
+"""How long a sample applies for sure."""
+_LEAST_READINGS = 3
+
+
+@dataclass(frozen=True)
+class Series:
+    """The readings of one power domain: times (Unix s, rising), values in W, or J of a counter."""
+
+    meter: str
+    domain: str
+    kind: Kind
+    form: Form
+    times_s: Sequence[float]
+    values: Sequence[float]
+    accuracy: float = 0.05
+    contents: Contents = UNKNOWN
+
+    @property
+    def period_s(self) -> float:
+        """The usual time between two readings, s."""
+        steps = [after - before for before, after in pairwise(self.times_s)]
+        return min(max(statistics.median(steps), PERIOD.least), PERIOD.most)
+
+    def samples(self, ahead_s: float) -> MeterSamples:
+        """As samples of an eeio meter, on a clock that this one is ahead of by `ahead_s`."""
+        period_s = self.period_s
+        # eeio applies a value to the time before it; a sample stands for half a period either way.
+        shift_s = (period_s / 2 if self.form == "sample" else 0.0) - ahead_s
+        steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
+        channel = Channel(
+            name=self.meter,
+            domain=cast(Domain, self.domain),
+            quantity="energy_j" if self.form == "counter" else "power_w",
+            accuracy_relative=self.accuracy,
+            resolution=min(steps, default=0.0),
+            contents=self.contents,
+        )
+        native_s = min(_SAMPLE_S, period_s) if self.form == "sample" else period_s
+        info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
+        return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "meter": self.meter, "domain": self.domain, "kind": self.kind, "form": self.form,
+            "readings": len(self.times_s), "period_s": self.period_s,
+            "first_s": self.times_s[0], "last_s": self.times_s[-1],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PowerLog:
+    """A file with series of power, or why it was rejected.
+
+    `same_machine`: its program reads the clock of the machine that it measures.
+    """
+
+    path: Path
+    sha256: str = ""
+    tool: str | None = None
+    clock: Clock = "utc"
+    same_machine: bool = False
+    series: tuple[Series, ...] = ()
+    notes: tuple[str, ...] = ()
+    rejected: str | None = None
+
+
+@dataclass
+class _Found:
+    """What a reader found."""
+
+    series: list[Series] = field(default_factory=list)
+    clock: Clock = "utc"
+    same_machine: bool = True
+    notes: list[str] = field(default_factory=list)
+
+
+def read(path: Path) -> PowerLog:
+    """The series of a log, or the reason for its rejection."""
+    log = PowerLog(path)
+    try:
+        data = inputs.read_bytes(path, inputs.TABLE_BYTES)
+        log = replace(log, sha256=hashlib.sha256(data).hexdigest())
+        if data[:2] == b"\x1f\x8b":
+            tool, found = "eeio", _eeio_samples(path)
+        else:
+            text = inputs.decode(data, "replace")
+            tool, reader = _reader_of(text)
+            log = replace(log, tool=tool)
+            found = reader(text)
+        for series in found.series:
+            _check(series)
+        if not found.series:
+            raise PowerError("no power in it")
+    except OSError as error:
+        return replace(log, rejected=error.strerror or str(error))
+    except (PowerError, LimitError, csv.Error) as error:
+        return replace(log, rejected=str(error))
+    except RecursionError:
+        return replace(log, rejected="objects and lists are nested too deeply")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+        return replace(log, rejected=f"damaged or cut off: {error!r:.120}")
+    return replace(
+        log, tool=tool, clock=found.clock, same_machine=found.same_machine,
+        series=tuple(found.series), notes=tuple(found.notes),
+    )  # fmt: skip
+
+
+def _check(series: Series) -> None:
+    """Raises PowerError for a series that eeio cannot integrate."""
+    if series.domain not in DOMAINS:
+        raise PowerError(
+            f"{series.meter}: power of the domain {series.domain}, which is not among "
+            f"{', '.join(DOMAINS)}"
+        )
+    if len(series.times_s) < (2 if series.form == "counter" else _LEAST_READINGS):
+        raise PowerError(f"{series.meter}: {len(series.times_s)} readings are too few")
+    TIMESTAMP.checked(series.times_s[0], "the first time")
+    TIMESTAMP.checked(series.times_s[-1], "the last time")
+
+
+def _series(
+    meter: str, domain: str, kind: Kind, form: Form, rows: Rows,
+    accuracy: float | None = None, contents: Contents = UNKNOWN,
+) -> Series:  # fmt: skip
+    """Of rows in the order of their times; NaN is a missing value. Of values with one time, such as
+    a clock of whole seconds gives, the mean counts, and of a counter the last one.
+
+    Raises PowerError if the clock runs backwards.
+    """
+    possible = COUNTER_SAMPLE if form == "counter" else POWER_SAMPLE
+    of_time: dict[float, list[float]] = {}
+    last_s = -math.inf
+    for time_s, value in rows:
+        if time_s < last_s:
+            raise PowerError(
+                f"{meter}: the clock runs backwards by {last_s - time_s:.3f} s: cut the log there"
+            )
+        last_s = time_s
+        of_time.setdefault(time_s, []).append(value if possible.holds(value) else math.nan)
+    values = []
+    for of in of_time.values():
+        known = [value for value in of if value == value]
+        values.append(
+            math.nan if not known else known[-1] if form == "counter" else statistics.fmean(known)
+        )
+    if accuracy is None:
+        accuracy = _ACCURACY.get(domain, 0.05)
+    return Series(meter, domain, kind, form, list(of_time), values, accuracy, contents)
+
+
+# ---- times ----
+
+
+def _time(text: str) -> tuple[float, Clock]:
+    """Unix s of a time, and whether it has a zone. Raises PowerError."""
+    text = text.strip().rstrip(",;:|")
+    if re.fullmatch(r"\d{1,19}(?:\.\d{1,12})?", text):
+        seconds = float(text)  # s, ms, us, ns since 1970; or since a start
+        while seconds > 1e11:
+            seconds /= 1000
+        return seconds, "utc" if seconds > 1e8 else "start"
+    told = local_date(text) or re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-"))
+    if found := re.fullmatch(r"(\d\d)-(\d\d)-(\d{4})([ T].*)", told):
+        told = f"{found[3]}-{found[1]}-{found[2]}{found[4]}"
+    try:
+        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", told))
+    except ValueError:
+        raise PowerError(f"{text[:40]!r} is not a time") from None
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC).timestamp(), "local"
+    return moment.timestamp(), "utc"
+
+
+_STAMP = re.compile(
+    r"\[?(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|[+-]\d\d:?\d\d)\b)?"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
+    r"(?: [AP]M)?(?: [A-Z]{3,4})? \d{4}|1\d{9}(?:\.\d{1,9})?|1\d{12}|1\d{18})\b"
+)
+
+
+# ---- text of single programs ----
+
+_WATTSUP = re.compile(r"#d,-,\d{1,3},(-?\d{1,9}|_),")
+
+
+def _wattsup(text: str) -> _Found:
+    """Records of a Watts Up with a time in front of each, or the table of its logger."""
+    found = _Found(same_machine=False)
+    rows = []
+    for line in text.splitlines():
+        if record := _WATTSUP.search(line):
+            stamp = _STAMP.search(line[: record.start()])
+            if stamp is None:
+                raise PowerError("records without a time: log them with one in front of each")
+            time_s, found.clock = _time(stamp[1])
+            rows.append((time_s, math.nan if record[1] == "_" else int(record[1]) / 10))
+    found.series.append(_series("wattsup", "system", "measured", "mean", rows, 0.015, WALL))
+    return found
+
+
+def _ptd(text: str) -> _Found:
+    """PTDaemon's log of SPECpower: `Time,11-24-2026 12:00:00.123,Watts,120.3,...`."""
+    found = _Found(same_machine=False)
+    rows = []
+    for line in text.splitlines():
+        cells = line.split(",")
+        if cells[0] == "Time" and len(cells) > 3 and cells[2] == "Watts":
+            time_s, found.clock = _time(cells[1])
+            rows.append((time_s, _watts(cells[3])))
+    # The analyzer's mean since the reading before.
+    found.series.append(_series("ptdaemon", "system", "measured", "mean", rows, 0.01, WALL))
+    return found
+
+
+def _watts(text: str) -> float:
+    """NaN for a cell that is no number, or -1, which analyzers write for none."""
+    value = number(text.strip().removesuffix("W").strip())
+    return math.nan if value is None else value
+
+
+_DCMI = re.compile(r"Instantaneous power reading\s{0,40}:\s{0,40}(\d{1,6}) Watts")
+_SENSOR = re.compile(r"^([^|,\n]{1,60}?)\s{0,40}[|,][^\n]{0,80}?\b(\d{1,6}(?:\.\d{1,6})?)\s{0,40}"
+                     r"[|,]?\s{0,40}Watts\b")  # fmt: skip
+
+
+def _ipmi(text: str) -> _Found:
+    """A loop of `ipmitool dcmi power reading` or `ipmitool sdr`, with a time before each answer."""
+    found = _Found(same_machine=False)
+    rounds: list[tuple[float, dict[str, float | None]]] = []
+    for line in text.splitlines():
+        stamp = None if "timestamp" in line else _STAMP.match(line)
+        rest = line
+        if stamp is not None:
+            time_s, found.clock = _time(stamp[1])
+            rest = line[stamp.end() :].lstrip(" ,;:|]\t")
+            if not rounds or time_s != rounds[-1][0]:
+                rounds.append((time_s, {}))
+        dcmi, sensor = _DCMI.search(rest), _SENSOR.match(rest)
+        if dcmi is None and sensor is None:
+            continue
+        if not rounds:
+            raise PowerError("no time before the first reading: add `date +%s` to the loop")
+        if dcmi is not None:
+            name, value = "System Power", dcmi[1]
+        else:
+            assert sensor is not None
+            name, value = sensor[1].strip(), sensor[2]
+        if name in rounds[-1][1] and stamp is None:
+            raise PowerError("readings without a time between them: add `date +%s` to the loop")
+        rounds[-1][1][name] = float(value)
+    found.series.append(_of_sensors("ipmi", rounds))
+    return found
+
+
+def _of_sensors(meter: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> Series:
+    """The power of the system from sensors with names. Raises PowerError if none is its."""
+    names = dict.fromkeys(name for _, sensors in rounds for name in sensors)
+    last = {n: next((s[n] for _, s in reversed(rounds) if n in s), None) for n in names}
+    chosen = complete_system(last)
+    if not chosen.sensors:
+        raise PowerError(
+            f"{meter}: the sensor of the system is unknown ({chosen.reason}) among "
+            f"{', '.join(names)[:200]}: log only that sensor"
+        )
+    rows = (
+        (t, math.nan if None in parts else sum(p for p in parts if p is not None))
+        for t, sensors in rounds
+        for parts in [[sensors.get(name) for name in chosen.sensors]]
+    )
+    return _series(meter, "system", "measured", "sample", rows, contents=chosen.contents)
+
+
+def _turbostat(text: str) -> _Found:
+    """The lines of all processors together: means since the line before."""
+    found = _Found()
+    rows: dict[str, list[tuple[float, float]]] = {"package": [], "dram": []}
+    header: list[str] = []
+    for line in text.splitlines():
+        cells = line.split()
+        if "PkgWatt" in cells:
+            header = cells
+            if "Time_Of_Day_Seconds" not in header:
+                raise PowerError("no column Time_Of_Day_Seconds: --enable Time_Of_Day_Seconds")
+        elif header and len(cells) == len(header):
+            values = dict(zip(header, cells, strict=True))
+            if any(values.get(name, "-") != "-" for name in ("Package", "Die", "Node", "CPU")):
+                continue
+            if values.get("Core", "-") == "-":
+                time_s, _ = _time(values["Time_Of_Day_Seconds"])
+                rows["package"].append((time_s, _watts(values["PkgWatt"])))
+                if "RAMWatt" in values:
+                    rows["dram"].append((time_s, _watts(values["RAMWatt"])))
+    found.series = [
+        _series("turbostat", d, "measured", "mean", r) for d, r in rows.items() if r and any(
+            value > 0 for _, value in r)
+    ]  # fmt: skip
+    return found
+
+
+_PERF = re.compile(
+    r"^\s{0,40}(\d{1,12}\.\d{1,9}),(?:[SDN]\d[\w-]{0,20},\d{1,4},)?"
+    r"(<[\w ]{1,40}>|[\d.]{1,30}),Joules,power/energy-(\w{1,20})/", re.M,
+)  # fmt: skip
+
+
+def _perf(text: str) -> _Found:
+    """`perf stat -I -x,`: the energy of each interval; `# started on` is local time."""
+    found = _Found(clock="start")
+    start_s = 0.0
+    if started := re.search(r"^# started on (.{1,60})$", text, re.M):
+        start_s, found.clock = _time(started[1])
+    joules: dict[str, dict[float, float]] = {}
+    for time, told, event in _PERF.findall(text):
+        of = joules.setdefault(event, {})
+        value = number(told)
+        of[float(time)] = of.get(float(time), 0.0) + (math.nan if value is None else value)
+    for event, of in joules.items():
+        domain = {"pkg": "package", "ram": "dram"}.get(event)
+        if domain is None:
+            found.notes.append(f"energy-{event} is a part of another domain: not used")
+            continue
+        ends = list(of)
+        steps = zip([0.0, *ends], ends, strict=False)
+        rows = [(start_s + end, of[end] / (end - begin)) for begin, end in steps if end > begin]
+        found.series.append(_series("perf", domain, "measured", "mean", rows))
+    return found
+
+
+# ---- tables ----
+
+
+def _table(text: str, delimiter: str = ",") -> Iterator[dict[str, str]]:
+    reader = csv.DictReader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
+    for row in reader:
+        yield {str(k).strip(): str(v or "").strip() for k, v in row.items()}
+
+
+def _nvidia(text: str) -> _Found:
+    """`nvidia-smi --query-gpu=timestamp,index,power.draw`: local times, a row for each GPU."""
+    found = _Found()
+    rounds: list[dict[str, float]] = []
+    times: list[float] = []
+    for row in _table(text):
+        draw = next((k for k in row if k.startswith("power.draw")), None)
+        if draw is None or "timestamp" not in row:
+            raise PowerError("give nvidia-smi --query-gpu=timestamp,index,power.draw")
+        unit = re.search(r"\[(\w{1,4})\]$", draw)
+        if (unit[1] if unit else row[draw].rpartition(" ")[2]) != "W":
+            raise PowerError(f"{draw}: neither the column nor its cells have the unit W")
+        gpu = next((row[k] for k in ("index", "uuid", "pci.bus_id") if k in row), None)
+        time_s, found.clock = _time(row["timestamp"])
+        if gpu is None and times and time_s - times[-1] < 0.02:
+            raise PowerError("several GPUs: name them by --query-gpu=timestamp,index,power.draw")
+        if not rounds or (gpu or "") in rounds[-1]:
+            rounds.append({})
+            times.append(time_s)
+        rounds[-1][gpu or ""] = _watts(row[draw])
+        times[-1] = time_s
+    count = max(map(len, rounds), default=0)
+    rows = [
+        (time_s, sum(of.values()) if len(of) == count else math.nan)
+        for time_s, of in zip(times, rounds, strict=True)
+    ]
+    found.series.append(_series("nvidia-smi", "accelerator", "device-reported", "sample", rows))
+    return found
+
+
+def _codecarbon(text: str) -> _Found:
+    """Rows with the energy, kWh, since the start of a run, at their local times."""
+    found = _Found(clock="local")
+    runs: dict[str, list[dict[str, str]]] = {}
+    for row in _table(text):
+        runs.setdefault(row["run_id"], []).append(row)
+    for run, rows in runs.items():
+        for column, domain in (
+            ("cpu_energy", "package"), ("ram_energy", "dram"), ("gpu_energy", "accelerator"),
+        ):  # fmt: skip
+            counter: list[tuple[float, float]] = []
+            for row in rows:
+                time_s, found.clock = _time(row["timestamp"])
+                before_s, before_j = (
+                    counter[-1] if counter else (time_s - float(row["duration"]), 0.0)
+                )
+                now_j = float(row[column]) * 3.6e6
+                # The mean power of the interval, with a reading in the middle of it, so that a
+                # phase that fills most of the interval has its energy.
+                middle = ((before_s + time_s) / 2, (before_j + now_j) / 2)
+                counter += [] if counter else [(before_s, before_j)]
+                counter += [middle, (time_s, now_j)]
+            if domain not in DOMAINS:
+                found.notes.append(f"{column}: eeio has no power domain {domain}: not used")
+            elif counter[-1][1] > 0:
+                name = f"codecarbon {run[:8]}"
+                found.series.append(_series(name, domain, "modelled", "counter", counter))
+    return found
+
+
+def _powerapi_csv(text: str) -> _Found:
+    return _powerapi(list(_table(text)))
+
+
+def _powerapi(rows: Sequence[Mapping[str, Any]]) -> _Found:
+    """Power reports: RAPL's own where there are some, else the sum of all programs (`global`)."""
+    found = _Found()
+    targets = {str(row["target"]) for row in rows}
+    target = next((one for one in ("rapl", "global") if one in targets), None)
+    if target is None:
+        raise PowerError("neither of the targets rapl and global: they are power of programs")
+    if len({str(row.get("sensor")) for row in rows}) > 1:
+        raise PowerError("several machines (`sensor`): export one at a time")
+    of_domain: dict[str, dict[float, float]] = {}
+    for row in (row for row in rows if row["target"] == target):
+        metadata = row.get("metadata") or row
+        scope = metadata.get("scope")
+        domain = {"cpu": "package", "dram": "dram"}.get(str(scope))
+        if domain is None:
+            raise PowerError("the power domain is unknown: it is in the column or key `scope`")
+        time_s, found.clock = _time(str(row["timestamp"]))
+        of = of_domain.setdefault(domain, {})
+        of[time_s] = of.get(time_s, 0.0) + float(row["power"])  # of all sockets
+    kind: Kind = "measured" if target == "rapl" else "modelled"
+    for domain, of in of_domain.items():
+        found.series.append(_series("powerapi", domain, kind, "mean", sorted(of.items())))
+    return found
+
+
+_COLLECTL = re.compile(r"^#Date Time ", re.M)
+
+
+def _collectl(text: str) -> _Found:
+    """`collectl -P`: local times, and power of the environmental data."""
+    found = _Found(clock="local")
+    lines = text[_COLLECTL.search(text).start() :].splitlines()  # type: ignore[union-attr]
+    header = lines[0].lstrip("#").split()
+    places = {
+        name.partition("]")[2]: k for k, name in enumerate(header)
+        if re.search(r"pow|watt|pwr", name, re.I)
+    }  # fmt: skip
+    if not places:
+        raise PowerError("no column of power: collectl records it with -sE --envopts p")
+    rounds = []
+    for cells in (line.split() for line in lines[1:] if not line.startswith("#")):
+        if len(cells) < len(header):
+            continue
+        date = cells[0] if "-" in cells[0] else f"{cells[0][:4]}-{cells[0][4:6]}-{cells[0][6:]}"
+        time_s, found.clock = _time(f"{date} {cells[1]}")
+        rounds.append((time_s, {name: number(cells[k]) for name, k in places.items()}))
+    found.series.append(_of_sensors("collectl", rounds))
+    return found
+
+
+_LINE = re.compile(
+    r"^(?P<name>(?:\\.|[^\\, \n])+)(?P<tags>(?:,(?:\\.|[^\\ \n])+)?) "
+    r"(?P<fields>(?:\\.|\"[^\"\n]*\"|[^\\ \n\"])+) (?P<time>1\d{18})$", re.M,
+)  # fmt: skip
+_TELEGRAF = {
+    ("powerstat_package", "current_power_consumption_watts"): "package",
+    ("powerstat_package", "current_dram_power_consumption_watts"): "dram",
+    ("nvidia_smi", "power_draw"): "accelerator",
+    ("redfish_power_powercontrol", "power_consumed_watts"): "system",
+}
+
+
+def _telegraf(text: str) -> _Found:
+    """InfluxDB's line protocol, as telegraf's plugins of power write it."""
+    found = _Found(same_machine=False)
+    sensors: dict[float, dict[str, float | None]] = {}
+    of_domain: dict[str, dict[float, dict[str, float]]] = {}
+    machines = set()
+    for line in _LINE.finditer(text):
+        tags = dict(_pairs(line["tags"][1:]))
+        time_s, name = _time(line["time"])[0], line["name"]
+        fields = {key: number(value.rstrip("iu")) for key, value in _pairs(line["fields"])}
+        watts = tags.get("unit", "").lower() == "watts"
+        if name == "ipmi_sensor" and watts and fields.get("value") is not None:
+            # One answer of the controller: its sensors have the same second.
+            sensors.setdefault(float(int(time_s)), {})[tags.get("name", "")] = fields["value"]
+            machines.add(tags.get("server") or tags.get("host"))
+        for (measurement, key), domain in _TELEGRAF.items():
+            value = fields.get(key)
+            if name == measurement and value is not None:
+                part = " ".join(v for k, v in sorted(tags.items()) if k != "host")
+                of_domain.setdefault(domain, {}).setdefault(time_s, {})[part] = value
+                machines.add(tags.get("host"))
+    if len(machines) > 1:
+        raise PowerError(f"several machines ({', '.join(sorted(map(str, machines)))[:100]}): "
+                         "export one at a time")  # fmt: skip
+    if not sensors and not of_domain:
+        raise PowerError(
+            "no measurement of known power (ipmi_sensor with unit=watts, powerstat_package, "
+            "nvidia_smi, redfish_power_powercontrol): its domain is in the measurement's name"
+        )
+    if sensors:
+        found.series.append(_of_sensors("telegraf ipmi", sorted(sensors.items())))
+    for domain, times in of_domain.items():
+        count = max(map(len, times.values()))
+        rows = [(t, sum(of.values()) if len(of) == count else math.nan)
+                for t, of in sorted(times.items())]  # fmt: skip
+        form: Form = "mean" if domain in ("package", "dram") else "sample"
+        kind: Kind = "device-reported" if domain == "accelerator" else "measured"
+        found.series.append(_series("telegraf", domain, kind, form, rows))
+    return found
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for word in re.findall(r"(?:\\.|\"[^\"]*\"|[^\\,\"])+", text):
+        key, _, value = word.partition("=")
+        yield key, value.replace("\\ ", " ").replace("\\,", ",").strip('"')
+
+
+# ---- JSON ----
+
+
+def _values(text: str) -> Iterator[Any]:
+    """JSON values one after the other, or the parts of one list."""
+    decoder, place = json.JSONDecoder(), 0
+    while found := re.compile(r"[\s,\[\]]*(?=\{)").match(text, place):
+        body, place = decoder.raw_decode(text, found.end())
+        yield body
+
+
+def _scaphandre(text: str) -> _Found:
+    """`scaphandre json`: microwatts, means since the record before. The host's value is a sum of
+    RAPL domains, so only sockets and memory are used."""
+    found = _Found()
+    rows: dict[str, list[tuple[float, float]]] = {"package": [], "dram": []}
+    for body in _values(text):
+        time_s, _ = _time(str(body["host"]["timestamp"]))
+        sockets = body.get("sockets") or []
+        if sockets:
+            rows["package"].append((time_s, sum(float(s["consumption"]) for s in sockets) / 1e6))
+        memory = [
+            float(domain["consumption"]) for socket in sockets
+            for domain in socket.get("domains") or [] if domain.get("name") == "dram"
+        ]  # fmt: skip
+        if memory:
+            rows["dram"].append((time_s, sum(memory) / 1e6))
+    found.series = [_series("scaphandre", d, "measured", "mean", r) for d, r in rows.items() if r]
+    return found
+
+
+def _powerapi_json(text: str) -> _Found:
+    return _powerapi(list(_values(text)))
+
+
+_METRICS: Mapping[str, tuple[str, Form, float, str]] = {
+    "kepler_node_package_joules_total": ("package", "counter", 1.0, "kepler"),
+    "kepler_node_dram_joules_total": ("dram", "counter", 1.0, "kepler"),
+    "kepler_node_platform_joules_total": ("system", "counter", 1.0, "kepler"),
+    "kepler_node_gpu_joules_total": ("accelerator", "counter", 1.0, "kepler"),
+    "kepler_node_cpu_joules_total": ("zone", "counter", 1.0, "kepler"),
+    "node_rapl_package_joules_total": ("package", "counter", 1.0, "node_exporter"),
+    "node_rapl_dram_joules_total": ("dram", "counter", 1.0, "node_exporter"),
+    "scaph_socket_power_microwatts": ("package", "mean", 1e-6, "scaphandre"),
+    "ipmi_dcmi_power_consumption_watts": ("system", "sample", 1.0, "ipmi_exporter"),
+    "eeio_energy_joules_total": ("domain", "counter", 1.0, "eeio"),
+    "eeio_power_watts": ("domain", "mean", 1.0, "eeio"),
+}
+"""Metric -> domain (or the label that has it), form, unit in W or J, exporter."""
+
+
+def _prometheus(text: str) -> _Found:
+    """The answer of `/api/v1/query_range`, with one or more known metrics of one machine."""
+    found = _Found(same_machine=False)
+    results = json.loads(text)["data"]["result"]
+    machines = {
+        tuple(r["metric"].get(k) for k in ("instance", "node", "nodename", "exported_instance"))
+        for r in results
+    }
+    if len(machines) > 1:
+        raise PowerError("several machines: name the instance in the query")
+    of: dict[tuple[str, str, str, Form, float], list[dict[float, float]]] = {}
+    for result in results:
+        labels = result["metric"]
+        name = labels.get("__name__")
+        if name not in _METRICS:
+            raise PowerError(
+                f"the power domain of {name or 'a query without the name of a metric'} is unknown; "
+                f"query one of {', '.join(_METRICS)}"
+            )
+        domain, form, unit, exporter = _METRICS[name]
+        if domain in ("zone", "domain"):
+            domain = labels.get(domain, "unknown")
+        if domain in ("core", "uncore", "psys"):
+            found.notes.append(f"{name}: {domain} is a part of another domain: not used")
+            continue
+        if exporter == "eeio":
+            kind = labels.get("kind", "modelled")
+            exporter = labels.get("meter", "eeio")
+        else:
+            source = labels.get("source", "rapl" if "zone" in labels else "")
+            known = exporter != "kepler" or re.search(r"rapl|acpi|hwmon|nvml|redfish", source)
+            kind = "measured" if known else "modelled"
+        key = (exporter, domain, kind, form, unit)
+        of.setdefault(key, []).append({float(t): float(v) for t, v in result["values"]})
+    for (exporter, domain, kind, form, unit), parts in of.items():
+        # A sum of packages, sockets and modes needs all of them.
+        times = sorted(set().union(*parts))
+        rows = [(t, sum(p.get(t, math.nan) for p in parts) * unit) for t in times]
+        found.series.append(_series(exporter, domain, cast(Kind, kind), form, rows))
+    return found
+
+
+def _eeio_samples(path: Path) -> _Found:
+    """eeio's samples file, whose header has the UTC of its monotonic clock."""
+    with gzip.open(path) as file:
+        header = json.loads(file.readline(inputs.HEADER_BYTES))
+    ahead_s = _time(header["utc"])[0] - float(header["monotonic_s"])
+    found = _Found()
+    for meter in samples_file.load(path).meters:
+        for place, channel in enumerate(meter.info.channels):
+            if channel.in_domain_total:
+                rows = zip((t + ahead_s for t in meter.times_s), meter.values[place], strict=True)
+                form: Form = "counter" if channel.quantity == "energy_j" else "mean"
+                series = _series(channel.name, channel.domain, meter.info.kind, form, rows)
+                found.series.append(
+                    replace(series, accuracy=channel.accuracy_relative, contents=channel.contents)
+                )
+    return found
+
+
+_READERS: tuple[tuple[str, str, Callable[[str], _Found]], ...] = (
+    ("prometheus", r'\A\s*\{[^\0]{0,200}"resultType"\s*:\s*"matrix"', _prometheus),
+    ("scaphandre", r'\A[\s\[]*\{\s*"host"\s*:\s*\{[^{]{0,2000}"consumption"', _scaphandre),
+    ("powerapi", r'\A[\s\[]*\{[^\0]{0,2000}"target"[^\0]{0,2000}"power"', _powerapi_json),
+    ("powerapi", r"\A(?=[^\n]{0,500}\btarget\b)(?=[^\n]{0,500}\bpower\b)timestamp,", _powerapi_csv),
+    ("codecarbon", r"\Atimestamp,project_name,run_id,", _codecarbon),
+    ("nvidia-smi", r"\A[^\n]{0,999}\bpower\.draw", _nvidia),
+    ("ptdaemon", r"^Time,[\d-]{10} [\d:.]{8,15},Watts,", _ptd),
+    ("wattsup", _WATTSUP.pattern, _wattsup),
+    ("turbostat", r"^(?:\S{1,40}\s{1,20}){0,99}PkgWatt\b", _turbostat),
+    ("perf", _PERF.pattern, _perf),
+    ("collectl", _COLLECTL.pattern, _collectl),
+    ("telegraf", _LINE.pattern, _telegraf),
+    ("ipmitool", r"Instantaneous power reading|\d[|,\s]{1,40}Watts\b", _ipmi),
+)
+_HEAD = 65536
+_RESULTS_ONLY = re.compile(r"SPECpower_ssj2008|ssj_ops", re.I)
+
+
+def _reader_of(text: str) -> tuple[str, Callable[[str], _Found]]:
+    """Raises PowerError for a file that is no known power log."""
+    head = text[:_HEAD]
+    for tool, pattern, reader in _READERS:
+        if re.search(pattern, head, re.M):
+            return tool, reader
+    if _RESULTS_ONLY.search(head):
+        raise PowerError("means of SPECpower's load levels without times: give PTDaemon's log")
+    raise PowerError("no known power log (docs/how-to/import-results.md); a table needs a map")

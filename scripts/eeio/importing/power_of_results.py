@@ -1,0 +1,402 @@
+"""`eeio import FILES --power LOG`: energy of imported phases from power logs, aligned by time.
+
+A phase has a window if its file reports a start and a run time. Clocks are the same if the log was
+written on the measured machine, or if the user gives the offset. Otherwise the offset is estimated
+from the load steps, and used only if it is distinct (`estimated`).
+"""
+
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+from eeio.importing import power_logs
+from eeio.importing.power_logs import PowerLog, Series
+from eeio.importing.readers.found import FoundPhase, FoundReport
+from eeio_power.alignment import FINE_S, SEARCH_S, Energy, Offset, Pulse
+from eeio_power.doubts import doubted
+from eeio_power.errors import PowerError
+from eeio_power.reading import DOMAINS, Domain, EnergyReading
+from eeio_power.samples import MeterSamples, Samples
+from eeio_results.windows import known
+
+DISTINCT_SHARE = 0.8
+"""An offset is distinct if no other place within the search reaches this share of its contrast."""
+LEAST_CONTRAST = 0.7
+"""Of the spread of the readings: less shows that something else changed the power."""
+LEAST_SIGMAS = 5.0
+LEAST_PULSES = 3
+"""Results with pauses between them: one or two fit other work as well."""
+MOST_PULSES = 200
+_NO_START = "the file reports no start of this phase, so its power is not known"
+_TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
+_NO_ZONE = (
+    "the times of the power log or of the results have no zone: give --power-offset, the seconds "
+    "that the log's clock is ahead (times without a zone count as UTC)"
+)
+
+
+@dataclass(frozen=True)
+class Window:
+    """When a phase ran, Unix s; its times may be off by `unsure_s` together."""
+
+    start_s: float
+    end_s: float
+    unsure_s: float
+    local: bool
+    """Its times have no zone and count as UTC."""
+
+
+def window_of(phase: FoundPhase) -> Window | None:
+    """None if the file does not report when the phase started, and how long it ran."""
+    if phase.starts_within_s is None or not phase.started_utc or not phase.runtime_s:
+        return None
+    moment = datetime.fromisoformat(phase.started_utc)
+    start_s = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    local = moment.tzinfo is None
+    return Window(start_s, start_s + phase.runtime_s, phase.starts_within_s, local)
+
+
+# ---- offset of the clocks ----
+
+
+def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Offset:
+    """How far the log's clock is ahead, within SEARCH_S of `around_s`.
+
+    It is where the mean power of the windows exceeds that of the pauses most. Raises PowerError if
+    that is not distinct: there are less than LEAST_PULSES results, the contrast is below
+    LEAST_CONTRAST of the readings' spread or LEAST_SIGMAS of its noise, another place reaches
+    DISTINCT_SHARE of it, some results have less than half of it, the place is at an end of the
+    search, or the log does not cover all windows there.
+    """
+    times_s, power_w = _powers(series)
+    period_s = series.period_s
+    pulses = _pulses(windows, 2 * period_s)[:MOST_PULSES]
+    if len(pulses) < LEAST_PULSES:
+        raise PowerError(
+            f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} are needed"
+        )
+    longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
+    if longest_s < 3 * period_s:
+        raise PowerError(f"no result lasts 3 readings of {series.meter} ({period_s:g} s each)")
+    energy = Energy(times_s, power_w)
+    step_s = max(0.05, period_s / 4)
+    count = math.ceil(SEARCH_S / step_s)
+    contrasts = {
+        k: _contrast_w(energy, pulses, longest_s, around_s + k * step_s)
+        for k in range(-count, count + 1)
+    }
+    best = max(contrasts, key=lambda k: contrasts[k])
+    low = high = best
+    limit_w = DISTINCT_SHARE * contrasts[best]
+    while contrasts.get(low - 1, -math.inf) >= limit_w:
+        low -= 1
+    while contrasts.get(high + 1, -math.inf) >= limit_w:
+        high += 1
+    others = [k for k, contrast_w in contrasts.items() if contrast_w >= limit_w]
+    best_s = around_s + best * step_s
+    offset = _refined(energy, pulses, longest_s, best_s, step_s, period_s)
+    first, last = bisect_left(times_s, pulses[0].start_s + best_s), bisect_right(
+        times_s, pulses[-1].end_s + best_s)  # fmt: skip
+    near = sorted(power_w[max(0, first - 2) : last + 2])
+    noise_w = _noise_w(power_w, pulses, period_s)
+    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
+    why = None
+    if not contrasts[best] > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
+        why = "the power does not follow the results"
+    elif len(others) > high - low + 1:
+        why = "several offsets fit, because the results repeat evenly or other work was done"
+    elif not _all_seen(energy, pulses, best_s, contrasts[best]):
+        why = "some results do not change the power"
+    elif low == -count or high == count:
+        why = f"the best fit is at an end of the search ({SEARCH_S:g} s either way)"
+    elif pulses[0].start_s + best_s < times_s[0] or pulses[-1].end_s + best_s > times_s[-1]:
+        why = "the log does not cover all results"
+    if why:
+        raise PowerError(why)
+    half = len(pulses) // 2
+    if half < 2:
+        return offset
+    # A clock that drifts fits the first and the last results at different places.
+    parts = [
+        _refined(energy, part, longest_s, offset.offset_s, step_s, period_s)
+        for part in (pulses[:half], pulses[half:])
+    ]
+    drift_s = abs(parts[0].offset_s - parts[1].offset_s)
+    return replace(offset, uncertainty_s=offset.uncertainty_s + drift_s)
+
+
+def _all_seen(energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float) -> bool:
+    """Whether nine of ten results have at least half of the contrast."""
+    means_w = [
+        (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))
+        / (p.end_s - p.start_s)
+        for p in pulses
+    ]
+    # Half of the contrast below the mean of them all.
+    limit_w = statistics.fmean(means_w) - contrast_w / 2
+    return sum(mean_w < limit_w for mean_w in means_w) <= len(pulses) // 10
+
+
+def _powers(series: Series) -> tuple[list[float], list[float]]:
+    """Times and mean powers, each of the time since the one before."""
+    meter = series.samples(0.0)
+    readings = [(t, v) for t, v in zip(meter.times_s, meter.values[0], strict=True) if v == v]
+    if series.form == "counter":
+        readings = [
+            (t, max(0.0, now - before) / (t - t0))
+            for (t0, before), (t, now) in pairwise(readings)
+        ]  # fmt: skip
+    if len(readings) < 3:
+        raise PowerError(f"{series.meter}: {len(readings)} readings are too few")
+    return [t for t, _ in readings], [v for _, v in readings]
+
+
+def _pulses(windows: Sequence[Window], shortest_s: float) -> list[Pulse]:
+    """The windows in order; pauses that the log cannot show are no pauses."""
+    pulses: list[Pulse] = []
+    for window in sorted(windows, key=lambda window: window.start_s):
+        if pulses and window.start_s - pulses[-1].end_s < shortest_s:
+            last = pulses.pop()
+            pulses.append(Pulse(last.start_s, max(last.end_s, window.end_s)))
+        else:
+            pulses.append(Pulse(window.start_s, window.end_s))
+    return pulses
+
+
+def _contrast_w(energy: Energy, pulses: Sequence[Pulse], margin_s: float, ahead_s: float) -> float:
+    """Mean power of the pulses minus that of the pauses, and of as much time before and after."""
+    margin_s = min(margin_s, SEARCH_S)
+    first_s, last_s = pulses[0].start_s, pulses[-1].end_s
+    around = [Pulse(first_s - margin_s, first_s - margin_s), *pulses,
+              Pulse(last_s + margin_s, last_s + margin_s)]  # fmt: skip
+    return energy.contrast_w(around, ahead_s)
+
+
+def _noise_w(power_w: Sequence[float], pulses: Sequence[Pulse], period_s: float) -> float:
+    """The standard error of a contrast, from the differences of neighbouring readings."""
+    steps = [abs(b - a) for a, b in pairwise(power_w)]
+    count = max(1.0, sum(p.end_s - p.start_s for p in pulses) / period_s)
+    return 1.05 * statistics.median(steps) * math.sqrt(2 / count)
+
+
+def _refined(
+    energy: Energy, pulses: Sequence[Pulse], margin_s: float, near_s: float, step_s: float,
+    period_s: float,
+) -> Offset:  # fmt: skip
+    """The best place near one, and how far the contrast does not change by more than its noise."""
+    fine_s = max(FINE_S, period_s / 50)
+    reach = math.ceil(3 * step_s / fine_s)
+    found = {
+        k: _contrast_w(energy, pulses, margin_s, near_s + k * fine_s)
+        for k in range(-reach, reach + 1)
+    }
+    best = max(found, key=lambda k: found[k])
+    limit_w = found[best] - 3 * _noise_w(energy.power_w, pulses, period_s)
+    alike = [k for k, contrast_w in found.items() if contrast_w >= limit_w]
+    width_s = (max(alike) - min(alike)) * fine_s / 2
+    return Offset(near_s + best * fine_s, max(FINE_S, period_s / 2) + width_s, found[best])
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How far the clock of a log is ahead of the results' clock, or why that is not known."""
+
+    ahead_s: float | None
+    unsure_s: float = 0.0
+    source: str = ""
+    doubt: str | None = None
+
+
+def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> Alignment:
+    """By the user's offset, else by the same clock, else by the load steps."""
+    around_s = given_s or 0.0
+    source = "given by --power-offset"
+    if given_s is None:
+        if log.clock == "start":
+            return Alignment(
+                None, source="the log's times count from a start that it does not report: give "
+                "--power-offset, minus the Unix time of that start",
+            )  # fmt: skip
+        is_local = log.clock == "local"
+        if any(w.local != is_local for w in windows) or (is_local and not log.same_machine):
+            return Alignment(None, source=_NO_ZONE)
+        source = "0, as the log was written on the measured machine"
+    try:
+        widest = min(log.series, key=lambda series: DOMAINS.index(cast(Domain, series.domain)))
+        found = estimated(widest, windows, around_s)
+    except PowerError as error:
+        if given_s is None and not log.same_machine:
+            return Alignment(
+                None, source="the clocks of the log and the results may differ, and the load steps "
+                f"do not show by how much: {error}; give --power-offset (0 if they are equal)",
+            )  # fmt: skip
+        return Alignment(around_s, source=source)
+    estimate = f"{found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s by the load steps"
+    if given_s is None and not log.same_machine:
+        return Alignment(found.offset_s, found.uncertainty_s, f"estimated: {estimate}")
+    unsure_s = found.uncertainty_s + max(window.unsure_s for window in windows)
+    if abs(found.offset_s - around_s) <= unsure_s:
+        return Alignment(around_s, source=source)
+    return Alignment(around_s, source=source, doubt=f"the clock is ahead by {estimate}, but "
+                     f"{around_s:+.2f} s was used ({source})")  # fmt: skip
+
+
+# ---- energy ----
+
+
+def _invalid(series: Series, reason: str) -> EnergyReading:
+    return EnergyReading(
+        domain=series.domain, meter=series.meter, kind=series.kind, power_w=None, energy_j=None,
+        uncertainty_j=None, coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False,
+        reasons=(reason,),
+    )  # fmt: skip
+
+
+def energy_of(
+    window: Window, logs: Sequence[tuple[PowerLog, Alignment]]
+) -> tuple[EnergyReading, ...]:
+    """Mean power and energy of a window, one reading for each log and domain.
+
+    Each is computed as for eeio's own meters (`eeio_power.energy`). If the times are unsure, the
+    largest change of the energy within them adds to its uncertainty.
+    """
+    used: list[tuple[Series, Alignment]] = []
+    readings: list[EnergyReading] = []
+    for log, alignment in logs:
+        for domain in dict.fromkeys(series.domain for series in log.series):
+            series = max(
+                (one for one in log.series if one.domain == domain),
+                key=lambda one: (
+                    min(one.times_s[-1], window.end_s + (alignment.ahead_s or 0.0))
+                    - max(one.times_s[0], window.start_s + (alignment.ahead_s or 0.0))
+                ),
+            )
+            if alignment.ahead_s is None:
+                readings.append(_invalid(series, alignment.source))
+            else:
+                used.append((series, alignment))
+    meters = tuple(series.samples(alignment.ahead_s or 0.0) for series, alignment in used)
+    found = {
+        (reading.meter, reading.domain): reading
+        for reading in Samples(meters).energy(window.start_s, window.end_s)
+    }
+    for (series, alignment), meter in zip(used, meters, strict=True):
+        reading = found[series.meter, series.domain]
+        readings.append(_unsure(reading, meter, window, alignment))
+    return tuple(readings)
+
+
+def _unsure(
+    reading: EnergyReading, meter: MeterSamples, window: Window, alignment: Alignment
+) -> EnergyReading:
+    """The reading with the uncertainty of its times."""
+    unsure_s = window.unsure_s + alignment.unsure_s
+    if reading.energy_j is not None and unsure_s > 0:
+        changes_j = []
+        for share in (-1.0, -0.5, 0.5, 1.0):
+            shift_s = share * unsure_s
+            (other,) = meter.energy(window.start_s + shift_s, window.end_s + shift_s)
+            if other.energy_j is None:
+                why = f"the times are unsure by {unsure_s:.2f} s: {'; '.join(other.reasons)}"
+                return replace(reading, power_w=None, energy_j=None, uncertainty_j=None,
+                               valid=False, reasons=(*reading.reasons, why))  # fmt: skip
+            changes_j.append(abs(other.energy_j - reading.energy_j))
+        total_j = math.hypot(reading.uncertainty_j or 0.0, max(changes_j))
+        reading = replace(reading, uncertainty_j=total_j)
+    return known(doubted(reading, [alignment.doubt] if alignment.doubt else []))
+
+
+# ---- all files ----
+
+
+@dataclass(frozen=True)
+class UsedLog:
+    """A log with the alignment that was used."""
+
+    log: PowerLog
+    alignment: Alignment
+
+    def to_json(self) -> dict[str, Any]:
+        log, alignment = self.log, self.alignment
+        return {
+            "path": str(log.path),
+            "sha256": log.sha256,
+            "tool": log.tool,
+            "clock": log.clock,
+            "series": [series.to_json() for series in log.series],
+            "notes": list(log.notes),
+            "rejected": log.rejected,
+            "ahead_s": alignment.ahead_s,
+            "ahead_uncertainty_s": None if alignment.ahead_s is None else alignment.unsure_s,
+            "ahead_source": alignment.source,
+        }
+
+
+def add_power(
+    reports: Sequence[FoundReport], paths: Sequence[Path], given_s: float | None
+) -> tuple[list[FoundReport], list[UsedLog]]:
+    """The reports, with energy in their phases, and the logs. `given_s` is --power-offset."""
+    phases = [phase for report in reports for phase in report.phases]
+    windows = [window_of(phase) for phase in phases]
+    timed = [window for window in windows if window is not None]
+    hosts = {report.host for report in reports if report.host}
+    used = []
+    for log in _named([power_logs.read(path) for path in paths]):
+        if log.rejected:
+            found = Alignment(None, source=log.rejected)
+        elif len(hosts) > 1:
+            found = Alignment(None, source=f"results of {len(hosts)} hosts: import those of one")
+        elif not timed:
+            found = Alignment(None, source=_NO_START)
+        else:
+            found = aligned(log, timed, given_s)
+        used.append(UsedLog(log, found))
+    pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
+    together = _together(timed)
+    found_of = iter(windows)
+
+    def with_energy(phase: FoundPhase) -> FoundPhase:
+        window = next(found_of)
+        if window is None or window in together:
+            reason = _NO_START if window is None else _TOGETHER
+            missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
+            return replace(phase, energy=energy_of(Window(0.0, 1.0, 0.0, False), missing))
+        return replace(phase, energy=energy_of(window, pairs))
+
+    made = [
+        replace(report, phases=tuple(with_energy(phase) for phase in report.phases))
+        for report in reports
+    ]
+    return made, used
+
+
+def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:
+    """The logs; meters of two logs of one tool have the name of their file, too."""
+    tools = [log.tool for log in logs]
+    for log in logs:
+        if tools.count(log.tool) > 1:
+            series = [replace(s, meter=f"{s.meter} {log.path.name}") for s in log.series]
+            log = replace(log, series=tuple(series))
+        yield log
+
+
+def _together(windows: Sequence[Window]) -> set[Window]:
+    """Those that overlap another by more than their times are unsure."""
+    found: set[Window] = set()
+    last: Window | None = None
+    for window in sorted(windows, key=lambda window: window.start_s):
+        if last and last.end_s - window.start_s > last.unsure_s + window.unsure_s + _SLACK_S:
+            found |= {last, window}
+        if last is None or window.end_s > last.end_s:
+            last = window
+    return found
+
+
+_SLACK_S = 0.05
+"""Tools round their times."""
