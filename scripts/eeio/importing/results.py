@@ -117,6 +117,7 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
             raise EeioError("empty")
         if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
             one.tool, one.form = "pts", "xml"
+            one.reports = list(_pts_reports(path))
             return one
         if not text.lstrip().startswith("{"):
             inputs.check_lines(text)
@@ -139,6 +140,37 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         one.rejected = str(error) if known else f"not understood: {error!r:.150}"
         one.reports = []
     return one
+
+
+def _pts_reports(path: Path) -> Iterator[FoundReport]:
+    """One report for each system, with the phases of all trials."""
+    _, systems = pts.systems_of(path)
+    for _, system, tests in systems:
+        phases = []
+        for test in tests:
+            for trial in range(test.trials):
+                seen, run = test.trial(trial), pts.run_of(test, trial, system)
+                for phase in run.phases:
+                    found = FoundPhase(
+                        name=f"{test.profile} {phase.name}",
+                        operation=phase.operation,
+                        access_pattern=phase.spatiality,
+                        group=f"{test.experiment.id} {trial + 1}",
+                        request_bytes=phase.request_size_bytes,
+                        jobs=run.experiment.processes,
+                        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
+                        iops=phase.metrics.get("operations_per_s", phase.metrics.get("iops")),
+                        bytes=phase.bytes_moved,
+                        runtime_s=phase.lasted_s,
+                        started_utc=seen.started_utc if seen else None,
+                        time_source="the trial's start" if seen else None,
+                        metrics=phase.metrics,
+                        options=test.factors,
+                        error="; ".join((*run.validity, *phase.validity)) or None,
+                        energy=phase.energy,
+                    )
+                    phases.append(found.checked())
+        yield FoundReport(tuple(phases), system.client_version or None, system.identifier)
 
 
 def _drop_summaries(files: Sequence[FoundFile]) -> None:
@@ -309,8 +341,9 @@ def stored_before() -> dict[str, str]:
     for name, folder in paths.campaigns().items():
         try:
             if b'"suite": "imported"' in (folder / "campaign.json").read_bytes():
-                for match in _SOURCE.finditer((folder / "runs.jsonl").read_bytes()):
-                    known[match[1].decode()] = name
+                for file in ("campaign.json", "runs.jsonl"):
+                    for match in _SOURCE.finditer((folder / file).read_bytes()):
+                        known[match[1].decode()] = name
         except OSError:
             continue  # `eeio list` reports it
     return known
@@ -359,23 +392,31 @@ def take(
         raise RejectedError(f"{arguments[0]}: no file in it")
     logs: list[UsedLog] = []
     if power:
-        reports = [report for one in files for report in one.reports]
+        # PTS's results have the energy that eeio's module measured, if any.
+        others = [one for one in files if one.tool != "pts"]
+        reports = [report for one in others for report in one.reports]
         made_reports, logs = add_power(reports, power, power_offset_s)
         following = iter(made_reports)
-        for one in files:
+        for one in others:
             one.reports = [next(following) for _ in one.reports]
     new = [one for one in files if one.reports and one.sha256 not in before]
-    made = campaigns(new, name or free_name(slug(arguments[0].resolve().stem)))
+    of_pts = [one for one in new if one.tool == "pts"]
+    made = campaigns(
+        [one for one in new if one.tool != "pts"],
+        name or free_name(slug(arguments[0].resolve().stem)),
+    )
     names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
     if dry_run:
-        return Taken(files, [*names, *(item.name for item in made)], (), before, logs)
+        names |= dict.fromkeys(item.name for item in made)
+        for one in of_pts:
+            names |= dict.fromkeys(name for name, *_ in pts.systems_of(one.path, name)[1])
+        return Taken(files, list(names), (), before, logs)
     stored = store(made, "")
-    for one in files:
-        if one.tool == "pts":
-            try:
-                stored += pts.import_file(one.path, name, None)
-            except EeioError as error:
-                one.rejected = str(error)
+    for one in of_pts:
+        try:
+            stored += pts.import_file(one.path, name, None)
+        except EeioError as error:
+            one.rejected = str(error)
     return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)
 
 

@@ -9,6 +9,7 @@ PTS's description of a machine, in the form of a campaign.
 A trial under PTS as a run record.
 """
 
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping
@@ -417,7 +418,11 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
         raise SchemaError(words if str(path) in words else f"{path}: {words}") from error
 
 
-def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
+def systems_of(
+    path: Path, name: str | None = None, preset: str | None = None
+) -> tuple[ResultFile, list[tuple[str, System, list[PtsExperiment]]]]:
+    """A file, and for each of its systems the campaign's name and the experiments. Raises as
+    `import_file` does."""
     file = composite.read(path)
     base = _checked(name) if name is not None else slug(file.title or path.parent.name)
     made = []
@@ -426,9 +431,14 @@ def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str,
         if tests:
             several = len(file.systems) > 1
             made.append((f"{base}-{slug(system.identifier)}" if several else base, system, tests))
-    made = [(_checked(campaign), system, tests) for campaign, system, tests in made]
     if not made:
         raise RejectedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
+    return file, [(_checked(campaign), system, tests) for campaign, system, tests in made]
+
+
+def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
+    file, made = systems_of(path, name, preset)
+    source = f"imported from {path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     for campaign, _, _ in made:
         if (paths.results_root() / campaign).exists():
             raise RejectedError(f"{paths.results_root() / campaign} exists: choose another --name")
@@ -436,14 +446,14 @@ def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str,
     for campaign, system, tests in made:
         folder = paths.results_root() / campaign
         with Store(folder).made_complete() as store:
-            runs = _store(store, campaign, file, system, tests, preset)
+            runs = _store(store, campaign, file, system, tests, preset, source)
         stored.append((campaign, folder, runs))
     return stored
 
 
 def _store(
     store: Store, name: str, file: ResultFile, system: System, tests: list[PtsExperiment],
-    preset: str | None,
+    preset: str | None, source: str,
 ) -> int:  # fmt: skip
     pairs = [(place, trial) for place, test in enumerate(tests) for trial in range(test.trials)]
     runs = [run_of(tests[place], trial, system) for place, trial in pairs]
@@ -468,6 +478,7 @@ def _store(
             runs=ordered,
             preset=used,
             is_measurement=used != "quick",
+            remarks=[source],
             eeio_version=__version__,
         )
     )

@@ -249,6 +249,27 @@ def test_upstreams_fio_is_in_mib(results: Path, tmp_path: Path) -> None:
     assert campaign.machine.logical_cpus == 16
 
 
+def test_a_file_is_imported_once_and_its_phases_are_in_the_json(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["import", str(DATA / "native.xml"), "--format", "json"]
+    assert main([*words, "--dry-run", "--name", "x"]) == 0
+    dry = json.loads(capsys.readouterr().out)
+    assert dry["campaigns"] == ["x"] and not results.exists()
+    assert main([*words, "--name", "x"]) == 0
+    assert json.loads(capsys.readouterr().out) == dry
+    stored = [phase for run in store.load(results / "x").runs for phase in run.phases]
+    (report,) = dry["files"][0]["reports"]
+    found = report["phases"]
+    assert [one["bandwidth_bytes_per_s"] for one in found] == [
+        phase.bandwidth_bytes_per_s for phase in stored
+    ]
+    assert [len(one["energy"]) for one in found] == [len(phase.energy) for phase in stored]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["campaigns"] == ["x"]
+    assert [path.name for path in results.iterdir()] == ["x"]
+
+
 def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
     path = tmp_path / "composite.xml"
     words = "Record Size: 1MB - File Size: 8GB - Disk Test: Write Performance"
@@ -267,7 +288,7 @@ def test_files_without_our_results_and_names_that_exist_are_rejected(
     assert main(["import", str(path)]) == 2
     assert "pts/fio" in capsys.readouterr().err
     assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 0
-    assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 2
+    assert main(["import", str(DATA / "random.xml"), "--name", "x"]) == 2
     assert "--name" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "none.xml")]) == 2
     assert main(["import", "pts", str(tmp_path / "none.xml")]) == 1
