@@ -21,8 +21,12 @@ def imported(
     eeio_version: str = "",
 ) -> Design:
     """The design of a campaign whose runs are there already, in their order."""
-    repetitions = max((run.repetition for run in runs), default=0)
     by_id = {planned.experiment.id: planned for planned in experiments}
+    planned = tuple(
+        PlannedRun(index, by_id[run.experiment.id], run.repetition, 0)
+        for index, run in enumerate(runs)
+    )
+    repetitions = max((run.repetition for run in planned), default=0)
     return Design(
         name=name,
         suite=IMPORTED,
@@ -32,10 +36,7 @@ def imported(
         protocol=Protocol(repetitions, 0.0, 0.0, is_measurement),
         experiments=tuple(experiments),
         not_measured=(),
-        runs=tuple(
-            PlannedRun(index, by_id[run.experiment.id], run.repetition, 0)
-            for index, run in enumerate(runs)
-        ),
+        runs=planned,
         remarks=tuple(remarks),
         eeio_version=eeio_version,
     )

@@ -225,10 +225,10 @@ class Store:
 
     def append_all(self, runs: Sequence[Run]) -> None:
         """Adds runs in their order; all are on the disk when this returns."""
-        lines = "".join(_line(run) for run in runs)
         new = not self.runs_path.exists()
         with self.runs_path.open("a", encoding="utf-8") as file:
-            file.write(lines)
+            for run in runs:
+                file.write(_line(run))
             file.flush()
             os.fsync(file.fileno())
         if new:

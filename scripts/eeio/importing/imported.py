@@ -14,7 +14,7 @@ from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
 from eeio_results.campaign import Design, PlannedExperiment
 from eeio_results.imported import imported
-from eeio_results.record import EnergyReading, IdleMedian, Machine, Run
+from eeio_results.record import EnergyReading, Experiment, IdleMedian, Machine, Run
 from eeio_results.store import Campaign, Store
 
 
@@ -29,7 +29,7 @@ class Imported:
     name: str
     title: str
     machine: Machine
-    runs: tuple[Run, ...]
+    runs: Sequence[Run]
     idle: tuple[EnergyReading, ...]
     idle_watts: Mapping[str, Sequence[float]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -51,11 +51,15 @@ class Imported:
     @property
     def design(self) -> Design:
         """In the form of an eeio campaign."""
-        experiments = {run.experiment.id: run.experiment for run in self.runs}
+        experiments: dict[str, Experiment] = {}
+        created_utc = None
+        for run in self.runs:
+            experiments[run.experiment.id] = run.experiment
+            created_utc = min(created_utc or run.started_utc, run.started_utc)
         return imported(
             name=self.name,
             title=self.title,
-            created_utc=min((run.started_utc for run in self.runs), default=""),
+            created_utc=created_utc or "",
             experiments=[PlannedExperiment(e, profile=e.tool) for e in experiments.values()],
             runs=self.runs,
             remarks=self.remarks,
@@ -70,7 +74,7 @@ class Imported:
             machine=self.machine,
             idle=self.idle,
             idle_reason=self.idle_reason,
-            runs=self.runs,
+            runs=tuple(self.runs),
             idle_medians=self.idle_medians,
         )
 

@@ -14,8 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from eeio import paths
 from eeio.errors import RejectedError
@@ -126,7 +127,8 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
         one.tool, one.form = kind.tool, kind.form
         for report in kind.read(text):
-            one.reports.append(replace(report, phases=tuple(p.checked() for p in report.phases)))
+            phases = (replace(p.checked(), options=_shared(p.options)) for p in report.phases)
+            one.reports.append(replace(report, phases=tuple(phases)))
         if others := recognize.others_in(text, kind):
             note = f"also contains output of {', '.join(others)}, which is not read"
             one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
@@ -140,6 +142,16 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         one.rejected = str(error) if known else f"not understood: {error!r:.150}"
         one.reports = []
     return one
+
+
+def _shared(options: Mapping[str, str]) -> Mapping[str, str]:
+    """The same object for equal options, of which a campaign has very many."""
+    return _of_items(tuple(options.items()))
+
+
+@lru_cache(maxsize=10_000)
+def _of_items(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return dict(items)
 
 
 def _pts_reports(path: Path) -> Iterator[FoundReport]:
@@ -269,47 +281,75 @@ def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
     )
 
 
+class _Runs(Sequence[Run]):
+    """The runs of rows; each is made when it is used, as there may be very many."""
+
+    def __init__(self, rows: Sequence[_Row]) -> None:
+        self._rows = rows
+        self._experiments: list[Experiment] = []
+        self._repetitions: list[int] = []
+        counts: Counter[Experiment] = Counter()
+        equal: dict[Experiment, Experiment] = {}
+        varying = _varying(rows)
+        for row in rows:
+            experiment = _experiment(row, varying)
+            experiment = equal.setdefault(experiment, experiment)
+            counts[experiment] += 1
+            self._experiments.append(experiment)
+            self._repetitions.append(counts[experiment])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Run]: ...
+    def __getitem__(self, place: int | slice) -> Run | Sequence[Run]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        row = self._rows[place]
+        first = row.phases[0]
+        return Run(
+            experiment=self._experiments[place],
+            repetition=self._repetitions[place],
+            order_index=place,
+            preset="imported",
+            started_utc=first.started_utc or "",
+            started_monotonic_s=0.0,
+            duration_s=max((p.runtime_s or 0.0 for p in row.phases), default=0.0),
+            exit_code=0,
+            phases=tuple(recorded(phase, row.file.tool) for phase in row.phases),
+            raw="",
+            device_reason=_NO_DEVICE,
+            notes=(
+                f"imported from {row.file.path}, report {row.number}, group {first.group}, "
+                f"SHA-256 {row.file.sha256}",
+                *([first.time_source] if first.time_source else []),
+                *row.report.notes,
+            ),
+        )
+
+
+def _names(files: Sequence[FoundFile], name: str) -> dict[str, str]:
+    """Host that the files name, or `unknown` -> the name of its campaign."""
+    hosts = dict.fromkeys(
+        report.host or "unknown" for one in files for report in one.reports if report.phases
+    )
+    return {host: slug(name if host == "unknown" else f"{name}-{host}") for host in hosts}
+
+
 def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
     """One campaign for each host that the files name, and one for files that name none."""
     of_host: dict[str, list[_Row]] = {}
     for row in _rows(files):
         of_host.setdefault(row.report.host or "unknown", []).append(row)
-    return [
-        _campaign(host, rows, files, name if host == "unknown" else f"{name}-{host}")
-        for host, rows in of_host.items()
-    ]
+    names = _names(files, name)
+    return [_campaign(host, rows, files, names[host]) for host, rows in of_host.items()]
 
 
 def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name: str) -> Imported:
     rows = sorted(rows, key=lambda row: (row.phases[0].started_utc or "", str(row.file.path)))
-    counts: Counter[str] = Counter()
-    varying = _varying(rows)
-    runs = []
-    for order, row in enumerate(rows):
-        experiment = _experiment(row, varying)
-        counts[experiment.id] += 1
-        first = row.phases[0]
-        runs.append(
-            Run(
-                experiment=experiment,
-                repetition=counts[experiment.id],
-                order_index=order,
-                preset="imported",
-                started_utc=first.started_utc or "",
-                started_monotonic_s=0.0,
-                duration_s=max((p.runtime_s or 0.0 for p in row.phases), default=0.0),
-                exit_code=0,
-                phases=tuple(recorded(phase, row.file.tool) for phase in row.phases),
-                raw="",
-                device_reason=_NO_DEVICE,
-                notes=(
-                    f"imported from {row.file.path}, report {row.number}, group {first.group}, "
-                    f"SHA-256 {row.file.sha256}",
-                    *([first.time_source] if first.time_source else []),
-                    *row.report.notes,
-                ),
-            )
-        )
     remarks = [f"{one.path}: rejected: {one.rejected}" for one in files if one.rejected]
     missing = dict.fromkeys(_UNKNOWN, "imported: the file does not report it")
     unknown: dict[str, Any] = dict.fromkeys(_UNKNOWN)
@@ -318,9 +358,9 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
         missing=missing, **unknown,
     )  # fmt: skip
     return Imported(
-        name=slug(name),
+        name=name,
         title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
-        machine=machine, runs=tuple(runs), idle=(), remarks=tuple(remarks),
+        machine=machine, runs=_Runs(rows), idle=(), remarks=tuple(remarks),
     )  # fmt: skip
 
 
@@ -342,8 +382,9 @@ def stored_before() -> dict[str, str]:
         try:
             if b'"suite": "imported"' in (folder / "campaign.json").read_bytes():
                 for file in ("campaign.json", "runs.jsonl"):
-                    for match in _SOURCE.finditer((folder / file).read_bytes()):
-                        known[match[1].decode()] = name
+                    with (folder / file).open("rb") as lines:
+                        for match in filter(None, map(_SOURCE.search, lines)):
+                            known[match[1].decode()] = name
         except OSError:
             continue  # `eeio list` reports it
     return known
@@ -393,25 +434,23 @@ def take(
     logs: list[UsedLog] = []
     if power:
         # PTS's results have the energy that eeio's module measured, if any.
-        others = [one for one in files if one.tool != "pts"]
-        reports = [report for one in others for report in one.reports]
+        measured = [one for one in files if one.tool != "pts"]
+        reports = [report for one in measured for report in one.reports]
         made_reports, logs = add_power(reports, power, power_offset_s)
         following = iter(made_reports)
-        for one in others:
+        for one in measured:
             one.reports = [next(following) for _ in one.reports]
     new = [one for one in files if one.reports and one.sha256 not in before]
     of_pts = [one for one in new if one.tool == "pts"]
-    made = campaigns(
-        [one for one in new if one.tool != "pts"],
-        name or free_name(slug(arguments[0].resolve().stem)),
-    )
+    others = [one for one in new if one.tool != "pts"]
+    prefix = name or free_name(slug(arguments[0].resolve().stem))
     names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
     if dry_run:
-        names |= dict.fromkeys(item.name for item in made)
+        names |= dict.fromkeys(_names(others, prefix).values())
         for one in of_pts:
             names |= dict.fromkeys(name for name, *_ in pts.systems_of(one.path, name)[1])
         return Taken(files, list(names), (), before, logs)
-    stored = store(made, "")
+    stored = store(campaigns(others, prefix), "")
     for one in of_pts:
         try:
             stored += pts.import_file(one.path, name, None)

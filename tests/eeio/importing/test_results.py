@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import tracemalloc
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from eeio.cli import main
+from eeio.importing import results
 from eeio_results.store import load
 
 DATA = Path(__file__).parents[2] / "data/imports"
@@ -293,3 +295,21 @@ def test_reports_without_settings_are_no_repetitions(
     imported(capsys, path, "--name", "tables")
     runs = load(home / "data/eeio/results/tables").runs
     assert len({run.experiment.id for run in runs}) == len(runs) == 2
+
+
+def test_memory_of_an_import_is_bounded(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """100,000 phases need less than 500 MB: 5 kB for each, of which the options are shared."""
+    body = json.loads((DATA / "fio/jobs-3.41.json").read_text())
+    job = body["jobs"][0]
+    for number in range(20):
+        body["jobs"] = [{**job, "groupid": group} for group in range(100)]
+        (tmp_path / f"{number}.json").write_text(json.dumps({**body, "time": number}))
+    phases = len([1 for one in ("read", "write") if job[one]["io_bytes"]]) * 2000
+    tracemalloc.start()
+    taken = results.take([tmp_path], "many", dry_run=False)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(count for *_, count in taken.stored) == 2000
+    assert most / phases < 5000
