@@ -186,11 +186,27 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
 
 
 def _drop_summaries(files: Sequence[FoundFile]) -> None:
-    """IO500's summary repeats the results of the files next to it."""
+    """Files that repeat results of files next to them: IO500's summary, parts of a vdbench run."""
     detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
     for one in files:
         if one.tool == "io500" and one.path.parent in detailed:
             one.reports, one.rejected = [], "its results are in the ior and mdtest files next to it"
+    # vdbench writes a run once more for each host, slave and volume.
+    whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
+    parts = [one for one in files if one.tool == "vdbench" and one.reports]
+    for one in sorted(parts, key=lambda one: (-_total(one), one.path.name != "summary.html")):
+        runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
+        kept = whole.setdefault(one.path.parent, [])
+        other = next((other for other, of in kept if runs and runs <= of), None)
+        if other is None:
+            kept.append((one, runs))
+        else:
+            one.reports, one.rejected = [], f"repeats the runs of {other.path.name}, or a part"
+
+
+def _total(one: FoundFile) -> float:
+    """The sum of all rates."""
+    return sum(p.bandwidth_bytes_per_s or 0.0 for r in one.reports for p in r.phases)
 
 
 # ---- campaigns ----

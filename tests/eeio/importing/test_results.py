@@ -38,24 +38,25 @@ def phases(body: dict[str, Any], place: int = 0) -> list[dict[str, Any]]:
 def test_fio_json_has_one_row_for_each_group_and_direction(
     home: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Compared with another reading of the same file: sums of jobs over groups."""
+    """Compared with another reading of the same file: sums over groups, during the longest job."""
     body = json.loads(path.read_text())
-    wanted: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    wanted: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
     for job in body.get("jobs") or body["client_stats"]:
         for direction in ("read", "write"):
             one = job[direction]
             if job["jobname"] != "All clients" and one["io_bytes"]:
                 sums = wanted[str(job["groupid"]), direction]
                 old = "io_kbytes" not in one
-                sums[0] += one.get("bw_bytes") or one["bw"] * KIB
-                sums[1] += one["iops"]
+                sums[0] += (one.get("bw_bytes") or one["bw"] * KIB) * one["runtime"]
+                sums[1] += one["iops"] * one["runtime"]
                 sums[2] += one["io_bytes"] * (KIB if old else 1)
+                sums[3] = max(sums[3], one["runtime"])
     found = imported(capsys, path, "--dry-run")
     rows = {(p["group"], p["operation"]): p for p in phases(found)}
     assert rows.keys() == wanted.keys() and len(rows) == len(phases(found))
-    for key, (bandwidth, iops, moved) in wanted.items():
-        assert rows[key]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth, rel=1e-3)
-        assert rows[key]["iops"] == pytest.approx(iops, rel=1e-3)
+    for key, (bandwidth, iops, moved, longest) in wanted.items():
+        assert rows[key]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth / longest, rel=1e-3)
+        assert rows[key]["iops"] == pytest.approx(iops / longest, rel=1e-3)
         assert rows[key]["bytes"] == moved
     assert found["files"][0]["tool_version"] == body["fio version"].removeprefix("fio-")
     for row in rows.values():
@@ -84,13 +85,19 @@ def test_fio_text_of_every_version(
     home: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = path.read_text().partition("All clients")[0]
-    iops: dict[tuple[str, str], float] = defaultdict(float)
+    requests: dict[tuple[str, str], float] = defaultdict(float)
+    longest: dict[tuple[str, str], float] = defaultdict(float)
     group = ""
     for line in text.splitlines():
         if entry := re.search(r"\(groupid=(\d+)", line):
             group = entry[1]
-        if figure := re.match(r"\s+(read|write)\s*:.*iops=\s*([\d.]+[kM]?)", line, re.I):
-            iops[group, figure[1]] += _number(figure[2])
+        if figure := re.match(
+            r"\s+(read|write)\s*:.*iops=\s*([\d.]+[kM]?).*[ /](\d+) ?msec", line, re.I
+        ):
+            lasted = float(figure[3])
+            requests[group, figure[1]] += _number(figure[2]) * lasted
+            longest[group, figure[1]] = max(longest[group, figure[1]], lasted)
+    iops = {key: value / longest[key] for key, value in requests.items()}
     rows = {(p["group"], p["operation"]): p for p in phases(imported(capsys, path, "--dry-run"))}
     assert rows.keys() == iops.keys()
     for key, wanted in iops.items():
@@ -313,3 +320,62 @@ def test_memory_of_an_import_is_bounded(
     tracemalloc.stop()
     assert sum(count for *_, count in taken.stored) == 2000
     assert most / phases < 5000
+
+
+def test_lmbench_counts_in_powers_of_ten(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its source says so; sizes above 1 MB are printed with two decimals."""
+    path = tmp_path / "host.0"
+    path.write_text(
+        "[lmbench3.0 results for Linux h1 6.1.0 x86_64 GNU/Linux]\n"
+        "File /var/tmp/XXX write bandwidth: 345678 KB/sec\n\n"
+        '"read bandwidth\n0.000512 210.50\n1.05 9000.00\n134.22 8000.00\n3.00 7000.00\n'
+    )
+    found = phases(imported(capsys, path, "--dry-run"))
+    assert [p["bandwidth_bytes_per_s"] for p in found] == [345678e3, 210.5e6, 9e9, 8e9, 7e9]
+    assert [p["bytes"] for p in found] == [None, 512, 1 << 20, 1 << 27, None]
+
+
+def test_parts_of_a_vdbench_run_are_no_repetitions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its folder has the run once more for each host, slave and volume."""
+    text = (
+        "{0:%H:%M:%S}.001 Starting RD=rd1; I/O rate: 100; elapsed=5; For loops: None\n\n"
+        "{0:%b %d, %Y}    interval        i/o   MB/sec   bytes   read     resp\n"
+        "                               rate  1024**2     i/o    pct     time\n"
+        "{0:%H:%M:%S}.104           1    {1}.0     {2}    4096  100.00    0.011\n"
+        "{0:%H:%M:%S}.424     avg_2-5    {1}.0     {2}    4096  100.00    0.012\n"
+    )
+    for folder, at in (("a", datetime(2026, 3, 4, 5, 6, 7)), ("b", datetime(2026, 3, 5, 5, 6, 7))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "summary.html").write_text(text.format(at, 512, 2.0))
+        for host in ("n1", "n2"):
+            body = f"{folder} {host}\n" + text.format(at, 256, 1.0)
+            (tmp_path / folder / f"{host}.html").write_text(body)
+    # Two runs of one definition that are next to each other stay two.
+    again = text.format(datetime(2026, 3, 4, 6, 6, 7), 500, 1.95)
+    (tmp_path / "a/stdout2.txt").write_text(again)
+    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    used = {f["path"].partition(f"{tmp_path}/")[2]: f for f in files if not f["rejected"]}
+    assert set(used) == {"a/summary.html", "b/summary.html", "a/stdout2.txt"}
+    assert sum("repeats the runs of summary.html" in (f["rejected"] or "") for f in files) == 4
+    (phase,) = used["a/summary.html"]["reports"][0]["phases"]
+    assert (phase["name"], phase["iops"], phase["bandwidth_bytes_per_s"]) == ("rd1", 512, 2 << 20)
+    assert phase["started_utc"] == "2026-03-04T05:06:07.001"
+
+
+def test_a_phase_of_elbencho_without_a_figure_is_no_row(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(
+        "OPERATION   RESULT TYPE         FIRST DONE  LAST DONE\n"
+        "=========== ================    ==========  =========\n"
+        "MKDIRS      Elapsed ms       :           0          0\n"
+        "WRITE       Elapsed ms       :         990       1001\n"
+        "            Throughput MiB/s :         250        251\n"
+    )
+    (report,) = imported(capsys, path, "--dry-run")["files"][0]["reports"]
+    assert [p["name"] for p in report["phases"]] == ["write"]

@@ -82,9 +82,10 @@ def to_json(report: FoundReport, number: int) -> dict[str, Any]:
 
 
 def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
-    """Jobs of one group that worked at the same time, as one phase: bytes and rates are added,
-    the longest run time counts. Settings in which they differ are unknown. Percentiles of several
-    jobs cannot be joined, so only a single job has latencies."""
+    """Jobs of one group that worked at the same time, as one phase. Bytes and requests are added,
+    and rates are theirs over the longest run time, as fio prints them for a group. Settings in
+    which they differ are unknown. Percentiles of several jobs cannot be joined, so only a single
+    job has latencies."""
     first = jobs[0]
     if len(jobs) == 1:
         return first
@@ -98,6 +99,15 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         return None if None in values else sum(values)
 
     runtimes = [job.runtime_s for job in jobs]
+    longest_s = None if None in runtimes else max(r for r in runtimes if r is not None)
+
+    def rate(field_name: str) -> float | None:
+        plain: float | None = total(field_name)
+        if plain is None or not longest_s:
+            return plain
+        done: float = sum(getattr(job, field_name) * (job.runtime_s or 0.0) for job in jobs)
+        return done / longest_s
+
     names = dict.fromkeys(key for job in jobs for key in job.options)
     options = {
         key: " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs)) for key in names
@@ -108,10 +118,10 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         **{one: same(one) for one in ("access_pattern", "request_bytes", "direct", "iodepth",
                                       "engine", "nodes")},
         jobs=total("jobs"),
-        bandwidth_bytes_per_s=total("bandwidth_bytes_per_s"),
-        iops=total("iops"),
+        bandwidth_bytes_per_s=rate("bandwidth_bytes_per_s"),
+        iops=rate("iops"),
         bytes=total("bytes"),
-        runtime_s=None if None in runtimes else max(r for r in runtimes if r is not None),
+        runtime_s=longest_s,
         started_utc=min((job.started_utc for job in jobs if job.started_utc), default=None),
         metrics={},
         options=options,

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from eeio.importing.readers.found import (
     KIB,
@@ -100,7 +101,8 @@ def _elbencho(
             bytes=None if moved is None else round(moved),
             metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
         )
-    yield FoundReport((phase,))
+    if phase.bandwidth_bytes_per_s is not None or phase.iops is not None:
+        yield FoundReport((phase,))
 
 
 _YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
@@ -457,24 +459,24 @@ LMBENCH = re.compile(r"^\[lmbench[\d.]{1,30} results for ([^\]]*)\]", re.M)
 
 
 def read_lmbench(text: str) -> Iterator[FoundReport]:
-    """Bandwidth of files through the page cache; the other figures describe the machine."""
+    """Bandwidth of files through the page cache; the other figures describe the machine. KB is
+    1000 bytes, MB is 10^6."""
     head = LMBENCH.search(text)
     phases = []
-    for name, operation, pattern in (
-        (
-            "write bandwidth",
-            "write",
-            r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec",
-        ),
-    ):
-        found = re.search(pattern, text, re.M)
-        if found:
-            phases.append(FoundPhase(name=name, operation=operation, access_pattern="sequential",
-                                     bandwidth_bytes_per_s=figure(found[1]) * KIB))  # fmt: skip
+    written = re.search(r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec", text, re.M)
+    if written:
+        phases.append(FoundPhase(
+            name="write bandwidth", operation="write", access_pattern="sequential",
+            bandwidth_bytes_per_s=figure(written[1]) * 1000,
+        ))  # fmt: skip
     tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
     for title, rows in re.findall(tables, text, re.M):
         for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
-            moved = round(figure(megabytes) * 1e6)
+            # Sizes above 1 MB have two decimals: they are powers of 2, or not known.
+            moved: int | None = round(figure(megabytes) * 1e6)
+            if "." in megabytes and len(megabytes.partition(".")[2]) < 6:
+                moved = next((n for n in map((1).__lshift__, range(20, 50))
+                              if f"{n / 1e6:.2f}" == megabytes), None)  # fmt: skip
             phases.append(FoundPhase(
                 name=title.strip(), operation="read", access_pattern="sequential",
                 group=str(place), bytes=moved, bandwidth_bytes_per_s=figure(rate) * 1e6,
@@ -539,23 +541,44 @@ VDBENCH = re.compile(
 )
 
 
+_VDBENCH_LINES = re.compile(
+    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300})"
+    r"|^(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}interval"
+    r"|\bavg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$",
+    re.M,
+)
+
+
+def _vdbench_date(text: str) -> str | None:
+    try:
+        return datetime.strptime(text, "%b %d, %Y %H:%M:%S.%f").isoformat(timespec="milliseconds")
+    except ValueError:
+        return None
+
+
 def read_vdbench(text: str) -> Iterator[FoundReport]:
     """`summary.html` or its text: the average line of each run definition."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
-    names = re.findall(r"Starting RD=([^;\s]+)", text)
-    phases = []
-    for place, row in enumerate(
-        re.finditer(r"\bavg_\d{1,20}-\d{1,20}\s{1,99}([^\n]*)$", text, re.M)
-    ):
-        cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", row[1]).split()]
+    phases: list[FoundPhase] = []
+    name, time, started = "run", None, None
+    for line in _VDBENCH_LINES.finditer(text):
+        if line["name"]:
+            name, time, started = line["name"], line["time"], None
+        elif line["date"] and time and started is None:
+            started = _vdbench_date(f"{line['date']} {time}")
+        if not line["row"]:
+            continue
+        cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", line["row"]).split()]
         if len(cells) < 4 or None in cells[:4]:
             continue
         iops, rate, request, reads = (cell or 0.0 for cell in cells[:4])
         operation = {100.0: "read", 0.0: "write"}.get(reads, "mixed")
         phases.append(FoundPhase(
-            name=names[place] if place < len(names) else "run", operation=operation,
-            group=str(place), request_bytes=round(request) or None,
+            name=name, operation=operation,
+            group=str(len(phases)), request_bytes=round(request) or None,
             bandwidth_bytes_per_s=rate * MIB, iops=iops, options={"read_share": f"{reads:g} %"},
+            started_utc=started,
+            time_source=None if started is None else "vdbench's local time, zone not reported",
         ))  # fmt: skip
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
