@@ -73,6 +73,7 @@ from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
+from tests.eeio.importing import test_darshan as imports_darshan
 from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio_results import made
 from tests.fuzz import grammar
@@ -253,6 +254,7 @@ def tool_targets() -> list[Target]:
                            *of_files("elbencho/3.1-10/*", "result"),
                            *of_files("io500/02091cf/*.txt", "result"),
                            *of_files("btio/3.3.1/*.txt", "result"),
+                           {"result": imports_darshan.TEXT.encode()},
                            *of_files("iozone/3.489/other/*.txt", "result")], foreign_results),
         Target("power-logs", [{"log": made().encode()} for made, *_ in imports_power.LOGS.values()],
                power_log),

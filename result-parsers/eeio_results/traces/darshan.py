@@ -4,6 +4,7 @@ Only the POSIX segments: those of MPI-IO are the same bytes once more.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,9 @@ from eeio_results.traces.events import Event, possible
 def read(path: Path) -> list[Event]:
     """Events of a log. Raises EeioError without PyDarshan, ToolOutputError for a log that it cannot
     read, or that contains no DXT data."""
-    try:
-        import darshan
-    except ImportError as error:
-        raise EeioError(
-            f"{path}: Darshan's logs need PyDarshan: `pip install darshan`, or give the output of "
-            "darshan-dxt-parser"
-        ) from error
-    try:
-        inputs.open_file(path).close()  # PyDarshan would wait at a pipe for good
-        report = darshan.DarshanReport(str(path), read_all=True)
+    with opened(path) as report:
         partial = report.modules.get("DXT_POSIX", {}).get("partial_flag", False)
         records = report.records["DXT_POSIX"].to_df() if "DXT_POSIX" in report.records else []
-    except (LimitError, OSError, RuntimeError, ValueError) as error:
-        raise ToolOutputError(f"{path}: not a log that PyDarshan reads: {error}") from error
     if partial:
         raise ToolOutputError(
             f"{path}: incomplete: Darshan had no memory for all segments; run the program again "
@@ -44,6 +34,24 @@ def read(path: Path) -> list[Event]:
             f"{path}: no DXT data in it; run the program with DXT_ENABLE_IO_TRACE=1"
         )
     return events
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """PyDarshan's report of a log. Raises EeioError without PyDarshan, ToolOutputError for a log
+    that it cannot read, also while the report is used."""
+    try:
+        import darshan
+    except ImportError as error:
+        raise EeioError(
+            f"{path}: Darshan's logs need PyDarshan: `pip install darshan`, or give the output of "
+            "darshan-parser (of darshan-dxt-parser for `eeio record trace`)"
+        ) from error
+    try:
+        inputs.open_file(path).close()  # PyDarshan would wait at a pipe for good
+        yield darshan.DarshanReport(str(path), read_all=True)
+    except (LimitError, OSError, RuntimeError, ValueError) as error:
+        raise ToolOutputError(f"{path}: not a log that PyDarshan reads: {error}") from error
 
 
 def _events(record: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[Event]:

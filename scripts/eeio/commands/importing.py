@@ -32,9 +32,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         _FILES,
         help="import result files, recognized by their content",
         description="Imports results of fio, IOR, mdtest, IO500, elbencho, IOzone, Bonnie++, "
-        "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO and PTS. A row is one direction of "
-        "one group of one report; rows are never joined. Exit status 3 if some files were "
-        "rejected, 2 if no file could be used.",
+        "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO, Darshan and PTS. A row is one "
+        "direction of one group of one report; rows are never joined. Exit status 3 if some files "
+        "were rejected, 2 if no file could be used.",
     )
     files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
     files.add_argument(

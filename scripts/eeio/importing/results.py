@@ -23,7 +23,7 @@ from eeio.errors import RejectedError
 from eeio.importing.imported import Imported, store
 from eeio.importing.outputs import recorded
 from eeio.importing.power_of_results import UsedLog, add_power
-from eeio.importing.readers import recognize
+from eeio.importing.readers import darshan, recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
@@ -110,9 +110,12 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
             raise EeioError(f"{size} bytes; eeio reads result files up to {inputs.TOOL_FILE_BYTES}")
         body = path.read_bytes()
         one.sha256 = hashlib.sha256(body).hexdigest()
+        if body[8:16] in darshan.MAGIC:
+            one.tool, one.form = "darshan", "log"
+            _take(one, darshan.read_log(path))
+            return one
         if b"\0" in body[:4096]:
-            raise EeioError("binary: unpack an archive first; `eeio record trace --read` reads "
-                            "Darshan logs")  # fmt: skip
+            raise EeioError("binary: unpack an archive first")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
         if not text.strip():
             raise EeioError("empty")
@@ -126,9 +129,7 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
         one.tool, one.form = kind.tool, kind.form
-        for report in kind.read(text):
-            phases = (replace(p.checked(), options=_shared(p.options)) for p in report.phases)
-            one.reports.append(replace(report, phases=tuple(phases)))
+        _take(one, kind.read(text))
         if others := recognize.others_in(text, kind):
             note = f"also contains output of {', '.join(others)}, which is not read"
             one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
@@ -142,6 +143,12 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         one.rejected = str(error) if known else f"not understood: {error!r:.150}"
         one.reports = []
     return one
+
+
+def _take(one: FoundFile, reports: Iterator[FoundReport]) -> None:
+    for report in reports:
+        phases = (replace(p.checked(), options=_shared(p.options)) for p in report.phases)
+        one.reports.append(replace(report, phases=tuple(phases)))
 
 
 def _shared(options: Mapping[str, str]) -> Mapping[str, str]:

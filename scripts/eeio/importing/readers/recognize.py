@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.importing.readers import fio, ior, others
+from eeio.importing.readers import darshan, fio, ior, others
 from eeio.importing.readers.found import FoundReport
 
 Read = Callable[[str], Iterator[FoundReport]]
@@ -24,6 +24,7 @@ class Kind:
 
 PTS = re.compile(r"<PhoronixTestSuite>")
 _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (darshan.TEXT, Kind("darshan", "text", darshan.read_text)),
     (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
