@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -55,14 +56,23 @@ class Series:
     accuracy: float = 0.05
     contents: Contents = UNKNOWN
 
-    @property
+    @cached_property
     def period_s(self) -> float:
         """The usual time between two readings, s."""
         steps = [after - before for before, after in pairwise(self.times_s)]
         return min(max(statistics.median(steps), PERIOD.least), PERIOD.most)
 
+    @cached_property
+    def _made(self) -> dict[float, MeterSamples]:
+        return {}
+
     def samples(self, ahead_s: float) -> MeterSamples:
         """As samples of an eeio meter, on a clock that this one is ahead of by `ahead_s`."""
+        if ahead_s not in self._made:
+            self._made[ahead_s] = self._samples(ahead_s)
+        return self._made[ahead_s]
+
+    def _samples(self, ahead_s: float) -> MeterSamples:
         period_s = self.period_s
         # eeio applies a value to the time before it; a sample stands for half a period either way.
         shift_s = (period_s / 2 if self.form == "sample" else 0.0) - ahead_s

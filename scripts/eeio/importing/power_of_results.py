@@ -32,7 +32,7 @@ LEAST_CONTRAST = 0.7
 LEAST_SIGMAS = 5.0
 LEAST_PULSES = 3
 """Results with pauses between them: one or two fit other work as well."""
-MOST_PULSES = 200
+MOST_PULSES = 2000
 _NO_START = "the file reports no start of this phase, so its power is not known"
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
 _NO_ZONE = (
@@ -76,10 +76,11 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
     """
     times_s, power_w = _powers(series)
     period_s = series.period_s
-    pulses = _pulses(windows, 2 * period_s)[:MOST_PULSES]
-    if len(pulses) < LEAST_PULSES:
+    pulses = _pulses(windows, 2 * period_s)
+    if not LEAST_PULSES <= len(pulses) <= MOST_PULSES:
         raise PowerError(
-            f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} are needed"
+            f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} to {MOST_PULSES} "
+            "are needed"
         )
     longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
     if longest_s < 3 * period_s:

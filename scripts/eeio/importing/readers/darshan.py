@@ -69,9 +69,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
     for line in text.splitlines():
         cells = line.split("\t")
         if len(cells) >= 6 and cells[0] in _APIS:
-            value = float(cells[4])
-            key = (cells[0], int(cells[1]), cells[2], cells[5])
-            counters.setdefault(key, {})[cells[3]] = value
+            # -1 stands for a value that is not known.
+            value = 0.0 if cells[4].startswith("-") else number(cells[4])
+            if value is None or not re.fullmatch(r"-1|\d{1,9}", cells[1]):
+                raise none_found("Darshan", f"a damaged line: {line[:80]!r}")
+            counters.setdefault((cells[0], int(cells[1]), cells[2], cells[5]), {})[cells[3]] = value
     incomplete = re.findall(r"WARNING\*?: .{0,40}?(\S{1,20}) module contains incomplete", text)
     start_s, processes = number(header.get("start_time")), int(header.get("nprocs", 1))
     phases = tuple(
