@@ -22,6 +22,7 @@ MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
 TEXT = re.compile(r"^# darshan log version: (\S{1,20})[\s\S]{0,20000}?^# nprocs: \d", re.M)
 _APIS = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "STDIO": "STDIO"}
 """Module -> how the names of its counters begin. Bytes of MPI-IO are in POSIX once more."""
+_USED = re.compile(r"_(?:BYTES_|F_READ_|F_WRITE_|ACCESS[1-4]_|(?:[A-Z]+_)?(?:READS|WRITES)$)")
 _LIMIT_S = 120.0
 _WHY = 9
 """Exit code of the process if the last line of its stderr is the reason."""
@@ -68,7 +69,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     counters: dict[tuple[str, int, str, str], dict[str, float]] = {}
     for line in text.splitlines():
         cells = line.split("\t")
-        if len(cells) >= 6 and cells[0] in _APIS:
+        if len(cells) >= 6 and cells[0] in _APIS and _USED.search(cells[3]):
             # -1 stands for a value that is not known.
             value = 0.0 if cells[4].startswith("-") else number(cells[4])
             if value is None or not re.fullmatch(r"-1|\d{1,9}", cells[1]):
