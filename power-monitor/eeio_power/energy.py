@@ -24,6 +24,9 @@ first and after the last reading the neighbour's power applies, up to the gap li
 - unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
   readings that may be false.
 
+A calibrated domain (`eeio_power.calibration`) has gain x energy + offset x duration, and the limit
+of the calibration instead of the accuracy.
+
 Channels of one domain add up: accuracy linearly, because one meter's channels share their
 calibration, the others as squares.
 
@@ -45,6 +48,7 @@ from operator import mul, ne, sub
 from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER
 from eeio_limits.reasons import low_coverage
+from eeio_power.calibration import Calibration, of_domain
 from eeio_power.doubts import (
     FINE_SHARE,
     LEAST_STEPS,
@@ -367,6 +371,7 @@ def meter_energy(
     start_s: float,
     end_s: float,
     earlier: Sequence[Sequence[float]] | None = None,
+    calibrations: Sequence[Calibration] = (),
 ) -> list[EnergyReading]:
     """One reading a power domain of a meter; `values` and `earlier` hold one column a channel.
 
@@ -392,30 +397,52 @@ def meter_energy(
     readings = []
     for domain, parts in by_domain.items():
         reading = domain_energy(meter, kind, domain, parts, start_s, end_s)
-        remarks = dict.fromkeys(
-            c.remark for c in channels if c.domain == domain and c.in_domain_total and c.remark
-        )
+        counted = [c for c in channels if c.domain == domain and c.in_domain_total]
+        remarks = dict.fromkeys(c.remark for c in counted if c.remark)
         reading = replace(
             reading,
             reasons=(*reading.reasons, *remarks),
             includes=contents[domain].includes,
             leaves_out=contents[domain].leaves_out,
         )
-        readings.append(
-            doubted(
-                reading,
-                [
-                    *(
-                        c.doubt
-                        for c in channels
-                        if c.domain == domain and c.in_domain_total and c.doubt
-                    ),
-                    *_part_doubts(reading, channels, energy_of),
-                    *step_doubts(reading, channels, times_s, values, start_s, end_s),
-                ],
-            )
+        reading = doubted(
+            reading,
+            [
+                *(c.doubt for c in counted if c.doubt),
+                *_part_doubts(reading, channels, energy_of),
+                *step_doubts(reading, channels, times_s, values, start_s, end_s),
+            ],
         )
+        found = of_domain(calibrations, domain)
+        readings.append(_calibrated(reading, parts, found, end_s - start_s) if found else reading)
     return readings
+
+
+def _calibrated(
+    reading: EnergyReading,
+    channels: Sequence[ChannelEnergy],
+    calibration: Calibration,
+    window_s: float,
+) -> EnergyReading:
+    """The reading as the calibration has it, or as it is, with a note."""
+    if reading.energy_j is None or reading.power_w is None:
+        return reading
+    if (note := calibration.note(reading.power_w)) is not None:
+        return replace(reading, reasons=(*reading.reasons, note))
+    power_w, gain = calibration.power_w(reading.power_w), calibration.gain
+    limit_j = calibration.limit_of_w(power_w) * window_s
+    scaled = [
+        replace(
+            c, accuracy_j=limit_j / len(channels), quantisation_j=gain * c.quantisation_j,
+            edges_j=gain * c.edges_j, gaps_j=gain * c.gaps_j, unsure_j=gain * c.unsure_j,
+        )
+        for c in channels
+    ]  # fmt: skip
+    return replace(
+        reading, power_w=power_w, energy_j=power_w * window_s,
+        uncertainty_j=combined_uncertainty_j(scaled),
+        reasons=(*reading.reasons, calibration.remark),
+    )  # fmt: skip
 
 
 def _part_doubts(

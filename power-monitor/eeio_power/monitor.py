@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from eeio_power.calibration import of_domain
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.reading import EnergyReading
@@ -255,9 +256,12 @@ class PowerMonitor:
         campaign: all samples are copied."""
         if self._sampler is None:
             return {}
-        return {
-            (meter.info.name, power.domain): median_w
-            for meter in self._sampler.samples().meters
-            for power in power_over_time(meter)
-            if (median_w := power.median_w(start_s, end_s)) is not None
-        }
+        medians = {}
+        for meter in self._sampler.samples().meters:
+            for power in power_over_time(meter):
+                if (median_w := power.median_w(start_s, end_s)) is not None:
+                    found = of_domain(meter.info.calibrations, power.domain)
+                    if found is not None and found.note(median_w) is None:
+                        median_w = found.power_w(median_w)
+                    medians[meter.info.name, power.domain] = median_w
+        return medians

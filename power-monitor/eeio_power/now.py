@@ -2,9 +2,11 @@
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from eeio_power import calibration
+from eeio_power.calibration import Calibration
 from eeio_power.doubts import judged
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter, contents_of
@@ -25,9 +27,15 @@ class PowerNow:
     channels: tuple[str, ...]
     contents: Contents
     doubts: tuple[str, ...]
+    calibration: str | None = None
+    """That the power is calibrated, or why it is not although there is a calibration."""
 
 
-def power_now(meters: Sequence[Meter], wait_s: float = COUNTED_S) -> list[PowerNow]:
+def power_now(
+    meters: Sequence[Meter],
+    wait_s: float = COUNTED_S,
+    calibrations: Callable[[Meter], Sequence[Calibration]] = calibration.of_meter,
+) -> list[PowerNow]:
     """One entry for each domain of each meter; contradictions between them are doubts.
 
     Counters are read again after `wait_s`; 0: not at all.
@@ -56,21 +64,25 @@ def power_now(meters: Sequence[Meter], wait_s: float = COUNTED_S) -> list[PowerN
             known = [power_w for power_w in powers_w if power_w is not None]
             total_w = math.fsum(known) if len(known) == len(channels) else None
             doubts += [channel.doubt for channel in channels if channel.doubt]
+            limit_w, note = None, None
+            used = calibration.of_domain(calibrations(meter), domain)
+            if used is not None and total_w is not None:
+                note = used.note(total_w) or used.remark
+                if note == used.remark:
+                    total_w = used.power_w(total_w)
+                    limit_w = used.limit_of_w(total_w)
             now = PowerNow(
                 meter.name, domain, total_w, tuple(channel.name for channel in channels), contents,
-                tuple(dict.fromkeys(doubts)),
+                tuple(dict.fromkeys(doubts)), note,
             )  # fmt: skip
             found.append(now)
             if total_w is not None:
-                readings.append(_reading(meter, now, channels, total_w))
+                readings.append(_reading(meter, now, channels, total_w, limit_w))
     doubted = {(r.meter, r.domain): r.reasons for r in judged(readings) if r.doubtful}
     return [
-        PowerNow(
-            now.meter, now.domain, now.power_w, now.channels, now.contents,
-            (*now.doubts, *doubted.get((now.meter, now.domain), ())),
-        )
+        replace(now, doubts=(*now.doubts, *doubted.get((now.meter, now.domain), ())))
         for now in found
-    ]  # fmt: skip
+    ]
 
 
 def _values(meter: Meter, wait_s: float) -> tuple[Sequence[float | None], str | None]:
@@ -104,11 +116,17 @@ def _power_w(
 
 
 def _reading(
-    meter: Meter, now: PowerNow, channels: Sequence[Channel], power_w: float
+    meter: Meter,
+    now: PowerNow,
+    channels: Sequence[Channel],
+    power_w: float,
+    calibrated_w: float | None,
 ) -> EnergyReading:
-    """As the energy of one second, to compare it with others."""
-    accuracy = max(channel.accuracy_relative for channel in channels)
-    limit_w = accuracy * abs(power_w) + math.fsum(channel.resolution for channel in channels)
+    """As the energy of one second, to compare it with others. `calibrated_w` is the limit of its
+    calibration."""
+    accuracy_w = max(channel.accuracy_relative for channel in channels) * abs(power_w)
+    limit_w = accuracy_w if calibrated_w is None else calibrated_w
+    limit_w += math.fsum(channel.resolution for channel in channels)
     return EnergyReading(
         domain=now.domain, meter=meter.name, kind=meter.kind, power_w=power_w, energy_j=power_w,
         uncertainty_j=limit_w, coverage=1.0, largest_gap_s=None, samples=1, lost=0, valid=True,

@@ -28,6 +28,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
+from eeio_power.calibration import of_meter
 from eeio_power.doubts import Held, doubted, stays_flat
 from eeio_power.errors import PowerError
 from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
@@ -167,7 +168,12 @@ class Sampler:
             raise PowerError(f"a sampling rate of {rate_hz} Hz is invalid; give a positive number")
         self.path = path
         self._clock = clock
-        self._loops = [_loop(meter, meter_info(meter, rate_hz), clock, keep_s) for meter in meters]
+        infos = [
+            replace(meter_info(meter, rate_hz), calibrations=of_meter(meter)) for meter in meters
+        ]
+        self._loops = [
+            _loop(meter, info, clock, keep_s) for meter, info in zip(meters, infos, strict=True)
+        ]
         self._load = LoadWatch(
             [meter.name for meter in meters if _reads(meter, _OWN_PACKAGES)],
             cpu_ticks,

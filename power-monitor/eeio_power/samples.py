@@ -27,6 +27,8 @@ from typing import IO, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_power import calibration
+from eeio_power.calibration import Calibration
 from eeio_power.doubts import (
     MOST_BEFORE_S,
     Held,
@@ -70,6 +72,8 @@ class MeterInfo:
     period_s: float
     """The period it is sampled at, s: at least the native one."""
     channels: tuple[Channel, ...]
+    calibrations: tuple[Calibration, ...] = ()
+    """Those of this meter when it was read."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class MeterSamples:
             start_s=start_s,
             end_s=end_s,
             earlier=self.earlier,
+            calibrations=info.calibrations,
         )
 
     def held(self, start_s: float, end_s: float) -> list[Held]:
@@ -331,12 +336,18 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
         )
     try:
         return [_info(meter) for meter in header["meters"]]
-    except (KeyError, TypeError, AttributeError, LimitError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, LimitError) as error:
         raise PowerError(f"{path}: the header's meters are damaged: {error!r:.200}") from error
 
 
 def _info(body: Mapping[str, Any]) -> MeterInfo:
-    info = MeterInfo(**{**body, "channels": tuple(_channel(c) for c in body["channels"])})
+    info = MeterInfo(
+        **{
+            **body,
+            "channels": tuple(_channel(c) for c in body["channels"]),
+            "calibrations": tuple(calibration.read(c) for c in body.get("calibrations", ())),
+        }
+    )
     if not isinstance(info.name, str) or not isinstance(info.spec, str) or info.kind not in KINDS:
         raise LimitError("a meter without name, spec or kind")
     q.PERIOD.checked(info.native_period_s, "native_period_s")
