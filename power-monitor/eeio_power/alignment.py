@@ -29,12 +29,44 @@ COARSE_S = 0.1
 FINE_S = 0.01
 
 # PR_SET_PDEATHSIG, SIGKILL: a load that outlived us would be in everything measured afterwards.
-_SPIN = """\
-import ctypes, os
+_START = """\
+import ctypes, os, sys, time
 ctypes.CDLL(None).prctl(1, 9)
+"""
+_SPIN = (
+    _START
+    + """\
 os.write(1, b".")
 while True: pass
 """
+)
+SHARE = (
+    _START
+    + """\
+share = float(sys.argv[1])
+os.write(1, b".")
+while True:
+    end = time.perf_counter() + 0.02 * share
+    while time.perf_counter() < end: pass
+    time.sleep(0.02 * (1.0 - share))
+"""
+)
+"""A worker that loads one processor for a share of the time."""
+WRITE = (
+    _START
+    + """\
+import tempfile
+block = os.urandom(1 << 20)
+with tempfile.TemporaryFile(dir=sys.argv[1], buffering=0) as file:
+    os.write(1, b".")
+    while True:
+        file.seek(0)
+        for k in range(256):
+            file.write(block)
+            if k % 64 == 63: os.fsync(file.fileno())
+"""
+)
+"""A worker that writes 256 MiB to a nameless file in a directory, again and again."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +101,7 @@ def make_pulses(
 ) -> list[Pulse]:
     """Load every CPU in pulses; returns when they were, on `clock`."""
     pulses = []
-    with _workers(workers or os.cpu_count() or 1) as processes:
+    with loading(workers) as processes:
         for loaded_s, idle_s in pulse_lengths_s(count):
             time.sleep(idle_s)
             start_s = clock()
@@ -158,18 +190,21 @@ class Energy:
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Processes that spin, stopped for now; gone afterwards, whatever happens."""
+def loading(
+    count: int | None, script: str = _SPIN, *arguments: str
+) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Processes that load the machine, one a CPU without `count`, stopped for now; gone afterwards,
+    whatever happens."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        for _ in range(count):
-            command = [sys.executable, "-S", "-E", "-c", _SPIN]
+        for _ in range(count or os.cpu_count() or 1):
+            command = [sys.executable, "-S", "-E", "-c", script, *arguments]
             processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0))
         for process in processes:
             assert process.stdout is not None
             if not process.stdout.read(1):  # stopped before this it might never end
                 raise PowerError(
-                    f"{sys.executable} does not load the CPUs; see its error message above"
+                    f"{sys.executable} does not load the machine; see its error message above"
                 )
         _send(processes, signal.SIGSTOP)
         yield processes
@@ -181,6 +216,11 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
                 process.wait(5.0)
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def resume(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    """Lets the workers run."""
+    _send(processes, signal.SIGCONT)
 
 
 def _send(processes: Sequence["subprocess.Popen[bytes]"], signum: int) -> None:

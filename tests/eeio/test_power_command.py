@@ -368,7 +368,7 @@ def test_the_load_ends_with_a_calibration_that_is_killed() -> None:
     code = (
         "import os, threading\n"
         "from eeio_power import alignment\n"
-        "with alignment._workers(2) as processes:\n"
+        "with alignment.loading(2) as processes:\n"
         "    print(*(p.pid for p in processes), flush=True)\n"
         "    threading.Event().wait()\n"
     )

@@ -1,29 +1,48 @@
-"""`eeio meter calibrate`: how far a log's clock is off, by pulses of load."""
+"""`eeio meter calibrate`: a meter against a reference, or how far a log's clock is off."""
 
 import argparse
 import json
+import random
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 
-from eeio.commands.meter.meters import seconds
+from eeio.calibration import steps
+from eeio.calibration.fit import Fit, fit
+from eeio.commands import campaign_options
+from eeio.commands.meter.meters import NOWHERE, seconds
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.system.lock import machine_lock
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import TIMESTAMP
-from eeio_power import alignment
+from eeio_power import alignment, calibration
 from eeio_power.errors import PowerError
-from eeio_power.meters import LoggedMeter, close_meters, open_meters
+from eeio_power.meters import LoggedMeter, Meter, close_meters, open_meters
+from eeio_power.reading import Domain
+from eeio_power.sampler import Sampler
+from eeio_power.samples import MeterSamples
+from eeio_results.errors import EeioError
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "calibrate", help="find the clock offset of a log with load pulses",
-        description="Loads all CPUs in pulses of some seconds and finds the pulses in a log. If "
+        "calibrate", help="calibrate a meter with a reference; find the clock offset of a log",
+        description="With --reference: applies steps of load, fits a line to the power of both "
+        "meters, and stores gain and offset for later readings of the meter. Without: loads all "
+        "CPUs in pulses of some seconds and finds the pulses in a log. If "
         "the log is available only later, use `--save FILE` now and `--meter csv:... --pulses "
         "FILE` then.",
     )  # fmt: skip
-    parser.add_argument("--meter", metavar="SPEC", help="power log: csv:FILE,map=...")
+    parser.add_argument("--meter", metavar="SPEC", help="meter, or power log: csv:FILE,map=...")
+    parser.add_argument("--reference", metavar="SPEC", help="calibrate against this meter")
+    parser.add_argument(
+        "--directory", metavar="DIR", type=Path, help="with --reference: also write files there"
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=campaign_options.seed, help="with --reference: repeat an order"
+    )
+    parser.add_argument("--forget", metavar="METER", help="remove the calibrations of a meter")
     parser.add_argument("--save", type=Path, metavar="FILE", help="store the times of the pulses")
     parser.add_argument("--pulses", type=Path, metavar="FILE", help="use stored pulse times")
     parser.add_argument(
@@ -37,6 +56,12 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
+    if arguments.forget is not None:
+        return _forget(arguments.forget)
+    if arguments.reference is not None:
+        return _against_reference(arguments)
+    if arguments.directory is not None or arguments.seed is not None:
+        raise RejectedError("--directory and --seed need --reference, the meter to compare with")
     if arguments.meter is None and arguments.save is None:
         raise RejectedError("name the log with --meter csv:..., or keep the pulses with --save")
     if arguments.count < 2:
@@ -72,6 +97,101 @@ def calibrate(arguments: argparse.Namespace) -> int:
     )
     print(f"offset_s={found.offset_s:.2f}")
     return EXIT_DONE
+
+
+def _forget(meter: str) -> int:
+    removed = calibration.forget(meter)
+    if not removed:
+        names = ", ".join(sorted({found.meter for found in calibration.stored()})) or "none"
+        raise RejectedError(f"there is no calibration of the meter '{meter}'; there are: {names}")
+    print(f"{meter}: {removed} calibration{'s' if removed > 1 else ''} removed")
+    return EXIT_DONE
+
+
+def _against_reference(arguments: argparse.Namespace) -> int:
+    if arguments.meter is None:
+        raise RejectedError("name the meter to calibrate with --meter")
+    if arguments.save is not None or arguments.pulses is not None:
+        raise RejectedError("--save and --pulses are for the clock of a log; leave out --reference")
+    directory: Path | None = arguments.directory
+    if directory is not None and not directory.is_dir():
+        raise RejectedError(f"--directory {directory}: not a directory")
+    try:
+        opened = open_meters([arguments.meter, arguments.reference])
+    except PowerError as error:
+        raise RejectedError(str(error)) from error
+    try:
+        if len(opened) != 2:
+            raise RejectedError("--meter and --reference: name one meter each, not auto or none")
+        meter, reference = opened
+        pairs = steps.domains(meter, reference)
+        for domain, wider, sees in pairs:
+            if sees == "less":
+                raise RejectedError(
+                    f"{reference.spec} ({wider}) does not include all that {meter.spec} ({domain}) "
+                    "reads; name a reference that reads the same domain, or the system"
+                )
+        seed = random.SystemRandom().randrange(2**31) if arguments.seed is None else arguments.seed
+        order = steps.loads(seed, writes=directory is not None)
+        lengths = steps.lengths_s(opened)
+        print(
+            f"{len(order)} steps of {sum(lengths):.0f} s, about "
+            f"{max(1, round(len(order) * sum(lengths) / 60))} min; seed {seed}",
+            file=sys.stderr,
+        )
+        with machine_lock(shared=False), Sampler(opened, NOWHERE) as sampler:
+            windows, temperature_c = steps.run(order, directory, lengths, sampler.energy)
+            samples = sampler.samples().meters
+    finally:
+        close_meters(opened)
+    refused: list[EeioError] = []
+    for domain, wider, sees in pairs:
+        try:
+            powers, fitted = _fitted((meter, domain), (reference, wider), samples, windows)
+        except EeioError as error:
+            refused.append(error)
+            continue
+        if sees == "more":
+            print(_of_a_part(fitted, (meter, domain), (reference, wider)))
+            continue
+        new = steps.calibrated(
+            fitted, powers, (meter, reference), domain,
+            step_s=lengths[1], seed=seed, temperature_c=temperature_c,
+        )  # fmt: skip
+        calibration.store(new)
+        print(
+            f"{meter.name} {domain}: {new.remark}; limit {new.limit_w:.3g} W and "
+            f"{new.limit_relative:.1%}, from {new.least_w:.4g} W to {new.most_w:.4g} W"
+        )
+    if len(refused) == len(pairs):
+        raise refused[0]
+    for each in refused:
+        print(f"eeio: {each}", file=sys.stderr)
+    return EXIT_DONE
+
+
+Part = tuple[Meter, Domain]
+
+
+def _fitted(
+    meter: Part, reference: Part, samples: tuple[MeterSamples, ...], windows: list[steps.Window]
+) -> tuple[list[tuple[float, float]], Fit]:
+    """Powers of the steps and their line. Raises EeioError."""
+    powers = steps.step_powers((samples[0], meter[1]), (samples[1], reference[1]), windows)
+    return powers, fit(powers, _pair(meter, reference))
+
+
+def _pair(meter: Part, reference: Part) -> str:
+    return f"{meter[0].name} ({meter[1]}) against {reference[0].name} ({reference[1]})"
+
+
+def _of_a_part(fitted: Fit, meter: Part, reference: Part) -> str:
+    return (
+        f"{_pair(meter, reference)}: gain {fitted.gain:.4g} ± {fitted.gain_limit:.2g}, offset "
+        f"{fitted.offset_w:+.3g} W, limit {fitted.limit_w:.3g} W. The reference reads more than "
+        "the meter: the gain contains the losses of the supply, and the offset the rest of the "
+        "machine. Nothing is stored."
+    )
 
 
 def _log(spec: str) -> LoggedMeter:

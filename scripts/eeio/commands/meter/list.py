@@ -13,6 +13,8 @@ from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.replay import Replay, replayed
 from eeio_limits.verified import verified_on
+from eeio_power import calibration
+from eeio_power.calibration import Calibration
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Detected,
@@ -23,7 +25,7 @@ from eeio_power.meters import (
     open_meters,
     parse_spec,
 )
-from eeio_power.now import COUNTED_S, power_now
+from eeio_power.now import power_now
 
 _LIST_SCHEMA = 2
 _PROBE_SCHEMA = 1
@@ -55,7 +57,9 @@ def show_list(arguments: argparse.Namespace) -> int:
         return _probe(arguments.meter, arguments.format == "json")
     as_json = arguments.format == "json"
     if arguments.replay is None:
-        return _print_list(discover(), None) if as_json else _show_list(discover())
+        if as_json:
+            return _print_list(discover(), None)
+        return _show_list(discover(), calibration.stored())
     with replayed(arguments.replay) as replay:
         found = [
             replace(
@@ -65,7 +69,7 @@ def show_list(arguments: argparse.Namespace) -> int:
             )
             for finding in discover(replay.root)
         ]
-        return _print_list(found, replay) if as_json else _show_list(found)
+        return _print_list(found, replay) if as_json else _show_list(found, ())
 
 
 def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
@@ -98,7 +102,7 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
         for spec in specs:
             with suppress(PowerError):  # it may be gone meanwhile
                 meters += open_meters([spec], root)
-        found = power_now(meters, 0.0 if replay is not None else COUNTED_S)
+        found = power_now(meters) if replay is None else power_now(meters, 0.0, lambda meter: ())
     finally:
         close_meters(meters)
     specs_by_name = {meter.name: meter.spec for meter in meters}
@@ -109,6 +113,7 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
             {
                 "domain": now.domain, "power_w": now.power_w, "channels": list(now.channels),
                 **asdict(now.contents), "doubts": doubts,
+                "calibration": now.calibration,
             }
         )  # fmt: skip
     return readings
@@ -177,7 +182,7 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
         return nothing, str(error)
 
 
-def _show_list(findings: Sequence[Detected]) -> int:
+def _show_list(findings: Sequence[Detected], calibrations: Sequence[Calibration]) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
         state = "ok     " if finding.available else "missing"
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_words(finding.spec)}"
@@ -189,4 +194,6 @@ def _show_list(findings: Sequence[Detected]) -> int:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
             print(f"{'':9}-> {finding.remedy}")
+    for each in calibrations:
+        print(f"{each.spec} {each.domain}: {each.note(each.least_w) or each.remark}")
     return EXIT_DONE

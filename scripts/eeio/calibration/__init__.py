@@ -1,0 +1,1 @@
+"""Calibration of a meter against a reference meter: `eeio meter calibrate --reference`."""
