@@ -207,7 +207,7 @@ def _save(machines: Mapping[str, Sequence[Calibration]]) -> None:
 
 def _machine() -> str:
     """The key of this machine; empty if it has no id, as in many containers."""
-    with suppress(OSError):
-        if text := _MACHINE_ID.read_bytes().strip():
+    with suppress(OSError, LimitError):
+        if text := inputs.read_bytes(_MACHINE_ID, inputs.SAMPLE_BYTES).strip():
             return hmac.new(text, b"eeio calibrations", hashlib.sha256).hexdigest()[:32]
     return ""

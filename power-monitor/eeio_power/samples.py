@@ -208,6 +208,9 @@ def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
 def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str:
     """The first line of a samples file; the two times say when the sampler started."""
     meters = [asdict(info) for info in infos]
+    for meter in meters:
+        if not meter["calibrations"]:
+            del meter["calibrations"]
     header = {
         "schema_version": SCHEMA_VERSION,
         "monotonic_s": monotonic_s,
