@@ -10,7 +10,7 @@ from pathlib import Path
 from eeio.arguments import add_format
 from eeio.commands import restore
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
-from eeio.machine import capture
+from eeio.machine import capture, readings
 from eeio.machine.examination import Finding, can_measure, examine, examine_replay
 from eeio.machine.replay import replayed
 from eeio_limits.text import shown
@@ -109,7 +109,8 @@ def _capture(path: Path, yes: bool) -> int:
     if not yes and not sys.stdin.isatty():
         raise RejectedError("--capture requires confirmation; without a terminal give --yes")
     capture.check_name(path)
-    taken = capture.take(_json(examine()))
+    print(f"reading meters for {readings.LENGTH_S:.0f} s", file=sys.stderr)
+    taken = capture.take(_json(examine()), readings=readings.record())
     print(f"{path} would hold of this machine:")
     for line in taken.listed():
         print(line)

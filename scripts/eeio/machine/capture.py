@@ -22,7 +22,7 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.machine import anonymous, description
 from eeio.machine.anonymous import Replacer
-from eeio.machine.description import Command, Description
+from eeio.machine.description import Command, Description, MeterReadings
 from eeio.machine.root import FOLDERS, HERE, which
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
@@ -134,9 +134,14 @@ class MachineRecording:
         ]
 
 
-def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> MachineRecording:
+def take(
+    doctor: str,
+    root: Path = HERE,
+    replacer: Replacer | None = None,
+    readings: Sequence[MeterReadings] = (),
+) -> MachineRecording:
     """Reads the machine below `root`; `doctor` is the output of `eeio doctor --format json` for
-    it."""
+    it, and `readings` are those of its meters."""
     replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
     for folder, names in FILES:
@@ -165,6 +170,7 @@ def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> Ma
         links=gathering.links,
         refused=gathering.refused,
         commands=(Command(("eeio", "doctor", "--json"), 0, doctor), *_requested(root)),
+        readings=tuple(readings),
     )
     return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
 
@@ -469,7 +475,14 @@ def _anonymous(found: Description, replacer: Replacer) -> Description:
             Command(tuple(map(replacer, c.run)), c.exit, replacer(c.prints), replacer(c.errors))
             for c in found.commands
         ),
-    )
+        readings=tuple(
+            replace(
+                r, meter=replacer(r.meter),
+                channels={replacer(name): values for name, values in r.channels.items()},
+            )
+            for r in found.readings
+        ),
+    )  # fmt: skip
 
 
 def _listed(found: Description) -> Iterable[str]:
@@ -488,6 +501,8 @@ def _listed(found: Description) -> Iterable[str]:
         )
     for command in found.commands:
         yield f"  $ {' '.join(command.run)}"
+    for readings in found.readings:
+        yield f"  {len(readings.times_s)} readings of {' '.join(readings.channels)}"
     # Names given by people are the only text in it that may reveal too much.
     mounts = found.tree.get("proc/self/mountinfo", "").splitlines()
     named = [line.split(" ")[4] for line in mounts]

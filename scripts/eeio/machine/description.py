@@ -8,6 +8,7 @@
     refused: {"sys/class/powercap/intel-rapl:0/energy_uj": "EACCES"}
     commands: [{run: [hdparm, -C, /dev/sda], exit: 0, prints: "...", errors: ""}]
     services: {redfish: {"/redfish/v1/Chassis": {}}}
+    readings: [{meter: rapl, times_s: [0.0, 10.0], channels: {"rapl:package-0": [5.0, 315.0]}}]
 
 `machine.schema.json` next to this file is its schema. Files end in one line feed, which `tree`
 leaves out; output of commands is stored unchanged. A program that takes its commands from a file,
@@ -22,6 +23,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -29,7 +31,7 @@ import yaml
 
 from eeio.errors import RejectedError
 from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import Quantity, shortened
+from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, Quantity, shortened
 from eeio_limits.text import shown
 from eeio_results import documents, typed
 from eeio_results.typed import LATER
@@ -39,6 +41,7 @@ JSON_SUFFIX = ".json"
 SUFFIXES = (JSON_SUFFIX, ".yaml", ".yml")
 
 _LONGEST_PATH, _LONGEST_NAME = 2000, 255
+_MOST_READINGS = 10_000
 _LONGEST_ABOUT, _MOST_SOURCES = 500, 1000
 _MOST_COMMANDS, _MOST_WORDS, _LONGEST_WORD = 2000, 100, 4000
 # Unreadable, also for root: sysctl checks only the mode, not capabilities.
@@ -70,6 +73,30 @@ class Command:
 
 
 @dataclass(frozen=True)
+class MeterReadings:
+    """Readings of a meter on the machine."""
+
+    meter: str
+    """Its name in readings."""
+    times_s: tuple[Annotated[float, DURATION], ...]
+    """Seconds since the first reading."""
+    channels: Mapping[str, tuple[Annotated[float, COUNTER_SAMPLE] | None, ...]]
+    """Name of a channel -> its values, W or J; null where a read failed."""
+
+    def impossible(self) -> str | None:
+        """Invalid values in it, beyond each field's range."""
+        count = len(self.times_s)
+        if not 1 <= count <= _MOST_READINGS:
+            return f"times_s: {count} readings; the limits are 1 and {_MOST_READINGS}"
+        if any(later <= before for before, later in pairwise(self.times_s)):
+            return "times_s: the time does not increase"
+        for name, values in self.channels.items():
+            if len(values) != count:
+                return f"channels: {shortened(name)}: {len(values)} values at {count} times"
+        return _too_long(("meter", _LONGEST_NAME, (self.meter, *self.channels)))
+
+
+@dataclass(frozen=True)
 class Description:
     """A machine. Paths have no leading slash; `refused` names errors as errno does."""
 
@@ -85,12 +112,18 @@ class Description:
     commands: tuple[Command, ...] = field(default=(), metadata=LATER)
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=LATER)
     """Kind of an HTTP service -> path -> its answer."""
+    readings: tuple[MeterReadings, ...] = field(default=(), metadata=LATER)
+    """Of each available meter, for some seconds."""
 
     def impossible(self) -> str | None:
         """Invalid values in it, beyond each field's range."""
         if not self.about:
             return "about: empty: name the machine"
-        for name, most in (("sources", _MOST_SOURCES), ("commands", _MOST_COMMANDS)):
+        for name, most in (
+            ("sources", _MOST_SOURCES),
+            ("commands", _MOST_COMMANDS),
+            ("readings", _MOST_SOURCES),
+        ):
             if len(getattr(self, name)) > most:
                 return f"{name}: more than {most}"
         return _too_long(
@@ -102,7 +135,10 @@ class Description:
         body = {key: value for key, value in asdict(self).items() if value}
         for command in body.get("commands", ()):
             command["run"] = list(command["run"])
-        for key in ("sources", "commands"):
+        for readings in body.get("readings", ()):
+            readings["times_s"] = list(readings["times_s"])
+            readings["channels"] = {k: list(v) for k, v in readings["channels"].items()}
+        for key in ("sources", "commands", "readings"):
             if key in body:
                 body[key] = list(body[key])
         return {"machine": VERSION, **body}

@@ -4,20 +4,24 @@ import io
 import json
 import os
 import tarfile
+import threading
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.simulators.files import write_in_place
 
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.machine import capture, description, examination
+from eeio.machine import capture, description, examination, readings
 from eeio.machine.anonymous import Replacer, own_serials
 from eeio.machine.description import Command, Description
 from eeio.machine.replay import replayed
 from eeio.machine.root import user_id, which
+from eeio_limits import LimitError
 from eeio_power.meters import discover
 
 NOTHING_SAID = json.dumps({"findings": []})
@@ -128,6 +132,54 @@ def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
         assert [(m.spec, m.available) for m in discover(replay.root)] == [
             (m.spec, m.available) for m in meters
         ]
+
+
+def test_readings_of_ten_seconds_give_counters_a_power(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zone = "sys/class/powercap/intel-rapl:0"
+    files = {"name": "package-1", "max_energy_range_uj": "262143328850", "energy_uj": "90125"}
+    tree = {f"{zone}/{name}": text for name, text in files.items()}
+    description.save(Description("a server", tree=tree), tmp_path / "machine.json")
+    with replayed(tmp_path / "machine.json") as replay:
+        counter = replay.root / zone / "energy_uj"
+
+        def wait(length_s: float) -> None:
+            assert length_s == 10.0
+            threading.Event().wait(0.2)
+            # The sampler reads a last time when it stops.
+            write_in_place(counter, "6090125")
+
+        taken = readings.record(replay.root, wait)
+        made = capture.take(NOTHING_SAID, replay.root, Replacer([], []), taken)
+        secret = replace(taken[0], meter="kestrel", channels={"of kestrel": taken[0].times_s})
+        hidden = capture.take(NOTHING_SAID, replay.root, Replacer(["kestrel"], []), [secret])
+    assert "kestrel" not in json.dumps(hidden.description.to_json())
+    (rapl,) = (each for each in taken if each.meter == "rapl")
+    assert rapl.times_s[0] == 0.0 and rapl.channels["rapl:package-1"][0] == 0.090125
+    assert any("readings of rapl:package-1" in line for line in made.listed())
+    path = tmp_path / "machine.tar.gz"
+    capture.write(made, path)
+    assert main(["meter", "list", "--replay", str(path), "--json"]) == 0
+    listed = {m["spec"]: m for m in json.loads(capsys.readouterr().out)["meters"]}
+    (reading,) = listed["rapl"]["readings"]
+    assert reading["channels"] == ["rapl:package-1"]
+    assert reading["power_w"] == pytest.approx(6.0 / rapl.times_s[-1])
+    assert (reading["doubts"], reading["calibration"]) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"times_s": [], "channels": {}}, "times_s: 0 readings"),
+        ({"times_s": [0.0, 0.0], "channels": {}}, "the time does not increase"),
+        ({"times_s": [0.0], "channels": {"a": [1.0, 2.0]}}, "'a': 2 values at 1 times"),
+        ({"times_s": [0.0], "channels": {"a": ["x"]}}, "readings/0/channels"),
+    ],
+)
+def test_readings_that_cannot_be(body: dict[str, object], says: str) -> None:
+    with pytest.raises(LimitError, match=says):
+        description.of_body({"machine": 1, "about": "x", "readings": [{"meter": "m", **body}]})
 
 
 def test_what_cannot_be_read_is_noted_as_such(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from eeio.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.machine.readings import first_and_last
 from eeio.machine.replay import Replay, replayed
 from eeio_limits.verified import verified_on
 from eeio_power import calibration
@@ -95,14 +96,18 @@ def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
 
 
 def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[dict[str, Any]]]:
-    """By spec. Counters of a replayed machine do not count on: one reading of them."""
+    """By spec. Counters of a replayed machine have the readings of its capture."""
     root = Path("/") if replay is None else replay.root
     meters: list[Meter] = []
     try:
         for spec in specs:
             with suppress(PowerError):  # it may be gone meanwhile
                 meters += open_meters([spec], root)
-        found = power_now(meters) if replay is None else power_now(meters, 0.0, lambda meter: ())
+        if replay is None:
+            found = power_now(meters)
+        else:
+            recorded = {r.meter: first_and_last(r) for r in replay.description.readings}
+            found = power_now(meters, 0.0, lambda meter: (), recorded)
     finally:
         close_meters(meters)
     specs_by_name = {meter.name: meter.spec for meter in meters}
