@@ -29,6 +29,8 @@ FOLDER = Path(__file__).parents[1] / "data/machines"
 PERF = "perf:"
 _EVENTS = "sys/bus/event_source/devices/power/events/energy-"
 _CRAY = re.compile(r"(\d+) J (\d+) us")
+COUNTER_TEXT = re.compile(r"\d{1,30}( J \d{1,30} us)?\s*")
+"""What a file of a counter contains."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Life:
 
     def __init__(self, root: Path, machine: KnownMachine) -> None:
         files = machine.description.tree
+        self._root, self._tree = root, files
         moves = machine.expected.moves
         self._now_s = 0.0
         self._files = [
@@ -104,6 +107,11 @@ class Life:
         self._now_s = time_s
         for path, first, power_w in self._files:
             write_in_place(path, _later(first, time_s, power_w))
+
+    def move(self, path: str, power_w: float) -> None:
+        """One file as it is after a second of that power."""
+        first = self._tree[path]
+        write_in_place(self._root / path, _later(first, 1.0, power_w))
 
     def opener(self, event_type: int, config: int, cpu: int) -> int:
         """A descriptor that `read` knows."""

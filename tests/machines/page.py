@@ -14,15 +14,17 @@ _HEAD = """\
 # Machines
 
 The meters that eeio finds on machines of other people. Each machine is a folder in
-`tests/data/machines`: a description made of published names and values, which lists their sources
-(`machine.yaml`), and the expected results. A test searches for meters on it, records for one
-second, and replays `doctor`, `meter list` and `plan`. This page is generated from the same tables
-(`python -m tests.machines`). No value on it was measured.
+`tests/data/machines`: a description (`machine.yaml`), and the expected results. The description is
+a capture by a user, or made of published names and values. It lists its sources. A test searches
+for meters on it, records for one second, and replays `doctor`, `meter list` and `plan`. This page
+is generated from the same tables (`python -m tests.machines`). No value on it was measured by this
+project.
 
 *Sum of* lists the channels that are added to the domain's power, or the reason for a rejection.
 *Without* lists the parts that the domain excludes, or "all but" those that it includes.
 `{redfish}` is the address of the machine's controller. To add your machine, run
-`eeio doctor --capture FILE.tar.gz` on it.
+`eeio doctor --capture FILE.tar.gz` on it and attach the file to an issue. A developer adds it with
+`python -m tests.machines --accept FILE.tar.gz --name NAME`.
 """
 
 
