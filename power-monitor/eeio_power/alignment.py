@@ -56,17 +56,20 @@ WRITE = (
     _START
     + """\
 import tempfile
-block = os.urandom(1 << 20)
+share, block = float(sys.argv[2]), os.urandom(1 << 20)
 with tempfile.TemporaryFile(dir=sys.argv[1], buffering=0) as file:
     os.write(1, b".")
     while True:
         file.seek(0)
-        for k in range(256):
-            file.write(block)
-            if k % 64 == 63: os.fsync(file.fileno())
+        for _ in range(8):
+            begun = time.perf_counter()
+            for _ in range(32): file.write(block)
+            os.fsync(file.fileno())
+            time.sleep((time.perf_counter() - begun) * (1.0 / share - 1.0))
 """
 )
-"""A worker that writes 256 MiB to a nameless file in a directory, again and again."""
+"""A worker that writes 256 MiB to a nameless file in a directory, again and again, for a share of
+the time."""
 
 
 @dataclass(frozen=True)

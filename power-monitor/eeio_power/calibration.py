@@ -117,7 +117,7 @@ def stored() -> list[Calibration]:
     return [
         found if found.kernel == kernel
         else replace(found, unusable=f"it was made with kernel {found.kernel}, this is {kernel}")
-        for found in _load().get(_machine(), [])
+        for found in load(path()).get(_machine(), [])
     ]  # fmt: skip
 
 
@@ -129,14 +129,14 @@ def store(new: Calibration) -> None:
             f"{_MACHINE_ID} has no id of this machine, so no calibration can be stored; "
             "`systemd-machine-id-setup` writes one"
         )
-    every = _load()
+    every = load(path())
     others = [c for c in every.get(machine, []) if (c.meter, c.domain) != (new.meter, new.domain)]
     _save({**every, machine: [*others, new]})
 
 
 def forget(meter: str) -> int:
     """Removes those of a meter, by its name, and returns how many. Raises PowerError."""
-    every, machine = _load(), _machine()
+    every, machine = load(path()), _machine()
     left = [found for found in every.get(machine, []) if found.meter != meter]
     removed = len(every.get(machine, [])) - len(left)
     if removed:
@@ -146,11 +146,13 @@ def forget(meter: str) -> int:
 
 def read(body: Mapping[str, Any]) -> Calibration:
     """A calibration as JSON has it. Raises LimitError, KeyError, TypeError."""
+    span = body.get("temperature_c")
     found = Calibration(
         **{
             **body,
-            "steps": tuple((float(x), float(y)) for x, y in body["steps"]),
-            "temperature_c": body.get("temperature_c") and tuple(body["temperature_c"]),
+            "seed": q.COUNT.whole_number(body["seed"], "seed"),
+            "steps": tuple(_two(pair, q.POWER_SAMPLE, "steps") for pair in body["steps"]),
+            "temperature_c": None if span is None else _two(span, q.FIGURE, "temperature_c"),
         }
     )
     texts = [getattr(found, name) for name in _TEXTS]
@@ -166,14 +168,19 @@ def read(body: Mapping[str, Any]) -> Calibration:
     return found
 
 
+def _two(values: Sequence[float], quantity: q.Quantity, name: str) -> tuple[float, float]:
+    one, other = values
+    return quantity.checked(one, name), quantity.checked(other, name)
+
+
 def path() -> Path:
     """The file in the user's data folder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
     return Path(data) / "eeio/calibrations.json"
 
 
-def _load() -> dict[str, list[Calibration]]:
-    file = path()
+def load(file: Path) -> dict[str, list[Calibration]]:
+    """Key of a machine -> its calibrations; none if there is no file. Raises PowerError."""
     try:
         body = inputs.read_json(file)
         if body["schema_version"] != SCHEMA_VERSION:

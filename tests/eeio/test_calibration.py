@@ -236,7 +236,7 @@ def test_which_domains_are_compared() -> None:
 def test_the_order_is_that_of_the_seed_and_steps_suit_the_slower_meter() -> None:
     order = steps.loads(7, writes=True)
     assert order == steps.loads(7, writes=True) != steps.loads(8, writes=True)
-    assert len(order) == 12 and sum(load.writes for load in order) == 2
+    assert len(order) == 14 and sum(load.writes for load in order) == 4
     slow = replace(METERS[0], native_period_s=6.0)
     assert steps.lengths_s(METERS) == (5.0, 10.0)
     assert steps.lengths_s([METERS[0], slow]) == (18.0, 120.0)
@@ -249,7 +249,7 @@ def test_a_step_discards_its_beginning_and_its_load_runs_until_its_end(tmp_path:
         now_s[0] += length_s
 
     ended: list[tuple[float, float]] = []
-    order = [steps.Load(0.5), steps.Load(0.0, True), steps.Load(0.0)]
+    order = [steps.Load(0.5), steps.Load(0.5, True), steps.Load(0.0)]
     windows, _ = steps.run(
         order, tmp_path, (5.0, 10.0), lambda a, b: ended.append((a, b)), lambda: now_s[0], sleep
     )
@@ -259,7 +259,7 @@ def test_a_step_discards_its_beginning_and_its_load_runs_until_its_end(tmp_path:
 
 def test_a_load_that_fails_is_no_step(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PowerError, match="does not load the machine"):
-        steps.run([steps.Load(0.0, True)], tmp_path / "gone", (0.0, 0.0), lambda a, b: None)
+        steps.run([steps.Load(1.0, True)], tmp_path / "gone", (0.0, 0.0), lambda a, b: None)
     assert "gone" in capfd.readouterr().err
 
 
@@ -392,6 +392,8 @@ def calibrate(
         scripted = {
             "m": (METER, lambda: 20.0 + 50.0 * share[0]),
             "r": (REFERENCE, lambda: 1.1 * (20.0 + 50.0 * share[0]) + 1.0),
+            "rapl": (METER, lambda: 20.0),
+            "perf": (METER, lambda: 20.0),
             "flat": (REFERENCE, lambda: 20.0),
             "plug": (
                 replace(REFERENCE, domain="system", contents=WALL),
@@ -421,7 +423,7 @@ def calibrate(
 
     monkeypatch.setattr(command, "open_meters", opened)
     monkeypatch.setattr(steps, "_loaded", Loaded)
-    monkeypatch.setattr(steps, "lengths_s", lambda meters: (0.04, 0.1))
+    monkeypatch.setattr(steps, "lengths_s", lambda meters: (0.1, 0.1))
 
     def run(*words: str) -> tuple[int, str, str]:
         code = main(["meter", *words])
@@ -464,6 +466,12 @@ def test_a_reference_that_reads_more_is_only_reported(calibrate: Run) -> None:
         (["--meter", "m", "--reference", "r", "--directory", "/none"], 2, "/none: not a directory"),
         (["--meter", "m", "--reference", "none"], 2, "name one meter each"),
         (["--meter", "m", "--reference", "nix"], 2, "there is no meter 'nix'"),
+        (
+            ["--meter", "m", "--reference", "modelled"],
+            2,
+            "it is modelled, and a reference must",
+        ),
+        (["--meter", "rapl", "--reference", "perf"], 2, "rapl and perf read the same counters"),
         (["--meter", "plug", "--reference", "r"], 2, "does not include all that plug (system)"),
         (["--meter", "m", "--reference", "flat"], 1, "and 10 % is needed"),
     ],

@@ -36,7 +36,7 @@ from eeio.pts.read import experiments_of, machine_of, run_of
 from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import alignment, csv_log, http_json, samples, session, sysfs
+from eeio_power import alignment, calibration, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
@@ -431,6 +431,19 @@ NODE = json.dumps(
 ).encode()  # fmt: skip
 
 
+CALIBRATIONS = json.dumps(
+    {
+        "schema_version": 1,
+        "machines": {"0123": [{
+            "meter": "rapl", "spec": "rapl", "domain": "package", "gain": 1.1, "offset_w": -2.0,
+            "limit_w": 0.5, "limit_relative": 0.01, "least_w": 20.0, "most_w": 70.0,
+            "reference": "shelly:192.0.2.7", "kernel": "6.1.0", "date": "2026-11-24", "seed": 7,
+            "steps": [[20.0, 20.0], [70.0, 75.0]], "temperature_c": [40.0, 61.5],
+        }]},
+    }
+).encode()  # fmt: skip
+
+
 def summed(folder: Path) -> Any:
     return cluster.add([cluster.load(folder / "a.json"), cluster.load(folder / "b.json")])
 
@@ -459,6 +472,8 @@ def record_targets() -> list[Target]:
         Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
         Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
                lambda folder: calibrate._load_pulses(folder / "pulses.json")),
+        Target("calibrations", [{"calibrations.json": CALIBRATIONS}],
+               lambda folder: calibration.load(folder / "calibrations.json")),
     ]  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 Each step has 3 periods of the slower meter, at least 5 s, that are discarded, and then 20 periods,
 at least 10 s, that are averaged. The loads are no load, the processors at a quarter, half, three
-quarters and all of their time, and writes to a directory if there is one; each is repeated, in a
-random order, so that drift becomes noise and not an error of the gain.
+quarters and all of their time, and, if there is a directory, writes to it for half and all of the
+time. Each is repeated, in a random order, so that drift becomes noise and not an error of the gain.
 """
 
 import platform
@@ -28,6 +28,7 @@ from eeio_power.sysfs import read_optional_int
 from eeio_results.errors import EeioError
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+WRITE_SHARES = (0.5, 1.0)
 REPEATS = 2
 SETTLE_PERIODS, SHORTEST_SETTLE_S = 3, 5.0
 PERIODS, SHORTEST_S = 20, 10.0
@@ -40,7 +41,7 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True)
 class Load:
-    """`share` of the time of all processors; `writes` to a directory instead."""
+    """For a share of the time, of all processors or of `writes` to a directory."""
 
     share: float
     writes: bool = False
@@ -48,7 +49,8 @@ class Load:
 
 def loads(seed: int, *, writes: bool) -> list[Load]:
     """All steps, in the random order of the seed."""
-    every = [Load(share) for share in SHARES] + ([Load(0.0, True)] if writes else [])
+    every = [Load(share) for share in SHARES]
+    every += [Load(share, True) for share in WRITE_SHARES] if writes else []
     order = every * REPEATS
     random.Random(seed).shuffle(order)
     return order
@@ -91,7 +93,7 @@ def run(
 def _loaded(load: Load, directory: Path | None) -> Iterator[Callable[[], bool]]:
     """The load meanwhile; gives a function that says whether it runs."""
     if load.writes:
-        workers = alignment.loading(1, alignment.WRITE, str(directory))
+        workers = alignment.loading(1, alignment.WRITE, str(directory), str(load.share))
     elif load.share > 0.0:
         workers = alignment.loading(None, alignment.SHARE, str(load.share))
     else:

@@ -18,11 +18,13 @@ from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import TIMESTAMP
 from eeio_power import alignment, calibration
 from eeio_power.errors import PowerError
-from eeio_power.meters import LoggedMeter, Meter, close_meters, open_meters
+from eeio_power.meters import LoggedMeter, Meter, close_meters, open_meters, parse_spec
 from eeio_power.reading import Domain
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterSamples
 from eeio_results.errors import EeioError
+
+_SAME_COUNTERS = {"rapl", "perf"}
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -124,6 +126,12 @@ def _against_reference(arguments: argparse.Namespace) -> int:
         if len(opened) != 2:
             raise RejectedError("--meter and --reference: name one meter each, not auto or none")
         meter, reference = opened
+        if reference.kind in ("modelled", "demo"):
+            raise RejectedError(
+                f"{reference.spec}: it is {reference.kind}, and a reference must measure"
+            )
+        if {parse_spec(each.spec)[0] for each in opened} <= _SAME_COUNTERS:
+            raise RejectedError("rapl and perf read the same counters; name another reference")
         pairs = steps.domains(meter, reference)
         for domain, wider, sees in pairs:
             if sees == "less":
