@@ -790,6 +790,8 @@ class Import(Target):
         done = self._import("whole")
         assert done.returncode == 0, done.stderr
         self._complete = (self.results / "whole/runs.jsonl").read_bytes()
+        # A second import of the same file adds nothing.
+        shutil.rmtree(self.results / "whole")
 
     @property
     def runs(self) -> int:
