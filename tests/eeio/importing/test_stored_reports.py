@@ -11,7 +11,8 @@ from tests.conftest import DATA
 from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import outputs
-from eeio_limits import inputs
+from eeio.importing.readers.found import FoundPhase
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import Phase
 
@@ -241,3 +242,11 @@ def test_dds_megabytes_are_decimal(tmp_path: Path) -> None:
     for word, request in (("1M", 1 << 20), ("1MB", 10**6), ("512", 512)):
         (phase,) = phases("dd", text.format(word, 4 * request))
         assert (phase.request_size_bytes, phase.bytes_moved) == (request, 4 * request)
+
+
+def test_a_rate_among_the_metrics_is_no_time() -> None:
+    """PTS's mixed phases have the bandwidth of each direction."""
+    found = FoundPhase("m", "mixed", metrics={"read_bandwidth_bytes_per_s": 3e8, "latency_s": 1.0})
+    assert found.checked() is found
+    with pytest.raises(LimitError, match="latency_s"):
+        FoundPhase("m", "mixed", metrics={"latency_s": 3e8}).checked()

@@ -57,7 +57,8 @@ class FoundPhase:
             if value is not None:
                 quantity.checked(value, name)
         for name, value in self.metrics.items():
-            (q.DURATION if name.endswith("_s") else q.FIGURE).checked(value, name)
+            is_time = name.endswith("_s") and not name.endswith("_per_s")
+            (q.DURATION if is_time else q.FIGURE).checked(value, name)
         return self
 
 
