@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from eeio import __version__, commands, former_names
+from eeio import __version__, aliases, commands
 from eeio.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    words, note = former_names.translated(sys.argv[1:] if argv is None else argv)
+    words, note = aliases.translated(sys.argv[1:] if argv is None else argv)
     if note is not None:
         print(f"eeio: {note}", file=sys.stderr)
     first = words[0] if words else None

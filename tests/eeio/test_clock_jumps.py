@@ -124,5 +124,8 @@ def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
         assert 0.0 <= phase["start_s"] < phase["end_s"] <= run["duration_s"]
         watts = [reading["power_w"] for reading in phase["energy"]]
         assert None not in watts, phase["energy"]
-        # A window that lay elsewhere would find no sample, or those of another run.
-        assert sum(watts) == pytest.approx(POWER_W, rel=0.1), phase["window_source"]
+        # A window that lay elsewhere would find no sample, or those of another run. The simulated
+        # counters and their reader each wait for a processor.
+        late_s = 2 * max(reading["largest_gap_s"] for reading in phase["energy"])
+        share = max(0.1, 0.03 + late_s / (phase["end_s"] - phase["start_s"]))
+        assert sum(watts) == pytest.approx(POWER_W, rel=share), phase["window_source"]

@@ -18,6 +18,9 @@ from tests import dummy
 from tests.conftest import DATA
 from tests.started import Starter
 
+from eeio import bundle as bundles
+from eeio_results.store import load
+
 ROOT = Path(__file__).parents[2]
 _NOBODY = 65534
 _EXPERIMENTS = (
@@ -60,6 +63,11 @@ export pts before -o exported
 export before --format parquet -o parquet
 query 'SELECT count(*) FROM runs' before
 check after --against before --limit 900%:MB/s
+validate packed
+history made
+history made --metric MB/s --machine nobodys --format json
+meter calibrate --meter demo --reference demo
+meter calibrate --forget demo
 study reference before
 list
 list --format json
@@ -101,6 +109,9 @@ def _all(statuses: set[int]) -> dict[str, set[int]]:
 # Statuses other than 0. Demo power is not ranked; without power nothing has a cost; the dummy is no
 # application, has no entry for PTS and no adaptive campaign; a machine may lack cpufreq or IOR.
 _STATUS: dict[str, dict[str, set[int]]] = {
+    "validate": _all({1}),  # a bundle of three repetitions
+    "history made --metric MB/s --machine": _all({2}),
+    "meter calibrate": _all({2}),  # an invented meter is no reference
     "cost --traditional": _all({2}),
     "cost": {"none": {2}},
     "export pts": _all({1}),
@@ -169,6 +180,7 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
         assert done.returncode == 0, done.stderr
     stored = home / "data/eeio/results"
     shutil.copytree(stored / "before", stored / "third")
+    bundles.write(home / "packed", bundles.data_files(load(stored / "before"), False), {})
     return user
 
 

@@ -1,6 +1,7 @@
 """The work of a campaign, as a pilot sizes it."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -233,12 +234,15 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     assert "phases of 0.3 s and more, by a pilot" in planned_.stdout
     assert "phases of unknown length" in planned_.stdout
     assert done.returncode == 0, done.stderr
-    assert re.search(r"took 0\.\d", done.stderr)
+    (took,) = re.findall(r"a pilot of 1 took ([\d.]+) s", done.stderr)
+    least = 0.3 * pilots._MARGIN / float(took)
+    # A busy machine may take 0.3 s for the work of 0.1 s.
+    rounds = 1 if float(took) >= 0.3 else 2 ** math.ceil(math.log2(least))
     folder = home / "data/eeio/results/c"
     design = json.loads((folder / "campaign.json").read_text())
     by_cell = {e["factors"]["cell"]: e for e in design["experiments"]}
     assert by_cell["fixed"]["factors"]["rounds"] == "2" and "pilot" not in by_cell["fixed"]
-    assert by_cell["grows"]["factors"]["rounds"] in ("4", "8") and "pilot" in by_cell["grows"]
+    assert by_cell["grows"]["factors"]["rounds"] == str(rounds) and "pilot" in by_cell["grows"]
     records = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     assert len(records) == 4, "a pilot is no run"
     assert {r["experiment"]["arguments"]["rounds"] for r in records} == {

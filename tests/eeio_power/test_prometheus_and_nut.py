@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.line_server import serving
 from tests.simulators.http import FakeHttp
 
 from eeio_power.errors import PowerError
@@ -179,13 +180,8 @@ def upsd(answers: dict[str, str]) -> Iterator[str]:
                 answer = answers.get(line.decode().strip(), "ERR INVALID-ARGUMENT")
                 self.wfile.write(f"{answer}\n".encode())
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
+    with serving(Handler) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

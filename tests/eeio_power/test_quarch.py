@@ -1,11 +1,11 @@
 """A Quarch power module: a stand-in for QIS, written from the maker's quarchpy."""
 
 import socketserver
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from tests.eeio_power.line_server import serving
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
@@ -75,13 +75,8 @@ def qis(
                     return
                 self.wfile.write(f"{text}\r\n>".encode())
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
+    with serving(Handler) as address:
+        yield address
 
 
 def test_the_rails_are_the_drive() -> None:

@@ -342,7 +342,7 @@ def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_two_seconds(tmp_path
     assert reading.power_w == pytest.approx(100.0, rel=0.1)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_the_energy_of_a_window_needs_no_more_than_is_copied(data: st.DataObject) -> None:
     """A session of days is not copied for a window of seconds, and the figures are the same."""

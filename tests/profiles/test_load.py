@@ -20,28 +20,39 @@ def fio(installed: Callable[[str], Installed]) -> Installed:
     return installed("fio")
 
 
+def _is_held(fio: Installed, folder: Path) -> bool:
+    """Whether each load is within 2 % of the offered one, and the maximum within 5 % of the
+    device's."""
+    for load in (90, 50, 10):
+        words = [*WORDS.split(), f"load={load}"]
+        assert fio.script("pre.sh", *words).returncode == 0
+        factors = dict(word.split("=") for word in words)
+        (phase,) = tools.parse("fio", fio.capture(folder / f"out-{load}", factors)).phases
+        assert phase.bandwidth_bytes_per_s is not None
+        offered = phase.metrics["offered_bytes_per_s"]
+        (line,) = (fio.home / "load.max").read_text().splitlines()  # measured once
+        maximum = int(line.split()[0])
+        assert offered == pytest.approx(maximum * load / 100, rel=0.001)
+        if phase.bandwidth_bytes_per_s != pytest.approx(offered, rel=0.02):
+            return False
+        if maximum != pytest.approx(100e6, rel=0.05):
+            return False
+    return True
+
+
 @pytest.mark.root
 def test_a_load_is_held_to_two_per_cent(fio: Installed, tmp_path: Path) -> None:
-    """Random reads of 64 KiB, at 10 to 90 % of a device that moves 100 MB/s."""
+    """Random reads of 64 KiB, at 10 to 90 % of a device that moves 100 MB/s. A busy machine delays
+    fio, so one of five tries is enough."""
     with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
         fio.environment["EEIO_DIRECTORY"] = str(directory)
-        for load in (90, 50, 10):
-            words = [*WORDS.split(), f"load={load}"]
-            assert fio.script("pre.sh", *words).returncode == 0
-            factors = dict(word.split("=") for word in words)
-            # A busy machine delays fio, so one of several tries counts.
-            for attempt in range(5):
-                capture = fio.capture(tmp_path / f"out-{load}-{attempt}", factors)
-                (phase,) = tools.parse("fio", capture).phases
-                assert phase.bandwidth_bytes_per_s is not None
-                offered = phase.metrics["offered_bytes_per_s"]
-                if phase.bandwidth_bytes_per_s == pytest.approx(offered, rel=0.02):
-                    break
-            assert phase.bandwidth_bytes_per_s == pytest.approx(offered, rel=0.02)
-            maximum = int((fio.home / "load.max").read_text().split()[0])
-            assert offered == pytest.approx(maximum * load / 100, rel=0.001)
-            assert 50e6 < maximum < 105e6
-    assert len((fio.home / "load.max").read_text().splitlines()) == 1, "it was measured once"
+        for attempt in range(5):
+            folder = tmp_path / f"try-{attempt}"
+            folder.mkdir()
+            if _is_held(fio, folder):
+                return
+            assert fio.script("post.sh").returncode == 0
+    pytest.fail("no load was held in five tries")
 
 
 def test_the_maximum_is_measured_once_for_each_kind_and_forgotten_in_the_end(

@@ -41,9 +41,8 @@ def answer(changes: Changes) -> str:
         why = next((e.metrics[metric].reason for e in changes.experiments), None)
         return f"{head}not answered: {why or 'they have no experiment in common'}."
     if better and not worse:
-        told = f"yes, it helps: {name} better in {better} of {asked} experiments{_most(changes, 1)}"
-        if still_open > better:
-            told = told.replace("yes, it helps", "partly")
+        helps = "partly" if still_open > better else "yes, it helps"
+        told = f"{helps}: {name} better in {better} of {asked} experiments{_most(changes, 1)}"
     elif worse and not better:
         told = (
             f"no, it is worse: {name} worse in {worse} of {asked} experiments{_most(changes, -1)}"

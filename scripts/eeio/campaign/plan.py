@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
-from eeio.campaign.safety import SCRATCH, check_scratch, check_targets
+from eeio.campaign.safety import SCRATCH, check_scratch, check_targets, used_bytes
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RejectedError
 from eeio.machine.root import HERE, memory_bytes
@@ -326,12 +326,11 @@ class Plan(Design):
     def _left_bytes(self) -> int:
         """Size of existing test files of its profiles, from an interrupted start."""
         scratch = Path(self.options.directory or "") / SCRATCH
-        return sum(
-            path.stat().st_blocks * 512
+        return used_bytes(
+            path
             for profile in self.profiles.values()
             for top in scratch.glob(f"{profile.name}*")
             for path in (top, *top.rglob("*"))
-            if path.is_file()
         )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,16 +23,23 @@ MADE = "made-filesystems.txt"
 """In the campaign's folder: UUIDs of the file systems that it made on the device."""
 
 
+def used_bytes(paths: Iterable[Path]) -> int:
+    """What plain files take on their file system; one that has just gone takes nothing."""
+    used = 0
+    for path in paths:
+        with suppress(OSError):
+            status = path.lstat()
+            used += status.st_blocks * 512 if stat.S_ISREG(status.st_mode) else 0
+    return used
+
+
 def left_files(directory: str | None) -> str | None:
     """Where test files of a campaign that was not finished are, and their size; None if none are
     left."""
     if directory is None:
         return None
     scratch = Path(directory) / SCRATCH
-    used = 0
-    for path in scratch.rglob("*"):
-        with suppress(OSError):
-            used += path.lstat().st_blocks * 512
+    used = used_bytes(scratch.rglob("*"))
     return f"{used / 1e9:.2f} GB of test files are left in {scratch}" if used >= 1e6 else None
 
 

@@ -5,7 +5,6 @@ are read as UTC, and the log says so (`clock`).
 """
 
 import csv
-import gzip
 import hashlib
 import json
 import math
@@ -437,9 +436,7 @@ def _codecarbon(text: str) -> _Found:
                 middle = ((before_s + time_s) / 2, (before_j + now_j) / 2)
                 counter += [] if counter else [(before_s, before_j)]
                 counter += [middle, (time_s, now_j)]
-            if domain not in DOMAINS:
-                found.notes.append(f"{column}: eeio has no power domain {domain}: not used")
-            elif counter[-1][1] > 0:
+            if counter[-1][1] > 0:
                 name = f"codecarbon {run[:8]}"
                 found.series.append(_series(name, domain, "modelled", "counter", counter))
     return found
@@ -653,9 +650,10 @@ def _prometheus(text: str) -> _Found:
 
 def _eeio_samples(path: Path) -> _Found:
     """eeio's samples file, whose header has the UTC of its monotonic clock."""
-    with gzip.open(path) as file:
-        header = json.loads(file.readline(inputs.HEADER_BYTES))
-    ahead_s = _time(header["utc"])[0] - float(header["monotonic_s"])
+    if (begun := samples_file.begun(path)) is None:
+        raise PowerError("no time of its start in the header")
+    monotonic_s, utc = begun
+    ahead_s = _time(utc)[0] - monotonic_s
     found = _Found()
     for meter in samples_file.load(path).meters:
         for place, channel in enumerate(meter.info.channels):

@@ -126,7 +126,7 @@ def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
         ["text", "missing", "x", "n"], ["a,b", "", "1.5", "22"],
     ]  # fmt: skip
     assert main(["query", sql, campaign]) == 0
-    assert "1 rows" in capsys.readouterr().out
+    assert "1 row\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError
@@ -115,7 +114,6 @@ def test_a_workload_weighs_by_bytes() -> None:
     assert lacking.sensitivities == ()
 
 
-@settings(max_examples=30)
 @drawn(
     st.floats(1e6, 1e10), st.floats(1, 1e3), st.floats(0.1, 500), st.floats(0.01, 0.9),
     st.floats(1, 3), st.floats(0.01, 2), st.floats(1, 1e3), st.floats(1, 1e5), st.floats(1, 20),

@@ -54,7 +54,8 @@ def query(arguments: argparse.Namespace) -> int:
             if any(isinstance(row[place], int | float) for row in rows)
         )  # fmt: skip
         cells = tuple(tuple(map(_cell, row)) for row in rows)
-        print(render_table(Table(f"{len(rows)} rows", tuple(columns), cells, numeric), None))
+        title = f"{len(rows)} row{'s' * (len(rows) != 1)}"
+        print(render_table(Table(title, tuple(columns), cells, numeric), None))
     return EXIT_DONE
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def validate(arguments: argparse.Namespace) -> int:
     elif found:
         rows = tuple((one.kind, one.where, one.what) for one in found)
         print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
+        print(f"eeio: {len(found)} problems: not fit for publication", file=sys.stderr)
     else:
         print(f"{shown(str(arguments.bundle))}: whole, readable, and fit for publication")
     return EXIT_FAILED if found else EXIT_DONE

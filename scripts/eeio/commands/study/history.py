@@ -1,6 +1,7 @@
 """`eeio study history`, also called as `eeio history`: when the results of a suite changed."""
 
 import argparse
+from pathlib import Path
 
 from eeio import paths
 from eeio.arguments import OptionGroup
@@ -35,22 +36,24 @@ def show(arguments: argparse.Namespace) -> int:
     suites: dict[str, list[str]] = {}
     for name, folder in paths.campaigns().items():
         try:
-            suites.setdefault(progress(folder).suite, []).append(name)
+            # A suite of the user's is stored by its folder.
+            suites.setdefault(Path(progress(folder).suite).name, []).append(name)
         except (EeioError, OSError, ValueError):
             continue  # `eeio list` names it
-    if arguments.suite not in suites:
-        known = similar(arguments.suite, suites)
-        raise RejectedError(f"no campaign of the suite {arguments.suite!r}{known}; see `eeio list`")
+    suite = Path(arguments.suite).name
+    if suite not in suites:
+        known = similar(suite, suites)
+        raise RejectedError(f"no campaign of the suite {suite!r}{known}; see `eeio list`")
     campaigns = [
         campaign
-        for campaign in load_campaigns(suites[arguments.suite])
+        for campaign in load_campaigns(suites[suite])
         if arguments.machine in (None, campaign.machine.hostname)
     ]
     if not campaigns:
-        raise RejectedError(f"no campaign of {arguments.suite} on the machine {arguments.machine}")
+        raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
     reject_mixed_demo(campaigns)
     with analysis():
         from eeio_results.comparison.history import history
         from eeio_results.report.history import document
-    write_document(arguments, document(history(arguments.suite, campaigns, arguments.metric)))
+    write_document(arguments, document(history(suite, campaigns, arguments.metric)))
     return EXIT_DONE

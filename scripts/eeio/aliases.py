@@ -1,4 +1,4 @@
-"""Commands that have another name now. The former names continue to work."""
+"""Other names of commands: former ones, which continue to work with a note, and short ones."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,6 +23,11 @@ _NOW = {
 }
 """Longer names before their beginnings."""
 
+_SHORT = {
+    "history": ("study", "history"),
+    "query": ("export", "query"),
+    "validate": ("export", "validate"),
+}
 _EXPORTS = ("pts", "bundle", "parquet", "query", "validate")
 _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
@@ -31,10 +36,8 @@ _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The same command by today's names, and a note for the user if they differ."""
     found = list(words)
-    if found[:1] == ["history"]:
-        return ["study", *found], None
-    if found[:1] in (["query"], ["validate"]):
-        return ["export", *found], None
+    if found and found[0] in _SHORT:
+        return [*_SHORT[found[0]], *found[1:]], None
     if found[:1] == ["check"]:
         return _gate_of(found[1:]), None
     if found[:1] == ["export"] and (form := _format_of(found)) is not None:

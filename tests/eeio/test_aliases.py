@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 
+from eeio.aliases import translated
 from eeio.cli import main
-from eeio.former_names import translated
 
 
 @pytest.mark.parametrize(
