@@ -24,6 +24,7 @@ _NOW = {
 """Longer names before their beginnings."""
 
 _SHORT = {
+    "fleet": ("study", "fleet"),
     "history": ("study", "history"),
     "query": ("export", "query"),
     "validate": ("export", "validate"),

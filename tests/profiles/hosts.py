@@ -1,10 +1,11 @@
-"""Two hosts on one machine: network namespaces with names of their own."""
+"""Several hosts on one machine: network namespaces with names of their own."""
 
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,11 @@ import pytest
 from tests.profiles import programs
 from tests.simulators import FakeRapl
 
-ADDRESSES = ("10.231.7.1", "10.231.7.2")
+NETWORK = "10.231.7"
 
 # What ssh is on a cluster: HOST COMMAND.
 AGENT = """#!/bin/sh
-case $1 in {first}) host={names[0]} ;; *) host={names[1]} ;; esac
+case $1 in {cases} esac
 shift
 exec ip netns exec $host unshare --uts --mount sh -c "hostname $host; {own}; $*"
 """
@@ -28,12 +29,16 @@ OWN = "if [ -d {folder}/$(hostname) ]; then mount --bind {folder}/$(hostname) {f
 
 @dataclass(frozen=True)
 class Hosts:
-    """Two hosts that reach each other by one cable, and share the file system."""
+    """Hosts that reach each other by one switch, and share the file system."""
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     hostfile: Path
     agent: Path
     own: str
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(f"{NETWORK}.{number}" for number in range(1, len(self.names) + 1))
 
     def on_first(self, words: list[str]) -> list[str]:
         """The command, as if it were typed on the first host."""
@@ -56,30 +61,47 @@ def ip(*words: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    programs.need("ip", "nsenter", "unshare", "mpirun", "mpicc")
-    names = (f"eeio-{os.getpid()}-a", f"eeio-{os.getpid()}-b")
+    programs.need("mpirun", "mpicc")
+    with several_hosts(tmp_path, 2) as made:
+        yield made
+
+
+@contextmanager
+def several_hosts(tmp_path: Path, count: int) -> Iterator[Hosts]:
+    """At most 26 of them. The switch is on the first host."""
+    programs.need("ip", "nsenter", "unshare")
+    names = tuple(f"eeio-{os.getpid()}-{chr(ord('a') + number)}" for number in range(count))
+    agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
+    own = OWN.format(folder=tmp_path)
+    made = Hosts(names, hostfile, agent, own)
     try:
         for name in names:
-            made = ip("netns", "add", name)
-            if made.returncode:
-                pytest.skip(f"no network namespaces here: {made.stderr.strip()}")
+            _ip_or_skip("network namespaces", "netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
-        cable = ip("link", "add", "eeio0", "netns", names[0], "type", "veth", "peer", "name",
-                   "eeio0", "netns", names[1])  # fmt: skip
-        if cable.returncode:
-            pytest.skip(f"no virtual cable here: {cable.stderr.strip()}")
-        for name, address in zip(names, ADDRESSES, strict=True):
+        first = names[0]
+        _ip_or_skip("network bridges", "-n", first, "link", "add", "eeio0", "type", "bridge")
+        for name in names[1:]:
+            _ip_or_skip("virtual cables", "-n", name, "link", "add", "eeio0", "type", "veth",
+                        "peer", "name", f"to-{name[-1]}", "netns", first)  # fmt: skip
+            ip("-n", first, "link", "set", f"to-{name[-1]}", "master", "eeio0", "up")
+        for name, address in zip(names, made.addresses, strict=True):
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "eeio0")
             ip("-n", name, "link", "set", "eeio0", "up")
-        agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
-        own = OWN.format(folder=tmp_path)
-        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names, own=own.replace("$", r"\$")))
+        pairs = zip(made.addresses, names, strict=True)
+        cases = " ".join(f"{address}) host={name} ;;" for address, name in pairs)
+        agent.write_text(AGENT.format(cases=cases, own=own.replace("$", r"\$")))
         agent.chmod(0o755)
-        hostfile.write_text("".join(f"{address} slots=2\n" for address in ADDRESSES))
-        yield Hosts(names, hostfile, agent, own)
+        hostfile.write_text("".join(f"{address} slots=2\n" for address in made.addresses))
+        yield made
     finally:
         for name in names:
             ip("netns", "delete", name)
+
+
+def _ip_or_skip(what: str, *words: str) -> None:
+    done = ip(*words)
+    if done.returncode:
+        pytest.skip(f"no {what} here: {done.stderr.strip()}")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Inside jobs of a real Slurm: a controller, and a daemon on each of two hosts."""
+"""Inside jobs of a real Slurm: a controller, and a daemon on each host."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 
 from tests.profiles import programs
 from tests.profiles.harness import Installed
-from tests.profiles.hosts import ADDRESSES, Hosts, write_suite
+from tests.profiles.hosts import Hosts, write_suite
 from tests.simulators import FakeRapl
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
@@ -44,15 +44,14 @@ SlurmdParameters=config_overrides
 MpiDefault=none
 KillWait=5
 JobRequeue=0
-NodeName={names[0]} NodeAddr={addresses[0]} CPUs=2 State=UNKNOWN
-NodeName={names[1]} NodeAddr={addresses[1]} CPUs=2 State=UNKNOWN
+{nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
 
 @dataclass(frozen=True)
 class Slurm:
-    """A cluster of two nodes with two processors each, that share the file system."""
+    """A cluster of nodes with two processors each, that share the file system."""
 
     hosts: Hosts
     folder: Path
@@ -81,7 +80,7 @@ class Slurm:
 
 @contextmanager
 def cluster(hosts: Hosts) -> Iterator[Slurm]:
-    """Slurm on the two hosts; what is mounted later its jobs do not see."""
+    """Slurm on the hosts; what is mounted later its jobs do not see."""
     programs.need("munged", "slurmctld", "slurmd", "sbatch", "srun")
     # pytest's folders are too deep for the names of sockets.
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
@@ -92,7 +91,15 @@ def _cluster(hosts: Hosts, folder: Path) -> Iterator[Slurm]:
     for name in ("state", *(f"{kind}-{host}" for kind in ("spool", "tmp") for host in hosts.names)):
         (folder / name).mkdir()
     (folder / "slurm.conf").write_text(
-        CONFIGURATION.format(names=hosts.names, addresses=ADDRESSES, folder=folder)
+        CONFIGURATION.format(
+            names=hosts.names,
+            addresses=hosts.addresses,
+            folder=folder,
+            nodes="\n".join(
+                f"NodeName={name} NodeAddr={address} CPUs=2 State=UNKNOWN"
+                for name, address in zip(hosts.names, hosts.addresses, strict=True)
+            ),
+        )
     )
     # Nothing here limits or counts by control groups, which not every machine has mounted: named,
     # this plugin does not look for them before they are wanted.
@@ -121,7 +128,11 @@ def _cluster(hosts: Hosts, folder: Path) -> Iterator[Slurm]:
             )  # fmt: skip
             if words is munge:
                 _until(lambda: (folder / "munge.socket").exists(), "munged does not start", folder)
-        _until(lambda: _idle_nodes(hosts, environment) == 2, "Slurm does not come up", folder)
+        _until(
+            lambda: _idle_nodes(hosts, environment) == len(hosts.names),
+            "Slurm does not come up",
+            folder,
+        )
         yield Slurm(hosts, folder)
     finally:
         for daemon in reversed(running):

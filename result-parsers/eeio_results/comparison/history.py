@@ -105,11 +105,13 @@ def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) 
             continue
         before, after = (values[place][0].machine for place in (one.place - 1, one.place))
         point = points[one.place]
-        steps.append(Step(point.campaign, point.utc, change, one.p, _differences(before, after)))
+        steps.append(
+            Step(point.campaign, point.utc, change, one.p, machine_differences(before, after))
+        )
     return Series(machine, label, points, tuple(steps))
 
 
-def _differences(before: Machine, after: Machine) -> tuple[str, ...]:
+def machine_differences(before: Machine, after: Machine) -> tuple[str, ...]:
     """`kernel: 6.1.0 -> 6.12.9`, of all that describes the machine and its tools."""
     found = [
         f"{field.name}: {one} -> {other}"

@@ -43,11 +43,12 @@ GROUPS: dict[str, dict[str, str | Family]] = {
         "compare": "compare",
         "cost": "cost",
         "study": Family(
-            "published results, and results over time",
+            "results over time, of many nodes, and published ones",
             {
                 "replicate": "study.replicate",
                 "reference": "study.reference",
                 "history": "study.history",
+                "fleet": "study.fleet",
             },
         ),
     },

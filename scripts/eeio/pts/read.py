@@ -404,15 +404,18 @@ def utc(timestamp: str) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
-    """Stores one campaign per system of the file; (name, folder, runs) of each.
+def import_file(
+    path: Path, name: str | None, preset: str | None, results: Path | None = None
+) -> list[tuple[str, Path, int]]:
+    """Stores one campaign per system of the file; (name, folder, runs) of each. They are stored in
+    the folder `results`, by default with the user's other campaigns.
 
     `name` is the campaign's, else the file's title; `preset` is used if the file does not contain
     one. Raises RejectedError if no result is readable, or a name is taken, and SchemaError, with
     the file, for invalid values.
     """
     try:
-        return _import(path, name, preset)
+        return _import(path, name, preset, results or paths.results_root())
     except SchemaError as error:
         words = str(error)
         raise SchemaError(words if str(path) in words else f"{path}: {words}") from error
@@ -436,15 +439,17 @@ def systems_of(
     return file, [(_checked(campaign), system, tests) for campaign, system, tests in made]
 
 
-def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
+def _import(
+    path: Path, name: str | None, preset: str | None, results: Path
+) -> list[tuple[str, Path, int]]:
     file, made = systems_of(path, name, preset)
     source = f"imported from {path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     for campaign, _, _ in made:
-        if (paths.results_root() / campaign).exists():
-            raise RejectedError(f"{paths.results_root() / campaign} exists: choose another --name")
+        if (results / campaign).exists():
+            raise RejectedError(f"{results / campaign} exists: choose another --name")
     stored = []
     for campaign, system, tests in made:
-        folder = paths.results_root() / campaign
+        folder = results / campaign
         with Store(folder).made_complete() as store:
             runs = _store(store, campaign, file, system, tests, preset, source)
         stored.append((campaign, folder, runs))

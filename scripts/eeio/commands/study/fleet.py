@@ -1,0 +1,144 @@
+"""`eeio study fleet`, also called as `eeio fleet`: a suite on many nodes."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from eeio.arguments import OptionGroup, Parser
+from eeio.commands import run
+from eeio.commands.campaign_folders import analysis, reject_mixed_demo
+from eeio.commands.output_file import add_formats, write_document
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.fleet import submitting
+from eeio.profiles import suite as suites
+from eeio_limits import LimitError, inputs
+from eeio_limits.names import campaign_name
+from eeio_limits.text import shown
+
+_TEMPLATE_BYTES = 1 << 20
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "fleet",
+        help="run a suite on many nodes and compare them",
+        description="Runs a suite on many nodes of a Slurm cluster, and compares their results. "
+        "`eeio fleet` is the same.",
+    )
+    actions = parser.add_subparsers(dest="fleet_command", metavar="COMMAND", required=True)
+    _add_submit(actions)
+    _add_collect(actions)
+
+
+class _ShowTemplate(argparse.Action):
+    """Prints the template and ends, as --version does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(submitting.TEMPLATE, end="")
+        parser.exit()
+
+
+def _add_submit(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "submit",
+        help="submit jobs that run a suite on each node",
+        description="Submits one job a node to Slurm. Each node runs the suite in a folder of its "
+        "own below FOLDER, which all nodes must see. A job that starts again resumes its campaign. "
+        "What follows SUITE are options of `eeio run`; --directory must be a folder of each node's "
+        "own, for example /scratch.",
+    )
+    parser.add_argument("suite", metavar="SUITE", help="suite name (see `eeio list`) or folder")
+    parser.add_argument(
+        "run_options", metavar="RUN OPTION ...", nargs=argparse.REMAINDER,
+        help="options of `eeio run`",
+    )  # fmt: skip
+    options = OptionGroup(parser)
+    options.add(
+        "--nodes", metavar="LIST|N", required=True,
+        help="node names, e.g. n[1-8], or the number of nodes",
+    )  # fmt: skip
+    options.add(
+        "-o", "--output", metavar="FOLDER", type=Path,
+        help="new folder (default: ./fleet-SUITE-TIME)",
+    )  # fmt: skip
+    options.add("--partition", metavar="NAME", help="partition of Slurm")
+    options.add("--template", metavar="FILE", type=Path, help="your own job script")
+    options.add(
+        "--show-template", action=_ShowTemplate, nargs=0,
+        help="print the job script that --template replaces, and exit",
+    )  # fmt: skip
+    options.add("--dry-run", action="store_true", help="make the folder, submit nothing")
+    parser.set_defaults(action=submit)
+
+
+def _add_collect(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "collect",
+        help="compare the nodes of a fleet and find outliers",
+        description="Finds the campaigns below folders (of `fleet submit`, or copied from the "
+        "nodes) and in result files of PTS and Phoromatic (composite.xml). Shows each node's state "
+        "and the nodes that differ from the others of their kind. Exit status 3 if some nodes have "
+        "no complete results.",
+    )
+    parser.add_argument("paths", metavar="FOLDER|FILE", nargs="+", type=Path)
+    add_formats(OptionGroup(parser), pager_is_rare=False)
+    parser.set_defaults(action=collect)
+
+
+def submit(arguments: argparse.Namespace) -> int:
+    suite = _checked_suite(arguments.suite, arguments.run_options)
+    time = submitting.now_utc()
+    short = time[:19].translate(str.maketrans("T", "-", "-:"))
+    folder = (arguments.output or Path(f"fleet-{Path(suite).name}-{short}")).absolute()
+    try:
+        campaign_name(folder.name)
+    except LimitError as error:
+        raise RejectedError(f"-o {shown(str(folder))}: {error}") from error
+    template = submitting.TEMPLATE
+    if arguments.template is not None:
+        template = inputs.read_text(arguments.template, _TEMPLATE_BYTES)
+    fleet = submitting.Fleet(
+        name=folder.name,
+        suite=suite,
+        options=tuple(arguments.run_options),
+        nodes=submitting.node_names(arguments.nodes, arguments.partition),
+        submitted_utc=time,
+    )
+    script = submitting.prepare(fleet, folder, template)
+    if arguments.dry_run:
+        print(f"not submitted; the job script is {script}")
+        return EXIT_DONE
+    partition = [] if arguments.partition is None else [f"--partition={arguments.partition}"]
+    fleet = submitting.submit(fleet, folder, partition)
+    print(f"jobs {fleet.jobs[0]} to {fleet.jobs[-1]}: {suite} on {len(fleet.nodes)} nodes")
+    print(f"results: eeio fleet collect {shlex.quote(str(folder))}")
+    return EXIT_DONE
+
+
+def _checked_suite(name: str, run_options: list[str]) -> str:
+    """The suite as the nodes find it. A wrong option is rejected here, before any node starts."""
+    folder = suites.find(name).folder
+    parser = Parser(prog="eeio")
+    run.add_parser(parser.add_subparsers(parser_class=Parser, prog="eeio"))
+    given = parser.parse_args(["run", name, *run_options])
+    if given.name is not None:
+        raise RejectedError(
+            "--name: a fleet names the campaigns itself, by its folder and the node"
+        )
+    return str(folder.absolute()) if "/" in name else name
+
+
+def collect(arguments: argparse.Namespace) -> int:
+    with analysis():
+        from eeio.fleet import collecting
+        from eeio_results.comparison.fleet import fleet
+        from eeio_results.report.fleet import document
+    found = collecting.collect(arguments.paths)
+    campaigns = [node.campaign for node in found.nodes if node.campaign is not None]
+    reject_mixed_demo(campaigns)
+    compared = fleet(found.nodes)
+    demo = any(campaign.is_demo for campaign in campaigns)
+    title = f"Fleet {', '.join(path.resolve().name for path in arguments.paths)}"
+    write_document(arguments, document(compared, found.rejected, title, demo))
+    done = all(node.state == "complete" for node in compared.nodes)
+    return EXIT_DONE if done and not found.rejected else EXIT_DONE_WITH_INVALID_RUNS

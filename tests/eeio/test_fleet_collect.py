@@ -1,0 +1,181 @@
+"""`eeio fleet collect`: nodes of a fleet, and those that differ from the others."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio.cli import main
+from eeio_results.record import Machine
+from eeio_results.store import Store
+
+NIGHT = "2026-11-01T06:00:00+00:00"
+
+
+def store_node(
+    folder: Path,
+    host: str,
+    rates: Sequence[float],
+    *,
+    machine: Machine = MACHINE,
+    power_w: float = 5.0,
+    kind: str = "measured",
+    created_utc: str = NIGHT,
+    name: str | None = None,
+    planned: int | None = None,
+) -> Path:
+    """A node's campaign: one run a rate in bytes/s."""
+    place = Store(folder / (name or f"nightly-{host}"))
+    planned = planned or len(rates)
+    place.create(
+        replace(design(place.folder.name, planned), suite="nightly", created_utc=created_utc)
+    )
+    place.write_machine(replace(machine, hostname=host))
+    place.write_idle((), None)
+    place.append_all(
+        [run(number, (phase(rate, (energy(power_w, kind),)),)) for number, rate in enumerate(rates)]
+    )
+    return place.folder
+
+
+def fleet_of(folder: Path, nodes: int, slow: Sequence[int] = (), seed: int = 1) -> None:
+    draw = np.random.default_rng(seed)
+    for node in range(nodes):
+        rates = 1e8 * np.exp(draw.normal(0.0, 0.01, 3)) * (0.9 if node in slow else 1.0)
+        store_node(folder, f"n{node}", [float(rate) for rate in rates])
+
+
+def collected(
+    capsys: pytest.CaptureFixture[str], *paths: Path, status: int = 0
+) -> dict[str, object]:
+    assert main(["fleet", "collect", *map(str, paths), "--format", "json"]) == status
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_slow_node_is_the_outlier(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet_of(tmp_path, 12, slow=[4])
+    found = collected(capsys, tmp_path)
+    outliers = found["outliers"]
+    assert {(one["node"], one["metric"]) for one in outliers} == {("n4", "MB/s"), ("n4", "MB/J")}
+    (slow,) = [one for one in outliers if one["metric"] == "MB/s"]
+    assert slow["worse"] and slow["difference"] == pytest.approx(-0.1, abs=0.03)
+    assert slow["value"] == pytest.approx(0.9e8, rel=0.03) and slow["p"] < 0.05
+    assert [node["name"] for node in found["nodes"]] == [f"n{number}" for number in range(12)]
+    assert main(["fleet", "collect", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "12 of 12 nodes are complete; 1 are worse than the others of their kind" in shown
+    assert main(["fleet", "collect", str(tmp_path), "--format", "csv"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.startswith("name,kind,state,runs") and len(lines) == 12
+    for form in ("markdown", "latex"):
+        assert main(["study", "fleet", "collect", str(tmp_path), "--format", form]) == 0
+        assert "n4" in capsys.readouterr().out
+    page = tmp_path / "fleet.html"
+    assert main(["fleet", "collect", str(tmp_path), "-o", str(page)]) == 0
+    assert "Outliers" in page.read_text()
+
+
+def test_nodes_of_different_drives_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet_of(tmp_path, 6)
+    for number in range(4):
+        other = replace(MACHINE, device_model="HDD")
+        store_node(tmp_path, f"h{number}", [2e7], machine=other)
+    found = collected(capsys, tmp_path)
+    assert found["outliers"] == []
+    assert any("a test needs 5" in reason and "HDD" in reason for reason in found["not_tested"])
+    assert len({node["kind"] for node in found["nodes"]}) == 2
+
+
+def test_a_node_unlike_the_others_is_described(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(5):
+        store_node(tmp_path, f"n{number}", [1e8 + number])
+    store_node(tmp_path, "n5", [1e8 + 7], machine=replace(MACHINE, kernel="5.10"))
+    *_, last = collected(capsys, tmp_path)["nodes"]
+    assert last["remarks"] == ["unlike the others: kernel: 6.1 -> 5.10"]
+
+
+def test_repeated_reports_copies_and_namesakes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet_of(tmp_path / "a", 5)
+    shutil.copytree(tmp_path / "a" / "nightly-n0", tmp_path / "b" / "nightly-n0")
+    store_node(tmp_path / "b", "n1", [1e8], created_utc="2026-11-02T06:00:00+00:00")
+    store_node(tmp_path / "b", "n2", [1e8], machine=replace(MACHINE, memory_bytes=4 << 30))
+    found = collected(capsys, tmp_path, status=3)
+    names = [node["name"] for node in found["nodes"]]
+    assert names == ["n0", "n1", "n2 (1)", "n2 (2)", "n3", "n4"]
+    said = "\n".join(found["rejected"])
+    assert f"{tmp_path}/b/nightly-n0: a copy of {tmp_path}/a/nightly-n0" in said
+    assert f"{tmp_path}/a/nightly-n1: not used; the newest complete campaign" in said
+    assert f"{tmp_path}/b/nightly-n2: another machine of the name n2" in said
+    assert len(found["rejected"]) == 4
+
+
+def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet_of(tmp_path, 5)
+    broken = store_node(tmp_path, "n5", [1e8])
+    body = json.loads((broken / "campaign.json").read_text())
+    (broken / "campaign.json").write_text(json.dumps({**body, "schema_version": 99}))
+    store_node(tmp_path, "n6", [1e8], planned=3)
+    store_node(tmp_path, "n7", [1e8], created_utc="2999-01-01T00:00:00+00:00")
+    found = collected(capsys, tmp_path, status=3)
+    (rejected,) = found["rejected"]
+    assert str(broken) in rejected and "99" in rejected
+    states = {node["name"]: (node["state"], node["remarks"]) for node in found["nodes"]}
+    assert "n5" not in states and states["n6"][0] == "incomplete"
+    assert "2 of 3 runs are not done" in states["n6"][1][0]
+    assert "its clock is wrong" in states["n7"][1][0]
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["empty"]])
+def test_nothing_to_collect_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    assert main(["fleet", "collect", *words]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_fictitious_and_measured_power_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet_of(tmp_path, 3)
+    store_node(tmp_path, "d", [1e8], kind="demo")
+    assert main(["fleet", "collect", str(tmp_path)]) == 2
+    assert "fictitious" in capsys.readouterr().err
+
+
+def test_nodes_that_never_reported_are_listed_with_their_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "fleet.json").write_text(
+        json.dumps(
+            {"schema_version": 1, "name": "f", "suite": "nightly", "options": [],
+             "nodes": ["n1", "n2", "n3"], "submitted_utc": "2026-11-01T07:00:00+00:00",
+             "jobs": ["7", "8", "9"]}
+        )
+    )  # fmt: skip
+    (tmp_path / "logs" / "n3.log").write_text("eeio: /scratch: no space left\n")
+    store_node(tmp_path / "nodes/n1/eeio/results", "any", [1e8])
+    found = collected(capsys, tmp_path, status=3)
+    nodes = {node["name"]: node for node in found["nodes"]}
+    assert "began 60 minutes before its job" in nodes["n1"]["remarks"][0]
+    assert nodes["n2"]["state"] == nodes["n3"]["state"] == "no results"
+    assert nodes["n2"]["remarks"] == ["its job has not started, or its log is missing"]
+    assert nodes["n3"]["remarks"] == ["log n3.log: eeio: /scratch: no space left"]
