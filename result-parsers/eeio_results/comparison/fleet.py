@@ -16,7 +16,7 @@ from eeio_results.statistics.outliers import LEAST_VALUES, outlier_p_values
 from eeio_results.store import Campaign
 
 FALSE_SHARE = 0.05
-"""Of the reported outliers, at most this share is expected to be false."""
+"""Of the reported nodes, at most this share is expected to be false."""
 LEAST_DIFFERENCE = 0.01
 """Smaller differences are not worth a visit to the node, however sure they are."""
 ALL = "all experiments"
@@ -44,7 +44,8 @@ class NodeResults:
 class Outlier:
     """One node's value that differs from those of its kind by `difference` (-0.1: 10 % less).
     `value` and `usual` are geometric means of the node's runs and the median over the nodes, in SI
-    units; None for all experiments together. `p` is adjusted for all tests of the fleet."""
+    units; None for all experiments together. `p` is the node's, adjusted for the number
+    of its tests and of nodes."""
 
     node: str
     experiment: str
@@ -82,7 +83,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class _Test:
+class NodeTest:
     """One value of one node in one test, as logarithms."""
 
     node: str
@@ -99,20 +100,20 @@ def fleet(nodes: Sequence[NodeResults]) -> Fleet:
     for node in nodes:
         if node.campaign is not None:
             kinds.setdefault(_kind(node.campaign.machine), []).append(node)
-    tests: list[_Test] = []
+    tests: list[NodeTest] = []
     ratios: dict[str, dict[str, float]] = {}
     not_tested: list[str] = []
     metrics: dict[str, None] = {}
     for kind, of_kind in kinds.items():
         values = _values(of_kind)
         metrics |= dict.fromkeys(key for key, _ in values)
-        found, why = _tests(values)
+        found, why = tests_of(values)
         tests += found
         not_tested += [f"{_kind_name(kind)}: {reason}" for reason in why]
         for key in dict.fromkeys(key for key, _ in values):
             for name, mean in _mean_ratios(values, key).items():
                 ratios.setdefault(name, {})[_NAMES[key]] = math.exp(mean)
-    outliers = _outliers(tests)
+    outliers = outliers_of(tests)
     per_node = Counter(one.node for one in outliers)
     usual = {kind: _usual(of_kind) for kind, of_kind in kinds.items()}
     return Fleet(
@@ -163,9 +164,9 @@ def _labelled(campaign: Campaign) -> Iterator[tuple[Cell, str]]:
         yield cell, label
 
 
-def _tests(values: Values) -> tuple[list[_Test], list[str]]:
+def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
     """Those of each experiment, and of all together; and what could not be tested."""
-    found: list[_Test] = []
+    found: list[NodeTest] = []
     few: Counter[int] = Counter()
     equal = 0
     for (key, label), of_nodes in values.items():
@@ -178,7 +179,7 @@ def _tests(values: Values) -> tuple[list[_Test], list[str]]:
             continue
         usual = statistics.median(of_nodes.values())
         found += [
-            _Test(name, label, key, log, usual, p)
+            NodeTest(name, label, key, log, usual, p)
             for (name, log), p in zip(of_nodes.items(), p_values, strict=True)
         ]
     for key in dict.fromkeys(key for key, _ in values):
@@ -189,7 +190,7 @@ def _tests(values: Values) -> tuple[list[_Test], list[str]]:
         if p_values is not None:
             usual = statistics.median(means.values())
             found += [
-                _Test(name, ALL, key, log, usual, p)
+                NodeTest(name, ALL, key, log, usual, p)
                 for (name, log), p in zip(means.items(), p_values, strict=True)
             ]
     why = [
@@ -216,27 +217,44 @@ def _mean_ratios(values: Values, key: str) -> dict[str, float]:
     }
 
 
-def _outliers(tests: Sequence[_Test]) -> list[Outlier]:
-    adjusted = adjust([test.p for test in tests], "benjamini-hochberg")
+def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
+    """First the nodes, then the rows of each: Y. Benjamini and M. Bogomolov, Selective inference on
+    multiple families of hypotheses, Journal of the Royal Statistical Society B 76 (2014), 297-318.
+    With one adjustment for all rows a bad node, which has many rows, would let in false rows of
+    other nodes."""
+    of_node: dict[str, list[NodeTest]] = {}
+    for test in tests:
+        of_node.setdefault(test.node, []).append(test)
+    in_node = {
+        node: adjust([test.p for test in own], "benjamini-hochberg")
+        for node, own in of_node.items()
+    }
+    # The smallest adjusted p of a node is Simes' p that none of its rows differs.
+    p_of_node = dict(
+        zip(in_node, adjust([min(p) for p in in_node.values()], "benjamini-hochberg"), strict=True)
+    )
+    chosen = [node for node, p in p_of_node.items() if p <= FALSE_SHARE]
+    level = FALSE_SHARE * len(chosen) / max(1, len(of_node))
     found = []
-    for test, p in zip(tests, adjusted, strict=True):
-        difference = math.exp(test.log - test.usual) - 1.0
-        if p > FALSE_SHARE or abs(difference) < LEAST_DIFFERENCE:
-            continue
-        together = test.experiment == ALL
-        found.append(
-            Outlier(
-                node=test.node,
-                experiment=test.experiment,
-                metric=_NAMES[test.metric],
-                difference=difference,
-                p=p,
-                worse=(difference < 0) == (test.metric in _MORE_IS_BETTER),
-                value=None if together else math.exp(test.log),
-                usual=None if together else math.exp(test.usual),
+    for node in chosen:
+        for test, p in zip(of_node[node], in_node[node], strict=True):
+            difference = math.exp(test.log - test.usual) - 1.0
+            if p > level or abs(difference) < LEAST_DIFFERENCE:
+                continue
+            together = test.experiment == ALL
+            found.append(
+                Outlier(
+                    node=node,
+                    experiment=test.experiment,
+                    metric=_NAMES[test.metric],
+                    difference=difference,
+                    p=p_of_node[node],
+                    worse=(difference < 0) == (test.metric in _MORE_IS_BETTER),
+                    value=None if together else math.exp(test.log),
+                    usual=None if together else math.exp(test.usual),
+                )
             )
-        )
-    found.sort(key=lambda one: (one.p, one.node))
+    found.sort(key=lambda one: (one.p, one.node, one.experiment != ALL))
     return found
 
 
