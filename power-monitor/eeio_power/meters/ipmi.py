@@ -14,9 +14,9 @@ is off or reports 32767 W or more, a sensor in watts is read instead: `sensor=`,
 its name and the values of the others (`eeio_power.watt_names`); the supplies' inputs are added if
 all of them answer. In a chassis with several machines DCMI may report the power of all: the names
 and values of the sensors and SMBIOS's chassis type show it. A sensor without a reading now (`ns`)
-counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics, global
-power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a token.
-ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
+counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics,
+global power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a
+token. ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
 earlier request. If the token does not come in time, the process is replaced. Under a sampler, a
 helper sends the requests and stores the answers (`eeio_power.helper_process`).
 
