@@ -16,9 +16,9 @@ all of them answer. In a chassis with several machines DCMI may report the power
 and values of the sensors and SMBIOS's chassis type show it. A sensor without a reading now (`ns`)
 counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics,
 global power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a
-token. ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
-earlier request. If the token does not come in time, the process is replaced. Under a sampler, a
-helper sends the requests and stores the answers (`eeio_power.helper_process`).
+token. ipmitool rejects it with the token and sends no request, so an answer is never taken for that
+of an earlier request. If the token does not come in time, the process is replaced. Under a sampler,
+a helper sends the requests and stores the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (see `period_s=`); DCMI reports integer watts.
