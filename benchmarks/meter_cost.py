@@ -101,7 +101,7 @@ def snmp(folder: Path, seconds: float) -> str:
         return "snmpsim is not installed"
     oid = "1.3.6.1.4.1.99999.1"
     (folder / "data").mkdir()
-    (folder / "data/public.snmprec").write_text(f"{oid}|2|{round(10 * PDU_W)}\n")
+    (folder / "data/public.snmprec").write_text(f"{oid}.1|2|{round(10 * PDU_W)}\n")
     (folder / "word").write_text("public")
     port = free_port(socket.SOCK_DGRAM)
     command = [
@@ -110,7 +110,8 @@ def snmp(folder: Path, seconds: float) -> str:
     ]  # fmt: skip
     log = folder / "log"
     with started(command, lambda: b"Listening at" in log.read_bytes(), log):
-        spec = f"snmp:127.0.0.1:{port},oid={oid},unit_w=0.1,password_file={folder}/word"
+        outlet = f"outlets=1,oid={oid},unit=0.1W,period_s=1"
+        spec = f"snmp:127.0.0.1:{port},{outlet},password_file={folder}/word"
         found = measured(spec, folder, seconds, 1.0)
     return told(found, PDU_W * (found["ended_s"] - found["begun_s"]))
 
@@ -119,8 +120,8 @@ def snmp(folder: Path, seconds: float) -> str:
 
 
 def joules(now_s: float) -> float:
-    """A counter of a power that changes within 20 s."""
-    return 200.0 * now_s + 100.0 * 20.0 / math.tau * math.sin(math.tau * now_s / 20.0)
+    """A counter of a power that changes within 17 s."""
+    return 200.0 * now_s + 100.0 * 17.0 / math.tau * math.sin(math.tau * now_s / 17.0)
 
 
 class Exporter(BaseHTTPRequestHandler):
