@@ -199,6 +199,8 @@ class Qis(socketserver.StreamRequestHandler):
                 text = "1) USB::QTL1999-01-001"
             elif line.endswith("rec stream"):
                 Qis.begun_s, sent = time.monotonic(), 0
+            elif line.endswith("stream?"):
+                text = "Running"
             elif line.endswith("stream text header"):
                 text = f"<header><devicePeriod>1000uS</devicePeriod>{_HEADER}</header>"
             elif line.endswith("stream text all"):

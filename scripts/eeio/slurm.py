@@ -51,8 +51,8 @@ def last_step(text: str, job: str) -> StepEnergy | str:
             steps[int(number)] = (energy, lasted)
     if not steps:
         return f"sacct has no finished step of job {job}"
-    number = max(steps)
-    energy, lasted = steps[number]
+    last = max(steps)
+    energy, lasted = steps[last]
     if not (energy.isdigit() and lasted.isdigit() and 0 < int(energy) < _MOST_J):
-        return f"step {job}.{number} has no energy: is AcctGatherEnergyType set?"
-    return StepEnergy(f"{job}.{number}", int(energy), int(lasted))
+        return f"step {job}.{last} has no energy: is AcctGatherEnergyType set?"
+    return StepEnergy(f"{job}.{last}", int(energy), int(lasted))

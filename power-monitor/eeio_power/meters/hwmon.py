@@ -26,9 +26,10 @@ as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, if all of them have one, else their outputs (`pout1`). If one does
-not answer, the sum is missing. An unplugged one of the same kind counts with them. If one of
-another kind does not report its voltage, the meter rejects the set. Others regulate voltages on the
-board and are left out. corsairpsu's `power total` is the supply's output.
+not answer, the sum is missing. An unplugged one of the same kind counts with them; while it gives 0
+W, the sum is missing too. If one of another kind does not report its voltage, the meter rejects the
+set. Others regulate voltages on the board and are left out. corsairpsu's `power total` is the
+supply's output.
 
 The power sensors that the chips of an hwmon folder have, each with its domain and files.
 """

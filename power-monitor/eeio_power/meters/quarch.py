@@ -10,8 +10,9 @@ Python package, uses it: a line with module and command, and an answer that ends
 - `stream text all`: the rows since the last request, `time,value,...`. Without more it ends with
   `eof`; `stream?` then tells whether the stream runs, or stopped as its buffer overran.
 
-Rows that are missing in between, by their times, make the reading missing. eeio's authors had no
-data sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
+Under a sampler the rows are fetched together and averaged over its period (`StreamBatches`). Rows
+that are missing in between, by their times, make the reading missing. eeio's authors had no data
+sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
 """
 
 import math
