@@ -81,6 +81,17 @@ def by_number(path: Path) -> list[tuple[int, str]]:
     ]  # fmt: skip
 
 
+def chassis_of(root: Path) -> str | None:
+    """`shared` or `blade` if SMBIOS (7.4.1) shows that the chassis has several machines."""
+    number = read_optional_int(root / "sys/class/dmi/id/chassis_type")
+    return _CHASSIS.get(number) if number is not None else None
+
+
+# Multi-system chassis; Blade, Blade enclosure. The highest bit is that of a lock.
+_CHASSIS = {25: "shared", 28: "blade", 29: "shared"} | {153: "shared", 156: "blade", 157: "shared"}
+SHARED = "its SMBIOS shows a shared chassis: {what} may contain other machines"
+
+
 Sensor = TypeVar("Sensor")
 
 SomeSensor = TypeVar("SomeSensor", bound="Readable")

@@ -21,9 +21,10 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _POWER = frozenset(
     (
         "power", "pwr", "pow", "watt", "watts", "consumption", "consumed", "usage", "meter",
-        "level", "reading", "draw", "ac", "input", "in", "pin",
+        "level", "reading", "draw", "ac", "input", "in", "pin", "avg", "average",
     )
 )  # fmt: skip
+_AVERAGE = frozenset(("avg", "average"))
 _NODE = frozenset(("node", "blade", "sled"))
 _EXTENT = frozenset(("system", "sys", "server", "machine", "host", "platform", "chassis")) | _NODE
 _TOTAL = frozenset(("total", "overall"))
@@ -40,6 +41,10 @@ _P_S = re.compile(r"\bp/s\b", re.I)
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
+_OTHER_SHARE = 0.5
+"""Two readings of one machine at nearly the same time differ by less."""
+_OF_NODE = all_but("fans", "supply")
+"""Of a node: the chassis has its fans and supplies."""
 _FALSE_FACTOR = 5.0
 """Supplies that share a load do not differ by as much."""
 _ALIKE = 1.05
@@ -72,6 +77,8 @@ def listed(sensors: Mapping[str, float | None]) -> str:
 def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     """The sensors that measure the complete system."""
     likely = [name for name in sensors if _is_unqualified(name)]
+    # IBM's only sensor averages; next to another one, that one is the present power.
+    likely = [name for name in likely if not _AVERAGE.intersection(_words(name))] or likely
     totals = [name for name in likely if _TOTAL.intersection(_words(name))]
     for chosen in (likely, totals):
         if len(chosen) == 1:
@@ -96,6 +103,30 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     if len(family) == 1 and _number(family[0]):
         return Chosen((), f"{family[0]} is one of several by its number")
     return Chosen((), "none is clearly the system's")
+
+
+def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Chosen:
+    """What the sensors show about DCMI's power: no sensors where DCMI is to be read, with its
+    contents and the doubt; else the sensor of the node, where DCMI reports its chassis."""
+    chosen = complete_system(sensors)
+    value_w = sensors[chosen.sensors[0]] if len(chosen.sensors) == 1 else None
+    if value_w and chosen.contents == _OF_NODE:
+        return chosen if value_w < LEAST_EFFICIENCY * dcmi_w else Chosen((), contents=_OF_NODE)
+    supplies = [name for name in sensors if _is_supply(name)]
+    summed = _summed(sensors, supplies) if supplies else Chosen(())
+    sum_w = _used_w(sensors[name] or 0.0 for name in summed.sensors) if summed.sensors else 0.0
+    if dcmi_w < LEAST_EFFICIENCY * sum_w:
+        doubt = (
+            f"the supplies draw {sum_w:g} W and DCMI reports {dcmi_w:g} W: it is assumed to be of "
+            "this node in a shared chassis"
+        )
+        return Chosen((), contents=_OF_NODE, doubt=doubt)
+    if value_w and value_w < _OTHER_SHARE * dcmi_w:
+        return Chosen((), doubt=(
+            f"{chosen.sensors[0]} is {value_w:g} W and DCMI reports {dcmi_w:g} W: it may be of a "
+            "shared chassis"
+        ))  # fmt: skip
+    return Chosen(())
 
 
 def _words(name: str) -> list[str]:
@@ -124,7 +155,7 @@ def _is_supply(name: str) -> bool:
 def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
     """The sensor with the system's name, if the values of the others agree."""
     value_w = sensors[name]
-    contents = all_but("fans", "supply") if _NODE.intersection(_words(name)) else MACHINE
+    contents = _OF_NODE if _NODE.intersection(_words(name)) else MACHINE
     chosen = Chosen((name,), contents=contents)
     if value_w is None:
         return chosen

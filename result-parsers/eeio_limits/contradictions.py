@@ -28,6 +28,7 @@ INSIDE: Mapping[str, tuple[str, ...]] = {
 }
 """The domains inside each domain."""
 
+_OF_SYSTEM = ("processor", "memory", "gpu", "board", "drives", "network", "fans", "supply")
 LEAST_EFFICIENCY, LEAST_EFFICIENCY_OF_LITTLE = 0.7, 0.5
 """No supply above a fifth of its rated load loses more than 30 % of its input power, and no supply
 in use more than half. Ratings are unknown here: above `LITTLE_W` the load is taken for enough."""
@@ -109,10 +110,18 @@ def _same_domain(one: Reading, other: Reading) -> str | None:
 
 def _held_by_one(more: Reading, less: Reading) -> set[str]:
     """The contents of the higher reading that may be missing in the other; empty if not known."""
-    if not less.includes:
-        # It reports the complete domain, except for parts that it leaves out.
-        return set(less.leaves_out).intersection(more.includes)
-    return {content for content in more.includes if content not in less.includes}
+    extra = _contents(more)
+    if more.domain == "system":
+        # Unknown parts: a BMC may measure before its supply, and another one behind it.
+        extra |= set(_OF_SYSTEM) - set(more.leaves_out)
+    return extra - _contents(less)
+
+
+def _contents(reading: Reading) -> set[str]:
+    """A system without a list is complete, except for what it leaves out."""
+    if reading.includes or reading.domain != "system":
+        return set(reading.includes)
+    return set(_OF_SYSTEM) - set(reading.leaves_out)
 
 
 def _is_too_little(less: Reading, more: Reading) -> bool:

@@ -27,6 +27,7 @@ from eeio.cluster import (
 from eeio.errors import RejectedError
 from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
+from eeio_power.recording import SCHEMA_VERSION, reading_json
 from eeio_power.samples import MeterInfo, MeterSamples, Samples, header_line, sample_lines
 
 GOOD = EnergyReading(
@@ -140,6 +141,45 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     (nodes / "other.json").write_text("{}")
     done = eeio("meter", "sum", *files)
     assert done.returncode == 2 and "not output of `eeio meter node`" in done.stderr
+
+
+def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
+    """`sacct` as a script with the output of Slurm's: the step is next to eeio's sum."""
+    recording = {
+        "schema_version": SCHEMA_VERSION,
+        "duration_s": 10.0,
+        "readings": [reading_json(GOOD)],
+    }
+    (tmp_path / "n1.json").write_text(json.dumps(recording))
+    sacct = tmp_path / "bin/sacct"
+    sacct.parent.mkdir()
+
+    def told(*lines: str, exit_code: int = 0, job: str = "123") -> dict[str, Any]:
+        body = "\n".join(lines)
+        sacct.write_text(f"#!/bin/sh\ncat <<'E'\n{body}\nE\necho disabled >&2\nexit {exit_code}\n")
+        sacct.chmod(0o755)
+        environment = {"SLURM_JOB_ID": job, "PATH": f"{sacct.parent}:/usr/bin:/bin"}
+        words = ("meter", "sum", str(tmp_path / "n1.json"))
+        done = eeio(*words, "--format", "json", environment=environment)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        if isinstance(found.get("slurm"), dict) and "energy_j" in found["slurm"]:
+            text = eeio(*words, environment=environment).stdout
+            assert "1040 J in 11 s, step 123.1 by sacct; 1.04 x package" in text
+        return found
+
+    steps = ["123|2100|40", "123.batch|2100|40", "123.0|7|1", "123.1|1040|11", "123.10.x|1|1"]
+    assert told(*steps)["slurm"] == {"step": "123.1", "energy_j": 1040, "duration_s": 11}
+    for lines, why in (
+        (("123|2100|40", "123.batch|2100|40"), "no finished step of job 123"),
+        (("123.0|0|10",), "AcctGatherEnergyType"),
+        (("123.0|18446744073709551614|10",), "AcctGatherEnergyType"),
+        (("123.0||10",), "AcctGatherEnergyType"),
+        (("garbage",), "no finished step"),
+    ):
+        assert why in told(*lines)["slurm"]["missing"], lines
+    assert "disabled" in told(exit_code=1)["slurm"]["missing"]
+    assert "slurm" not in told(*steps, job="x; rm")
 
 
 def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:

@@ -524,3 +524,20 @@ def test_the_reading_commands_are_the_only_raw_ones() -> None:
     assert source.count('"raw ') == 3
     assert '"raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"' in source
     assert ipmi.TOKEN_LINE.format("eeio-1") == "raw eeio-1 0"
+
+
+def test_sensors_that_do_not_answer_leave_dcmi(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sensors only show whether DCMI is of a shared chassis."""
+    tool = Path(shutil.which("ipmitool") or "")
+    tool.write_text(
+        '#!/bin/sh\nwhile read -r line; do case "$line" in\n'
+        '*eeio*) line=${line#raw }; echo "Given netfn \\"${line% 0}\\" is invalid.";;\n'
+        f"raw*) printf '%s\\n' '{dcmi_line(301)}';;\nsdr*) sleep 30;;\nesac; done\n"
+    )
+    monkeypatch.setattr(ipmi, "FIND_ANSWER_S", 0.5)
+    assert ipmi.find(machine).available
+    meter = ipmi.open_meter("ipmi", {}, machine, 0.5)
+    assert meter.read() == [301.0] and meter.channels[0].doubt is None
+    meter.close()

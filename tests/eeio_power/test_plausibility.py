@@ -22,6 +22,7 @@ from eeio_power.reading import (
     Contents,
     Domain,
     EnergyReading,
+    all_but,
     only,
 )  # fmt: skip
 from eeio_power.sampler import LoadWatch, Sampler
@@ -83,7 +84,7 @@ CONTRADICTIONS: list[Pair] = [
     ("package", only("processor"), "system", WALL), ("package", None, "module", MODULE),
     ("dram", None, "system", None), ("device", only("drives"), "system", BEHIND_SUPPLY),
     ("module", MODULE, "system", MACHINE), ("system", BEHIND_SUPPLY, "system", WALL),
-    ("system", MACHINE, "system", MACHINE), ("package", None, "package", None),
+    ("system", WALL, "system", WALL), ("package", None, "package", None),
 ]  # fmt: skip
 
 
@@ -117,6 +118,19 @@ def test_a_plug_may_say_more_than_a_bmc_but_not_twice_as_much() -> None:
     for plug_w, doubtful in ((130.0, False), (145.0, False), (160.0, True), (90.0, True)):
         plug = reading("plug", "system", plug_w, contents=WALL)
         assert [r.doubtful for r in judged([plug, bmc])] == [doubtful] * 2, plug_w
+
+
+def test_two_controllers_may_measure_before_and_behind_the_supply() -> None:
+    ipmi = reading("ipmi", "system", 490.0, contents=MACHINE)
+    for other_w, doubtful in ((611.0, False), (800.0, True)):
+        other = reading("redfish", "system", other_w, contents=MACHINE)
+        assert [r.doubtful for r in judged([ipmi, other])] == [doubtful] * 2, other_w
+
+
+def test_a_board_input_without_a_list_may_include_the_fans_that_a_node_lacks() -> None:
+    node = reading("ipmi", "system", 1712.0, contents=all_but("fans", "supply"))
+    board = reading("iio", "system", 1956.0, contents=Contents(leaves_out=("supply",)))
+    assert not any(r.doubtful for r in judged([node, board]))
 
 
 def test_supplies_of_little_load_may_lose_half() -> None:

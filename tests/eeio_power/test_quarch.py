@@ -1,5 +1,6 @@
 """A Quarch power module: a stand-in for QIS, written from the maker's quarchpy."""
 
+import math
 import socketserver
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from tests.eeio_power.line_server import serving
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
-from eeio_power.meters.quarch import parsed_header
+from eeio_power.meters.quarch import QuarchMeter, parsed_header
 from eeio_power.reading import only
 
 CHANNELS = (
@@ -101,7 +102,7 @@ def test_the_rails_are_the_drive() -> None:
         ("Stopped: Overrun", r"the stream ended .Stopped: Overrun.*; started again"),
         (["1,2,3"], "a row of 3 columns"),
         (["NaN,1,1,1,1,1,1,1"], "a row of 8 columns"),
-        (["x,y"], "not a row"),
+        (["x,1,1,1,1,1,1,1"], "not a row"),
     ],
 )
 def test_a_stream_that_drops(then: list[str] | str, why: str) -> None:
@@ -160,3 +161,27 @@ def test_no_server_and_specs() -> None:
             open_meters([spec])
     with pytest.raises(PowerError, match="is QIS running"):
         open_meters(["quarch:127.0.0.1:1,timeout_s=1"])
+
+
+def test_a_sampler_gets_means_of_the_rows() -> None:
+    """Two rows each, at the times of the stream; where rows are missing, the reading is."""
+    more = [[row(3, 1000, 0)], [row(4, 1000, 4000), row(5, 3000, 6000), row(6, 5000, 1000)],
+            [row(7, 7000, 3000), row(12, 1000, 0), row(13, 1000, 0)]]  # fmt: skip
+    with qis(ROWS, *more, "Stopped: Overrun") as address:
+        (meter,) = open_meters([f"quarch:{address}"])
+        assert isinstance(meter, QuarchMeter)
+        batches = meter.batches(0.14)
+        batches.start()
+        first, second = batches.fetch(), batches.fetch()
+        assert list(first.columns) == [[2.0], [5.0]]
+        assert second.columns[0][0] == 6.0 and 1 in second.problems
+        assert all(math.isnan(column[1]) for column in second.columns)
+        times = [*first.done_s, *second.done_s]
+        assert times == sorted(set(times)), "rows that come early have later times all the same"
+        with pytest.raises(PowerError, match="started again"):
+            batches.fetch()
+        batches.finish()
+        assert not batches.ended
+        batches.fetch()
+        assert batches.ended
+        meter.close()

@@ -186,6 +186,8 @@ def test_the_job_script_on_two_nodes(
         if code == 0:
             total = json.loads((results / "power.json").read_text())
             assert tuple(total["nodes"]) == hosts.names
+            # The cluster has no slurmdbd.
+            assert total["slurm"]["missing"].startswith("sacct: ")
 
 
 def test_a_campaign_in_a_job_holds_the_power_of_all_nodes(

@@ -26,9 +26,9 @@ as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, if all of them have one, else their outputs (`pout1`). If one does
-not answer, the sum is missing. An unplugged one of the same kind counts with them. If one of
-another kind does not report its voltage, the meter rejects the set. Others regulate voltages on the
-board and are left out. corsairpsu's `power total` is the supply's output.
+not answer, the sum is missing. An unplugged one of the same kind counts with them: 0 W at 0 V. If
+one of another kind does not report its voltage, the meter rejects the set. Others regulate voltages
+on the board and are left out. corsairpsu's `power total` is the supply's output.
 
 The power sensors that the chips of an hwmon folder have, each with its domain and files.
 """
@@ -77,6 +77,9 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp"), "package"),
     (re.compile(r"nvme|drivetemp"), "device"),
 )
+# The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
+# sensor that does not measure.
+_UNPLUGGED_W = 1e-6
 _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
@@ -143,6 +146,8 @@ class Sensor:
     """It may be a supply's: its input voltage is unknown, or 0 now (not plugged in)."""
     volts: float | None = None
     """The voltage at an INA chip."""
+    mains: Path | None = None
+    """The file of a supply's input voltage."""
     factor: float = 1.0
     """Of a driver with a wrong unit."""
 
@@ -154,6 +159,8 @@ class Sensor:
             return None
         # mV x mA is uW, too.
         value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        if value == 0.0 and self.mains is not None and read_optional_int(self.mains) == 0:
+            return _UNPLUGGED_W
         return None if self._says_nothing(value) else value * self.factor
 
     @property
@@ -287,6 +294,7 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[Sensor]:
                 left_out=not mains,
                 silent=silent,
                 unclear=unclear,
+                mains=voltage,
             )
         )
     return sensors

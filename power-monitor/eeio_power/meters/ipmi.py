@@ -12,12 +12,13 @@ full speed when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.
 2 0xdc 1 0 0`; current power, u16 little endian, W). If a BMC has no DCMI, or its DCMI measurement
 is off or reports 32767 W or more, a sensor in watts is read instead: `sensor=`, or the system's by
 its name and the values of the others (`eeio_power.watt_names`); the supplies' inputs are added if
-all of them answer. A sensor without a reading now (`ns`) counts as
-present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics, global
-power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a token.
-ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
-earlier request. If the token does not come in time, the process is replaced. Under a sampler, a
-helper sends the requests and stores the answers (`eeio_power.helper_process`).
+all of them answer. In a chassis with several machines DCMI may report the power of all: the names
+and values of the sensors and SMBIOS's chassis type show it. A sensor without a reading now (`ns`)
+counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics,
+global power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a
+token. ipmitool rejects it with the token and sends no request, so an answer is never taken for that
+of an earlier request. If the token does not come in time, the process is replaced. Under a sampler,
+a helper sends the requests and stores the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (see `period_s=`); DCMI reports integer watts.
@@ -36,17 +37,19 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
-from eeio_power.reading import MACHINE, Contents, Domain, Kind, only
+from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
+from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     NO_POWER_W,
     Chosen,
+    around_dcmi,
     complete_system,
     listed,
     of_supplies,
@@ -316,8 +319,10 @@ class IpmiMeter:
         period_s: float = NATIVE_PERIOD_S,
         first_answer_s: float = FIRST_ANSWER_S,
         reader: Path | None = None,
+        chassis: str | None = None,
     ) -> None:
         self.spec = spec
+        self._chassis = chassis
         self.name = name
         self.native_period_s = period_s
         self._shell = shell
@@ -378,8 +383,10 @@ class IpmiMeter:
             refused = any(_COMPLETION.search(line) for line in lines)
             reading = None if refused else parse_dcmi(lines)
             is_possible = reading is None or possible_w(reading.current_w) is not None
-            if mode == "dcmi" or (reading is not None and reading.active and is_possible):
+            if mode == "dcmi":
                 return (_DCMI,)
+            if reading is not None and reading.active and is_possible:
+                return (self._dcmi(float(reading.current_w)),)
             if reading is not None:
                 remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
         sensors = watt_sensors(self._ask("sdr elist full"))
@@ -398,6 +405,24 @@ class IpmiMeter:
             )
         return (_sensors(chosen.sensors, remark, chosen),)
 
+    def _dcmi(self, dcmi_w: float) -> _Source:
+        """DCMI, or the sensor of this node if DCMI reports the power of its chassis."""
+        sensors: dict[str, float | None] = {}
+        with suppress(PowerError):  # a BMC need not have sensors, nor list them in time
+            sensors = watt_sensors(self._ask("sdr elist full"))
+        found = around_dcmi(dcmi_w, sensors)
+        if found.sensors:
+            why = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
+            return _sensors(found.sensors, why, found)
+        doubt, contents = found.doubt, found.contents
+        if self._chassis == "blade":
+            contents = all_but("fans", "supply")
+        elif self._chassis is not None and doubt is None and contents == MACHINE:
+            doubt = SHARED.format(what="DCMI's power") + _IF_NODE
+        elif doubt is not None:
+            doubt += _IF_NODE
+        return replace(_DCMI, contents=contents, doubt=doubt)
+
     def _node_manager(self) -> tuple[_Source, ...]:
         sources = []
         for number, (label, domain) in NM_DOMAINS.items():
@@ -415,6 +440,7 @@ class IpmiMeter:
         return tuple(sources)
 
 
+_IF_NODE = "; if it is this machine's, name it: ipmi,mode=dcmi"
 _SWITCHED_OFF = "the BMC's DCMI power measurement is switched off"
 
 
@@ -511,6 +537,7 @@ def open_meter(
         return IpmiMeter(
             spec, options.get("name", "ipmi"), shell, mode=mode, sensor=sensor, period_s=period_s,
             first_answer_s=first_answer_s, reader=_reader(wanted, root),
+            chassis=None if "host" in options else chassis_of(root),
         )  # fmt: skip
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error

@@ -10,8 +10,9 @@ Python package, uses it: a line with module and command, and an answer that ends
 - `stream text all`: the rows since the last request, `time,value,...`. Without more it ends with
   `eof`; `stream?` then tells whether the stream runs, or stopped as its buffer overran.
 
-Rows that are missing in between, by their times, make the reading missing. eeio's authors had no
-data sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
+Under a sampler the rows are fetched together and averaged over its period (`StreamBatches`). Rows
+that are missing in between, by their times, make the reading missing. eeio's authors had no data
+sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
 """
 
 import math
@@ -19,6 +20,7 @@ import re
 import socket
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,7 +30,7 @@ from pathlib import Path
 from eeio_limits.inputs import ANSWER_BYTES
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, host_and_port, number_option
+from eeio_power.meters import Batch, Channel, Detected, first_reading, host_and_port, number_option
 from eeio_power.reading import Kind, only
 
 OPTIONS = {
@@ -50,6 +52,11 @@ _HEADER_PAUSE_S = 0.1
 _PERIODS = 3
 # Older rows are of the time before the first reading.
 _NEWEST_S = 1.0
+_GAP = "rows of the stream are missing; read it more often"
+# The offset of the module's clock is taken from so many answers: some minutes, for it drifts.
+_CLOCK_FETCHES = 60
+Row = tuple[float, ...]
+"""Its time in the stream's unit, and the watts of each rail."""
 _MODULE = re.compile(r"[\w:.-]{3,80}")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _WATTS = {"nW": 1e-9, "uW": 1e-6, "mW": 1e-3, "W": 1.0}
@@ -160,37 +167,65 @@ class QuarchMeter:
             time.sleep(self.stream.period_s)
             rows = self._rows(self.qis.ask(f"{self.module} stream text all"))
         if not rows:
-            state = self.qis.ask(f"{self.module} stream?").splitlines() or ["no answer"]
-            if "running" not in state[0].lower():
-                self._last, self._step = None, math.inf
-                self.qis.ask(f"{self.module} rec stream")
-                raise PowerError(
-                    f"{self.module}: the stream ended ({state[0][:60]}); started again"
-                )
+            self._check_running()
             raise PowerError(f"{self.module}: no new data in the stream")
-        times = [row[0] for row in rows]
-        known = times if self._last is None else [self._last, *times]
-        steps = [after - before for before, after in pairwise(known)]
-        self._last, self._step = times[-1], min([self._step, *(s for s in steps if s > 0)])
-        if any(not 0 < step < 1.5 * self._step for step in steps):
-            raise PowerError(f"{self.module}: rows of the stream are missing; read it more often")
+        if self._gaps(rows):
+            raise PowerError(f"{self.module}: {_GAP}")
         newest = rows[-max(1, round(_NEWEST_S / self.stream.period_s)) :]
-        return [
-            math.fsum(row[column] for row in newest) / len(newest) * factor
-            for column, factor in zip(self.stream.columns, self.stream.factors, strict=True)
-        ]
+        return _means(newest)
 
-    def _rows(self, text: str) -> list[list[float]]:
-        rows = []
+    def batches(self, period_s: float) -> "StreamBatches":
+        """The rows as means of that period, without a thread and a request for each."""
+        return StreamBatches(self, period_s)
+
+    def new_rows(self) -> list[Row]:
+        """The rows since the last call. Raises PowerError if the stream ended; it is started
+        again."""
+        rows = self._rows(self.qis.ask(f"{self.module} stream text all"))
+        if not rows:
+            self._check_running()
+        return rows
+
+    def _check_running(self) -> None:
+        state = self.qis.ask(f"{self.module} stream?").splitlines() or ["no answer"]
+        if "running" not in state[0].lower():
+            self._last, self._step = None, math.inf
+            self.qis.ask(f"{self.module} rec stream")
+            raise PowerError(f"{self.module}: the stream ended ({state[0][:60]}); started again")
+
+    def _gaps(self, rows: Sequence[Row]) -> list[int]:
+        """The rows before which others are missing."""
+        times = [row[0] for row in rows]
+        first = times[0] if self._last is None else self._last
+        steps = [after - before for before, after in pairwise([first, *times])]
+        own = steps if self._last is not None else steps[1:]
+        self._last, self._step = times[-1], min([self._step, *(s for s in own if s > 0)])
+        begin = len(steps) - len(own)
+        return [k for k, s in enumerate(own, start=begin) if not 0 < s < 1.5 * self._step]
+
+    def seconds(self, time: float) -> float:
+        """A row's time, which is in the stream's unit."""
+        return time / self._step * self.stream.period_s
+
+    def _rows(self, text: str) -> list[Row]:
+        rows: list[Row] = []
+        columns, factors = self.stream.columns, self.stream.factors
+        most = max(columns)
         for line in text.splitlines():
-            if line.strip() in ("", "eof"):
+            words = line.replace(",", " ").split()
+            if not words or words == ["eof"]:
                 continue
+            if len(words) <= most:
+                raise PowerError(f"{self.module}: a row of {len(words)} columns: {line[:60]!r}")
             try:
-                row = [float(word) for word in line.replace(",", " ").split()]
+                row = (
+                    float(words[0]),
+                    *(float(words[k]) * f for k, f in zip(columns, factors, strict=True)),
+                )
             except ValueError as error:
                 raise PowerError(f"{self.module}: not a row of a stream: {line[:60]!r}") from error
-            if len(row) <= max(self.stream.columns) or not all(map(FIGURE.holds, row)):
-                raise PowerError(f"{self.module}: a row of {len(row)} columns: {line[:60]!r}")
+            if not FIGURE.holds(sum(row)):
+                raise PowerError(f"{self.module}: a row of {len(words)} columns: {line[:60]!r}")
             rows.append(row)
         return rows
 
@@ -199,6 +234,75 @@ class QuarchMeter:
         with suppress(PowerError):
             self.qis.ask(f"{self.module} rec stop")
         self.qis.close()
+
+
+def _means(rows: Sequence[Row]) -> tuple[float, ...]:
+    """Of each rail, W."""
+    return tuple(math.fsum(column) / len(rows) for column in zip(*rows, strict=True))[1:]
+
+
+@dataclass
+class StreamBatches:
+    """The rows of a stream, fetched together and averaged over a period of the sampler."""
+
+    meter: QuarchMeter
+    period_s: float
+    ended: bool = False
+    _finishes: bool = False
+    _rest: list[Row] = field(default_factory=list)
+    _delays_s: deque[float] = field(default_factory=lambda: deque(maxlen=_CLOCK_FETCHES))
+    _last_s: float = -math.inf
+
+    def start(self) -> None:
+        """Drop the rows from before."""
+        with suppress(PowerError):
+            rows = self.meter.new_rows()
+            if rows:
+                self.meter._gaps(rows)
+
+    def fetch(self) -> Batch:
+        """The means since the last call; NaN where rows are missing."""
+        self.ended = self._finishes
+        rows = self.meter.new_rows()
+        if not rows:
+            return Batch([], [], tuple([] for _ in self.meter.channels))
+        gaps = set(self.meter._gaps(rows))
+        newest_s = self.meter.seconds(rows[-1][0])
+        self._delays_s.append(time.monotonic() - newest_s)
+        # The clock of the module by the fastest of the last answers.
+        offset_s = min(self._delays_s)
+        count = max(1, int(self.period_s / self.meter.stream.period_s + 1e-6))
+        times_s: list[float] = []
+        values: list[tuple[float, ...]] = []
+        problems: dict[int, str] = {}
+        for k, row in enumerate(rows):
+            if k in gaps:
+                problems[len(times_s)] = f"{self.meter.module}: {_GAP}"
+                self._rest = [(row[0], *(math.nan for _ in row[1:]))]
+            self._rest.append(row)
+            if len(self._rest) >= count or k in gaps:
+                # An answer that is faster than all before moves the times back a little.
+                self._last_s = max(self.meter.seconds(row[0]) + offset_s, self._last_s + 1e-6)
+                times_s.append(self._last_s)
+                values.append(_means(self._rest))
+                self._rest = []
+        columns = tuple([row[k] for row in values] for k in range(len(self.meter.channels)))
+        return Batch(times_s, times_s, columns, problems)
+
+    def wait(self, limit_s: float) -> None:
+        """Until the next mean."""
+        time.sleep(min(limit_s, self.period_s))
+
+    def sample_now(self) -> None:
+        """The stream goes on by itself."""
+
+    def finish(self) -> None:
+        """The next fetch is the last one."""
+        self._finishes = True
+
+    def kill(self) -> None:
+        """No process to end."""
+        self.ended = True
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter:

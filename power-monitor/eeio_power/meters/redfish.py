@@ -20,7 +20,8 @@ rejects them and lists them with their watts: `chassis=` picks one.
 
 and only if `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 
-A system that is `PowerState` Off does not run eeio: another BMC was named.
+A system that is `PowerState` Off does not run eeio: another BMC was named. The controller of a
+power shelf lists no system: its reading is doubtful.
 
 BMCs are rarely faster than once a second, many slower (`period_s=`); most give integer watts.
 """
@@ -39,6 +40,7 @@ from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Kind, all_but
+from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import complete_system, listed, possible_w
 
 OPTIONS = {
@@ -152,6 +154,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     try:
         found = _system_reading(client, options.get("chassis"))
+        if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
+            doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
+            found = replace(found, doubt=found.doubt or doubt)
     except PowerError as error:
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
@@ -169,7 +174,7 @@ def find(root: Path) -> Detected:
 
 def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
-    linked = _linked(client)
+    linked, has_systems = _linked(client)
     if wanted is not None:
         candidates = [f"{_CHASSIS}/{wanted}"]
     else:
@@ -201,8 +206,9 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
         return replace(found[0][1], doubt=None)
     name, reading = found[0]
     silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
-    if not linked and silent:
-        doubt = f"no system links to a chassis: that {name} is this machine is assumed"
+    if not linked and (silent or not has_systems):
+        what = "no system links to a chassis" if has_systems else f"{client.host} lists no system"
+        doubt = f"{what}: that {name} is this machine is assumed"
         return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
     return reading
 
@@ -377,8 +383,9 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
     return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
 
 
-def _linked(client: http_json.JsonClient) -> Counter[str]:
-    """The chassis that the systems link to, and how many do; empty where the BMC does not say."""
+def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool]:
+    """The chassis that the systems link to, and how many do; empty where the BMC does not say. And
+    whether there is a system at all: a power shelf has none."""
     linked: Counter[str] = Counter()
     off: list[str] = []
     running = False
@@ -394,13 +401,13 @@ def _linked(client: http_json.JsonClient) -> Counter[str]:
                 {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
             )
     except (PowerError, AttributeError, KeyError, TypeError):
-        return Counter()
+        return Counter(), bool(off) or running
     if off and not running:
         raise PowerError(
             f"{', '.join(off)} of {client.host} is off, and this machine runs: is it another "
             "machine's BMC?"
         )
-    return linked
+    return linked, running
 
 
 def _members(client: http_json.JsonClient, path: str) -> list[str]:
