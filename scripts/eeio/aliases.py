@@ -26,9 +26,10 @@ _NOW = {
 _SHORT = {
     "history": ("study", "history"),
     "query": ("export", "query"),
+    "table": ("export", "table"),
     "validate": ("export", "validate"),
 }
-_EXPORTS = ("pts", "bundle", "parquet", "query", "validate")
+_EXPORTS = ("pts", "bundle", "parquet", "query", "validate", "table")
 _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
 
