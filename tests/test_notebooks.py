@@ -28,18 +28,19 @@ def test_there_is_a_notebook_without_paths_of_a_machine() -> None:
 
 @pytest.mark.parametrize("name", ["quick-before", "server"])
 def test_the_notebook_has_the_points_of_the_page(name: str, tmp_path: Path) -> None:
-    for package in ("nbclient", "nbformat", "ipykernel", "polars", "duckdb"):
+    nbformat, nbclient, *_ = (
         pytest.importorskip(package, reason=f"{package} is not installed (extra `test`)")
-    import nbformat
-    from nbclient import NotebookClient
-
+        for package in ("nbformat", "nbclient", "ipykernel", "polars", "duckdb")
+    )
     notebook = nbformat.read(NOTEBOOKS[0], as_version=4)
     (parameters,) = (
         cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())
     )
     parameters.source = f"CAMPAIGN = {str(DATA / 'campaigns' / name)!r}"
     notebook.cells.append(nbformat.v4.new_code_cell(_POINTS))
-    client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}})
+    client = nbclient.NotebookClient(
+        notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
+    )
     client.km = client.create_kernel_manager()
     # The interpreter of the tests, whatever kernels the user has installed.
     client.km.kernel_spec.argv[0] = sys.executable

@@ -43,7 +43,9 @@ def signer_of(file: Path, signers: Path | None) -> tuple[str | None, str | None]
     if signers is not None and not signers.is_file():
         raise RejectedError(f"--signers {signers}: no such file")
     signature = file.with_name(name_of(file.name))
-    if signature.is_symlink() or not signature.is_file():
+    if signature.is_symlink() or (signature.exists() and not signature.is_file()):
+        return None, "the signature is not a file"
+    if not signature.exists():
         return None, None if signers is None else "the bundle is not signed"
     verify = ("-n", NAMESPACE, "-s", str(signature))
     try:

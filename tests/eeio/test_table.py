@@ -328,6 +328,9 @@ def test_signatures_that_are_not_valid(
     (made / "SHA256SUMS.sig").write_text("no signature\n")
     assert "the signature is not valid" in str(signer(capsys, made))
     (made / "SHA256SUMS.sig").unlink()
+    (made / "SHA256SUMS.sig").symlink_to(tmp_path / "key")
+    assert signer(capsys, made) == "the signature is not a file"
+    (made / "SHA256SUMS.sig").unlink()
     signed(made, key)
     sums = made / "SHA256SUMS"
     sums.write_text(sums.read_text().replace("a", "b", 1))
