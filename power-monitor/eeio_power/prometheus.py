@@ -1,4 +1,4 @@
-"""Power and energy for Prometheus, in its text format 0.0.4, on loopback only."""
+"""Power and energy for Prometheus: its text format 0.0.4 or OpenMetrics 1.0.0, on loopback only."""
 
 import ipaddress
 import math
@@ -15,6 +15,8 @@ from eeio_power.reading import EnergyReading
 from eeio_power.sampler import MeterRates, Sampler
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text"
+OPENMETRICS_TYPE = f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
 # Time without a valid reading is counted as unobserved after this time.
 GIVE_UP_S = 60.0
 # A connection takes this long at most, however its reader dawdles.
@@ -40,8 +42,8 @@ class Totals:
         self._kinds: dict[tuple[str, str], str] = {}
         self._unseen_s: dict[tuple[str, str], float] = {}
 
-    def collect(self) -> str:
-        """The page, up to now."""
+    def collect(self, openmetrics: bool = False) -> str:
+        """The page, up to now, in the text format of Prometheus or in that of OpenMetrics."""
         with self._lock:
             now_s = self._clock()
             # Meters differ in how far they were read: each starts where it ended.
@@ -50,7 +52,7 @@ class Totals:
                 if start_s < now_s:
                     for reading in self._sampler.energy(start_s, now_s):
                         self._add(reading, start_s, now_s)
-            return self._render(self._sampler.rates())
+            return self._render(self._sampler.rates(), openmetrics)
 
     def _add(self, reading: EnergyReading, start_s: float, now_s: float) -> None:
         key = (reading.meter, reading.domain)
@@ -70,13 +72,20 @@ class Totals:
             self._unseen_s[key] += now_s - start_s
             self._since_s[key] = now_s
 
-    def _render(self, rates: Sequence[MeterRates]) -> str:
+    def _render(self, rates: Sequence[MeterRates], openmetrics: bool) -> str:
         lines: list[str] = []
 
-        def family(name: str, kind: str, text: str, rows: list[tuple[str, float]]) -> None:
-            lines.append(f"# HELP {name} {text}")
-            lines.append(f"# TYPE {name} {kind}")
-            lines.extend(f"{name}{{{labels}}} {_number(value)}" for labels, value in rows)
+        def family(
+            name: str, kind: str, text: str, rows: list[tuple[str, float]], unit: str = ""
+        ) -> None:
+            suffix = "_total" if kind == "counter" else ""
+            # OpenMetrics names the family without the suffix of its samples.
+            described = name if openmetrics else f"{name}{suffix}"
+            lines.append(f"# HELP {described} {text}")
+            lines.append(f"# TYPE {described} {kind}")
+            if openmetrics and unit:
+                lines.append(f"# UNIT {described} {unit}")
+            lines.extend(f"{name}{suffix}{{{labels}}} {_number(value)}" for labels, value in rows)
 
         def rows_of(values: dict[tuple[str, str], float]) -> list[tuple[str, float]]:
             return [
@@ -85,22 +94,42 @@ class Totals:
             ]
 
         family(
-            "eeio_power_watts", "gauge", "Mean power since the page before.", rows_of(self._power_w)
-        )
-        family("eeio_energy_joules_total", "counter", "Energy.", rows_of(self._energy_j))
-        family(
-            "eeio_unseen_seconds_total", "counter", "Time without a valid reading.",
-            rows_of(self._unseen_s),
+            "eeio_power_watts", "gauge", "Mean power since the previous page.",
+            rows_of(self._power_w), "watts",
         )  # fmt: skip
         family(
-            "eeio_meter_reads_total", "counter", "Reads.",
+            "eeio_energy_joules", "counter", "Energy since the exporter started.",
+            rows_of(self._energy_j), "joules",
+        )  # fmt: skip
+        family(
+            "eeio_unseen_seconds", "counter", "Time without a valid reading.",
+            rows_of(self._unseen_s), "seconds",
+        )  # fmt: skip
+        family(
+            "eeio_meter_reads", "counter", "Reads of the meter.",
             [(_labels(meter=rate.meter), rate.reads) for rate in rates],
         )  # fmt: skip
         family(
-            "eeio_meter_failed_reads_total", "counter", "Reads that gave no value.",
+            "eeio_meter_failed_reads", "counter", "Reads in which a channel gave no value.",
             [(_labels(meter=rate.meter), rate.failed_reads) for rate in rates],
         )  # fmt: skip
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *(["# EOF"] if openmetrics else [])]) + "\n"
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Whether an Accept header prefers OpenMetrics to the text format (RFC 9110, 12.5.1)."""
+    shares: dict[str, float] = {}
+    for part in accept.split(","):
+        name, *parameters = (word.strip().lower() for word in part.split(";"))
+        share = next((word[2:] for word in parameters if word.startswith("q=")), "1")
+        try:
+            shares[name] = max(shares.get(name, 0.0), float(share))
+        except ValueError:
+            continue
+    if OPENMETRICS not in shares:
+        return False
+    other = next((shares[n] for n in ("text/plain", "text/*", "*/*") if n in shares), 0.0)
+    return shares[OPENMETRICS] > 0 and shares[OPENMETRICS] >= other
 
 
 def server(
@@ -152,9 +181,12 @@ def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler
 
         def do_GET(self) -> None:
             found = self.path.partition("?")[0] == "/metrics"
-            body = (totals.collect() if found else "see /metrics\n").encode("utf-8")
+            openmetrics = wants_openmetrics(self.headers.get("Accept", ""))
+            page = totals.collect(openmetrics) if found else "see /metrics\n"
+            body = page.encode("utf-8")
+            kind = OPENMETRICS_TYPE if openmetrics else CONTENT_TYPE
             self.send_response(200 if found else 404)
-            self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain")
+            self.send_header("Content-Type", kind if found else "text/plain")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -27,9 +27,10 @@ _SHORT = {
     "fleet": ("study", "fleet"),
     "history": ("study", "history"),
     "query": ("export", "query"),
+    "table": ("export", "table"),
     "validate": ("export", "validate"),
 }
-_EXPORTS = ("pts", "bundle", "parquet", "query", "validate")
+_EXPORTS = ("pts", "bundle", "parquet", "query", "validate", "table")
 _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
 

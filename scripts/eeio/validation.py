@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from eeio import signatures
 from eeio.bundle import SUMS
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
@@ -26,20 +27,35 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 @dataclass(frozen=True)
 class Problem:
-    """`kind` is `checksum`, `record` or `rule`: changed, unreadable, or not fit for publication."""
+    """`kind` is `checksum`, `signature`, `record` or `rule`: changed, without a valid
+    signature, unreadable, or not fit for publication."""
 
     kind: str
     where: str
     what: str
 
 
-def problems(bundle: Path) -> list[Problem]:
-    """All problems of a bundle, a folder or its .tar.gz; empty for one that may be published.
-    Raises RejectedError if it is no bundle."""
+@dataclass(frozen=True)
+class Examined:
+    """A bundle that may be published has no problems. `signer` is the name in the file of allowed
+    signers, or the fingerprint of the key without such a file; None without a signature."""
+
+    problems: tuple[Problem, ...]
+    campaigns: tuple[Campaign, ...]
+    signer: str | None
+
+
+def examine(bundle: Path, signers: Path | None = None) -> Examined:
+    """Checks a bundle, a folder or its .tar.gz. With a file of allowed `signers`, it must be signed
+    by one of them. Raises RejectedError if it is no bundle."""
     with _unpacked(bundle) as folder:
         if not (folder / SUMS).is_file():
             raise RejectedError(f"{bundle}: no bundle of eeio: it has no {SUMS}")
-        return [*_checksums(folder), *_records(folder)]
+        signer, why = signatures.signer_of(folder / SUMS, signers)
+        unsigned = [] if why is None else [Problem("signature", signatures.name_of(SUMS), why)]
+        campaigns: list[Campaign] = []
+        found = [*_checksums(folder), *unsigned, *_records(folder, campaigns)]
+        return Examined(tuple(found), tuple(campaigns), signer)
 
 
 @contextmanager
@@ -79,7 +95,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) ->
 
 
 def _checksums(folder: Path) -> Iterator[Problem]:
-    listed = {SUMS}
+    listed = {SUMS, signatures.name_of(SUMS)}
     for number, line in enumerate((folder / SUMS).read_text("utf-8", "replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
         name = PurePosixPath(match[2]) if match else None
@@ -100,7 +116,8 @@ def _checksums(folder: Path) -> Iterator[Problem]:
             yield Problem("checksum", str(name), f"the file is not in {SUMS}")
 
 
-def _records(folder: Path) -> Iterator[Problem]:
+def _records(folder: Path, campaigns: list[Campaign]) -> Iterator[Problem]:
+    """Those of the records; adds each readable campaign to `campaigns`."""
     found = [path for path in sorted((folder / "data").glob("*")) if path.is_dir()]
     if not found:
         yield Problem("record", "data", "no campaign in it")
@@ -111,17 +128,22 @@ def _records(folder: Path) -> Iterator[Problem]:
         except (EeioError, LimitError, OSError, ValueError) as error:
             yield Problem("record", where, str(error).replace(f"{folder}/", ""))
             continue
-        for what in dict.fromkeys(_broken_rules(campaign)):
-            yield Problem("rule", where, what)
+        campaigns.append(campaign)
+        for name, what in dict.fromkeys(_broken_rules(campaign)):
+            yield Problem("rule", f"{where}: {name}" if name else where, what)
 
 
-def _broken_rules(campaign: Campaign) -> Iterator[str]:
+def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    """The experiment, empty for the campaign, and the rule."""
     if not campaign.is_measurement:
-        yield f"preset {campaign.preset} is no measurement"
+        yield "", f"preset {campaign.preset} is no measurement"
     if campaign.is_demo:
-        yield "the power is fictitious (meter demo)"
+        yield "", "the power is fictitious (meter demo)"
     if campaign.stored_runs < campaign.planned_runs:
-        yield f"{campaign.stored_runs} of {campaign.planned_runs} runs: the campaign has not ended"
+        yield (
+            "",
+            f"{campaign.stored_runs} of {campaign.planned_runs} runs: the campaign has not ended",
+        )
     measured = False
     for row in characterize(campaign):
         if row.experiment is None or row.phase is None:
@@ -129,9 +151,9 @@ def _broken_rules(campaign: Campaign) -> Iterator[str]:
         name = f"{row.experiment.tool} {row.experiment.id} {row.phase}"
         measured = measured or row.measured is not None
         if row.n < LEAST_REPETITIONS:
-            yield f"{name}: {row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"
+            yield name, f"{row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"
         if row.durable is False:
             why = row.reasons.get("durable", "the window ends before the data is durable")
-            yield f"{name}: not durable: {why}"
+            yield name, f"not durable: {why}"
     if not measured:
-        yield "no measured power: no meter is named"
+        yield "", "no measured power: no meter is named"

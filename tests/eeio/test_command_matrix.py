@@ -64,6 +64,7 @@ export before --format parquet -o parquet
 query 'SELECT count(*) FROM runs' before
 check after --against before --limit 900%:MB/s
 validate packed
+table packed -o site
 history made
 history made --metric MB/s --machine nobodys --format json
 meter calibrate --meter demo --reference demo

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eeio import environment
 from eeio.campaign import rounds, safety, server_power
+from eeio.campaign.annotations import annotated
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.pilots import Pilots
@@ -73,6 +74,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
     with (
+        annotated(store.folder.name, plan.options.suite, len(left)),
         _naming_left_files(plan),
         signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` continues"),
     ):

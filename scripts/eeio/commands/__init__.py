@@ -63,6 +63,7 @@ GROUPS: dict[str, dict[str, str | Family]] = {
                 "parquet": "export.parquet",
                 "query": "export.query",
                 "validate": "export.validate",
+                "table": "export.table",
             },
         ),
     },

@@ -1,15 +1,18 @@
 """`eeio export bundle`: campaigns as the artifact of a paper."""
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 from eeio import bundle as bundles
+from eeio import signatures
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.commands.plots import plot_files
 from eeio.commands.report import complete_report
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.text import latex, markdown
+from eeio_results.errors import EeioError
 from eeio_results.report.contents import document
 from eeio_results.report.document import RENDERERS
 from eeio_results.report.methods import paragraphs
@@ -34,10 +37,15 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="output folder and archive name (default: ./NAME-bundle)",
     )  # fmt: skip
     parser.add_argument("--raw", action="store_true", help="include the raw output of the tools")
+    parser.add_argument(
+        "--sign", metavar="KEY", type=Path, help="sign the checksums with this SSH key"
+    )
     parser.set_defaults(action=bundle)
 
 
 def bundle(arguments: argparse.Namespace) -> int:
+    if arguments.sign is not None:
+        signatures.check_key(arguments.sign)
     campaigns = load_campaigns(arguments.campaigns)
     bundles.check_names(campaigns)
     first = campaigns[0].folder.resolve().name
@@ -66,6 +74,12 @@ def bundle(arguments: argparse.Namespace) -> int:
     for campaign in campaigns:
         data |= bundles.data_files(campaign, arguments.raw)
     bundles.write(folder, data, files)
+    if arguments.sign is not None:
+        try:
+            signatures.sign(folder / bundles.SUMS, arguments.sign)
+        except EeioError:
+            shutil.rmtree(folder)
+            raise
     bundles.archive(folder, packed)
     hosts = ", ".join(dict.fromkeys(campaign.machine.hostname for campaign in campaigns))
     print(f"the records name the machine ({hosts}) and its drives", file=sys.stderr)

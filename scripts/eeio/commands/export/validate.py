@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.validation import LEAST_REPETITIONS, problems
+from eeio.validation import LEAST_REPETITIONS, examine
 from eeio_limits.text import shown
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
@@ -20,20 +20,26 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="check a bundle: checksums, records, rules of publication",
         description="Checks the SHA-256 of all files, reads all records, and lists what prevents "
         f"publication: preset quick, demo power, fewer than {LEAST_REPETITIONS} repetitions, no "
-        "measured power, windows that end before the data is durable. Exit status 1 if there is "
-        "a problem. `eeio validate` is the same.",
+        "measured power, windows that end before the data is durable. Names the signer of a signed "
+        "bundle. Exit status 1 if there is a problem. `eeio validate` is the same.",
     )
     parser.add_argument("bundle", metavar="BUNDLE", type=Path, help="folder or .tar.gz")
+    parser.add_argument(
+        "--signers", metavar="FILE", type=Path,
+        help="require a signature by one of these (ssh-keygen's allowed signers)",
+    )  # fmt: skip
     add_format(parser)
     parser.set_defaults(action=validate)
 
 
 def validate(arguments: argparse.Namespace) -> int:
-    found = problems(arguments.bundle)
+    examined = examine(arguments.bundle, arguments.signers)
+    found = examined.problems
     if arguments.format == "json":
         body = {
             "bundle": str(arguments.bundle),
             "valid": not found,
+            "signer": examined.signer,
             "problems": [asdict(problem) for problem in found],
         }
         print(json.dumps(body))
@@ -42,5 +48,6 @@ def validate(arguments: argparse.Namespace) -> int:
         print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
         print(f"eeio: {len(found)} problems: not fit for publication", file=sys.stderr)
     else:
-        print(f"{shown(str(arguments.bundle))}: whole, readable, and fit for publication")
+        signed = "" if examined.signer is None else f"; signed by {shown(examined.signer)}"
+        print(f"{shown(str(arguments.bundle))}: whole, readable, and fit for publication{signed}")
     return EXIT_FAILED if found else EXIT_DONE

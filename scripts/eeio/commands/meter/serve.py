@@ -1,40 +1,82 @@
 """`eeio meter serve`: the meters for Prometheus."""
 
 import argparse
+import threading
+from collections.abc import Callable
+from pathlib import Path
 
 from eeio.commands.meter.meters import NOWHERE, add_meters, opened
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.commands.output_file import write_file
+from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
+from eeio.signals import signals_raise
 from eeio_power import prometheus
 from eeio_power.errors import PowerError
 from eeio_power.sampler import Sampler
+
+PERIOD_S = 5.0
+"""Between two writes of the text file: shorter than the usual scrape interval of 15 s."""
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
         "serve", help="serve power and energy to Prometheus on loopback",
-        description="Serves /metrics in the Prometheus text format until Ctrl-C.",
+        description="Serves /metrics until Ctrl-C, as Prometheus text or OpenMetrics. With "
+        "--textfile, writes a file for node_exporter instead.",
     )  # fmt: skip
     add_meters(parser)
     parser.add_argument(
         "--address", default="127.0.0.1", help="loopback address (default: 127.0.0.1)"
     )
     parser.add_argument("--port", type=int, default=9797, help="TCP port (default: 9797)")
+    parser.add_argument(
+        "--textfile", metavar="FILE.prom", type=Path,
+        help="write this file every 5 s instead, for the textfile collector",
+    )  # fmt: skip
     parser.set_defaults(action=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:
+    file: Path | None = arguments.textfile
+    if file is not None and file.suffix != ".prom":
+        raise RejectedError(f"--textfile {file}: node_exporter reads only names that end in .prom")
+    if file is not None and not file.parent.is_dir():
+        raise RejectedError(f"--textfile {file}: the folder does not exist")
     with opened(arguments.meter) as meters:
         sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus.KEEP_S)
         try:
-            server = prometheus.server(
-                prometheus.Totals(sampler), arguments.address, arguments.port
-            )
-        except PowerError as error:
-            raise RejectedError(str(error)) from error
-        with sampler, server:
-            print(f"http://{arguments.address}:{server.server_address[1]}/metrics", flush=True)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                return EXIT_DONE
+            with signals_raise("the exporter has ended"):
+                if file is not None:
+                    with sampler:
+                        print(file, flush=True)
+                        write_pages(prometheus.Totals(sampler).collect, file)
+                else:
+                    _serve(sampler, arguments.address, arguments.port)
+        except InterruptedCampaignError:
+            return EXIT_DONE
     return EXIT_DONE
+
+
+def _serve(sampler: Sampler, address: str, port: int) -> None:
+    try:
+        server = prometheus.server(prometheus.Totals(sampler), address, port)
+    except PowerError as error:
+        raise RejectedError(str(error)) from error
+    with sampler, server:
+        print(f"http://{address}:{server.server_address[1]}/metrics", flush=True)
+        server.serve_forever()
+
+
+def write_pages(
+    page: Callable[[], str],
+    file: Path,
+    period_s: float = PERIOD_S,
+    ended: threading.Event | None = None,
+) -> None:
+    """Writes the page into `file` until `ended`. Removes the file at any end: node_exporter would
+    show its last power as the present one."""
+    ended = ended or threading.Event()
+    try:
+        while not ended.wait(period_s):
+            write_file(file, page())
+    finally:
+        file.unlink(missing_ok=True)

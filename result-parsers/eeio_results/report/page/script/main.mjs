@@ -4,12 +4,14 @@ import { Chart } from "./chart.mjs";
 import { data } from "./data.mjs";
 import { filters } from "./filters.mjs";
 import { map } from "./map.mjs";
+import { site } from "./site.mjs";
 import { Table } from "./table.mjs";
 
 async function main() {
   const guideline = document.getElementById("map");
   if (guideline) map(guideline);
-  else await report();
+  else if (document.getElementById("site")) site();
+  else if (document.getElementById("model")) await report();
   // For programs that check the page: everything is drawn.
   document.documentElement.dataset.ready = "all";
   performance.mark("drawn");

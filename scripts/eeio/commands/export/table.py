@@ -1,0 +1,91 @@
+"""`eeio export table`, also called as `eeio table`: a page that compares bundles."""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+from eeio import __version__
+from eeio.commands.campaign_folders import analysis
+from eeio.commands.output_file import write_file
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.validation import Examined, examine
+from eeio_limits.names import similar
+from eeio_limits.quantities import PRICE
+from eeio_limits.text import shown
+
+_PAGE = "index.html"
+_OURS = '<main id="site">'
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "table",
+        help="make a web page that compares bundles",
+        description="Writes FOLDER/index.html, a page without external resources: the results of "
+        "all bundles, to sort and to filter by drive, level, domain and price. Checks each bundle "
+        "as `eeio validate` does. Bundles that were changed or cannot be read are rejected, with "
+        "exit status 3. `eeio table` is the same.",
+    )
+    parser.add_argument("bundles", metavar="BUNDLE", type=Path, nargs="+", help="folder or .tar.gz")
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", type=Path, default=Path("table"),
+        help="output folder (default: ./table)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--price", metavar="DRIVE=N", type=_price, action="append", default=[],
+        help="price of a drive, named as on the page; repeatable",
+    )  # fmt: skip
+    parser.set_defaults(action=table)
+
+
+def _price(text: str) -> tuple[str, float]:
+    drive, equals, amount = text.rpartition("=")
+    try:
+        price = float(amount)
+    except ValueError:
+        price = math.nan
+    if not (equals and drive and PRICE.holds(price)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not DRIVE=N")
+    return drive, price
+
+
+def table(arguments: argparse.Namespace) -> int:
+    page: Path = arguments.output / _PAGE
+    if page.exists() and _OURS not in page.read_text("utf-8", "replace"):
+        raise RejectedError(f"{page} exists and is no page of `eeio table`; choose another -o")
+    with analysis():
+        from eeio_results.report.page import site
+    found: dict[str, site.Bundle] = {}
+    rejected = 0
+    for path in arguments.bundles:
+        name = path.resolve().name.removesuffix(".tar.gz")
+        try:
+            if name in found:
+                raise RejectedError(f"{path}: another bundle is also called {name}; rename one")
+            examined = examine(path)
+            _check(path, examined)
+        except RejectedError as error:
+            print(f"eeio: rejected: {shown(str(error))}", file=sys.stderr)
+            rejected += 1
+            continue
+        why_not = tuple(one.what for one in examined.problems)
+        found[name] = site.Bundle(name, examined.campaigns, why_not, examined.signer)
+    if not found:
+        raise RejectedError("no bundle is usable; no page was written")
+    known = site.drives(found.values())
+    for drive, _ in arguments.price:
+        if drive not in known:
+            hint = similar(drive, known) or f"; there are {', '.join(known)}"
+            raise RejectedError(f"--price: no drive is called {drive!r}{shown(hint)}")
+    write_file(page, site.render(list(found.values()), dict(arguments.price), __version__))
+    print(page)
+    return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
+
+
+def _check(path: Path, examined: Examined) -> None:
+    """Raises RejectedError for a bundle that was changed or cannot be read."""
+    broken = [one for one in examined.problems if one.kind != "rule"]
+    if broken:
+        more = f"; `eeio validate` lists all {len(broken)} problems" if len(broken) > 1 else ""
+        raise RejectedError(f"{path}: {broken[0].where}: {broken[0].what}{more}")
