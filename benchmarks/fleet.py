@@ -2,7 +2,7 @@
 
     python -m benchmarks.fleet [--fleets N] [--nodes N]
 
-First: fleets of several sizes with 3 % noise a run, three runs, eight experiments and three metrics;
+First: fleets of several sizes with 3 % noise a run, three runs, eight experiments, three metrics;
 1 % of the nodes (at least one) are 10 % worse in one metric. Prints the share of the bad nodes that
 are found, and the share of false ones among the reported nodes. Then: campaigns of many nodes on
 disk, read, compared and written as a page.
@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
+from eeio_results.campaign import PlannedRun
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY
 from eeio_results.comparison.fleet import outliers_of, tests_of
 from eeio_results.store import Store
@@ -49,20 +50,30 @@ def found_and_false(nodes: int, bad: int, draw: np.random.Generator) -> tuple[fl
 
 def store(folder: Path, nodes: int) -> None:
     draw = np.random.default_rng(1)
+    tests = [replace(EXPERIMENT, request_size_bytes=4096 << k) for k in range(EXPERIMENTS)]
+    plan = design("any", RUNS * EXPERIMENTS, *tests)
+    plan = replace(
+        plan,
+        suite="nightly",
+        runs=tuple(
+            PlannedRun(n, plan.experiments[n % EXPERIMENTS], n // EXPERIMENTS + 1, 0)
+            for n in range(RUNS * EXPERIMENTS)
+        ),
+    )
     for node in range(nodes):
         place = Store(folder / f"n{node}" / f"nightly-n{node}")
-        place.create(replace(design(place.folder.name, EXPERIMENTS * RUNS), suite="nightly"))
+        place.create(replace(plan, name=place.folder.name))
         place.write_machine(replace(MACHINE, hostname=f"n{node}"))
         place.write_idle((), None)
-        rates = 1e8 * np.exp(draw.normal(0.0, NOISE, EXPERIMENTS * RUNS))
+        rates = 1e8 * np.exp(draw.normal(0.0, NOISE, len(plan.runs)))
         place.append_all(
             [
                 replace(
-                    run(number, (phase(float(rate), (energy(5.0),)),)),
-                    experiment=replace(EXPERIMENT, request_size_bytes=4096 << number % EXPERIMENTS),
-                    repetition=number // EXPERIMENTS + 1,
+                    run(planned.order_index, (phase(float(rate), (energy(5.0),)),)),
+                    experiment=planned.experiment.experiment,
+                    repetition=planned.repetition,
                 )
-                for number, rate in enumerate(rates)
+                for planned, rate in zip(plan.runs, rates, strict=True)
             ]
         )
 

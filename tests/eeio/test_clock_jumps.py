@@ -126,6 +126,8 @@ def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
         assert None not in watts, phase["energy"]
         # A window that lay elsewhere would find no sample, or those of another run. The simulated
         # counters and their reader each wait for a processor.
-        late_s = 2 * max(reading["largest_gap_s"] for reading in phase["energy"])
-        share = max(0.25, 0.03 + late_s / (phase["end_s"] - phase["start_s"]))
+        late_s = rapl.largest_lag_s + 2 * max(
+            reading["largest_gap_s"] for reading in phase["energy"]
+        )
+        share = max(0.1, 0.03 + late_s / (phase["end_s"] - phase["start_s"]))
         assert sum(watts) == pytest.approx(POWER_W, rel=share), phase["window_source"]

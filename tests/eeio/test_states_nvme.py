@@ -127,7 +127,7 @@ def test_every_state_is_measured_and_put_back(
             watts = WATTS + STATES[int(name[2])].power_w
             packages = [e["power_w"] for e in state["energy"] if e["domain"] == "package"]
             # The next state of other power differs by a factor of 1.8 or more.
-                assert sum(packages) == pytest.approx(0.8 * watts, rel=0.4)
+            assert sum(packages) == pytest.approx(0.8 * watts, rel=0.4)
     begun(file)
 
 

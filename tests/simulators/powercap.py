@@ -81,6 +81,8 @@ class FakeRapl:
         """Simulated time, s."""
         self.energy_j = 0.0
         """True energy of a share of 1 since the start, J."""
+        self.largest_lag_s = 0.0
+        """How far the counters were behind at most, on a machine that gave them no processor."""
         self._power_w = power_w
         self._step_s = step_s
         self._failing: set[str] = set()
@@ -140,6 +142,7 @@ class FakeRapl:
         wait_s = self._step_s
         while not self._stop.wait(wait_s):
             late_s = time.monotonic() - begun_s - self.now_s
+            self.largest_lag_s = max(self.largest_lag_s, late_s)
             # After a while without processor time: all at once would be more power than a package
             # can give, and a meter would take it for a reset.
             self.step(min(late_s, max(2 * self._step_s, late_s / 8)))

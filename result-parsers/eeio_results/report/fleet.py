@@ -67,7 +67,7 @@ def _outliers(found: Fleet) -> Table:
         ),
         numeric=frozenset({3, 4, 5, 6}),
         note=f"{found.tests} tests between nodes with the same processor and drive (robust scale "
-        "Q_n, Rousseeuw and Croux 1993; p of the node by Simes, and Benjamini and Hochberg): at most "
+        "Q_n, Rousseeuw and Croux 1993; p of the node by Simes, Benjamini and Hochberg): at most "
         f"{100 * FALSE_SHARE:.0f} % of the nodes listed here are expected to be false",
     )
 

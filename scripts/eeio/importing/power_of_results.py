@@ -33,6 +33,8 @@ LEAST_SIGMAS = 5.0
 LEAST_PULSES = 3
 """Results with pauses between them: one or two fit other work as well."""
 MOST_PULSES = 2000
+MOST_REPEATED = 0.74
+"""The share of the results' time that may lie on results again after a shift."""
 _NO_START = "the file reports no start of this phase, so its power is not known"
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
 _NO_ZONE = (
@@ -82,6 +84,8 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
             f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} to {MOST_PULSES} "
             "are needed"
         )
+    if _repeats(pulses):
+        raise PowerError("the results repeat evenly, so that several offsets fit")
     longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
     if longest_s < 3 * period_s:
         raise PowerError(f"no result lasts 3 readings of {series.meter} ({period_s:g} s each)")
@@ -130,6 +134,28 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
     ]
     drift_s = abs(parts[0].offset_s - parts[1].offset_s)
     return replace(offset, uncertainty_s=offset.uncertainty_s + drift_s)
+
+
+def _repeats(pulses: Sequence[Pulse]) -> bool:
+    """Whether most of the pulses lie on pulses again after a shift. One other load at an end would
+    make the shifted place look better than the true one."""
+    total_s = sum(p.end_s - p.start_s for p in pulses)
+    shifts = {q.start_s - p.start_s for p in pulses[:2] for q in pulses if q.start_s > p.start_s}
+    for shift_s in sorted(shifts):
+        if shift_s > 2 * SEARCH_S:
+            break
+        common_s, place = 0.0, 0
+        for pulse in pulses:
+            begin_s, end_s = pulse.start_s + shift_s, pulse.end_s + shift_s
+            while place < len(pulses) and pulses[place].end_s <= begin_s:
+                place += 1
+            for other in pulses[place:]:
+                if other.start_s >= end_s:
+                    break
+                common_s += min(end_s, other.end_s) - max(begin_s, other.start_s)
+        if common_s > MOST_REPEATED * total_s:
+            return True
+    return False
 
 
 def _all_seen(energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float) -> bool:

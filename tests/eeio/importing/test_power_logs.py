@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.eeio.importing.test_results import _rows as rows_of
 from tests.eeio.importing.test_results import imported
@@ -351,6 +351,10 @@ def test_results_at_the_same_time_share_the_energy(
     drift=st.floats(-2e-3, 2e-3), gaps=st.integers(0, 3), period_s=st.sampled_from([0.5, 1.0, 2.0]),
     form=st.sampled_from(["sample", "mean", "counter"]), even=st.booleans(),
     count=st.integers(1, 12), others=st.integers(0, 3),
+)  # fmt: skip
+@example(
+    seed=5054, offset_s=65.0, noise_w=0.0, drift=0.0, gaps=0, period_s=0.5, form="sample",
+    even=True, count=11, others=1,
 )  # fmt: skip
 def test_energy_of_simulated_logs_is_right_or_missing(
     seed: int, offset_s: float, noise_w: float, drift: float, gaps: int, period_s: float,
