@@ -42,10 +42,10 @@ def _add_submit(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = actions.add_parser(
         "submit",
         help="submit jobs that run a suite on each node",
-        description="Submits one job a node to Slurm. Each node runs the suite in a folder of its "
-        "own below FOLDER, which all nodes must see. A job that starts again resumes its campaign. "
-        "What follows SUITE are options of `eeio run`; --directory must be a folder of each node's "
-        "own, for example /scratch.",
+        description="Submits one job a node to Slurm. Each node stores its results below "
+        "FOLDER, which all nodes must see. A job that starts again resumes its campaign. Options "
+        "after SUITE are those of `eeio run`; --directory must be local to each node, for example "
+        "/scratch.",
     )
     parser.add_argument("suite", metavar="SUITE", help="suite name (see `eeio list`) or folder")
     parser.add_argument(
@@ -62,12 +62,12 @@ def _add_submit(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="new folder (default: ./fleet-SUITE-TIME)",
     )  # fmt: skip
     options.add("--partition", metavar="NAME", help="partition of Slurm")
-    options.add("--template", metavar="FILE", type=Path, help="your own job script")
+    options.add("--template", metavar="FILE", type=Path, help="job script to use")
     options.add(
         "--show-template", action=_ShowTemplate, nargs=0,
         help="print the job script that --template replaces, and exit",
     )  # fmt: skip
-    options.add("--dry-run", action="store_true", help="make the folder, submit nothing")
+    options.add("--dry-run", action="store_true", help="make the folder, do not submit")
     parser.set_defaults(action=submit)
 
 
