@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 from eeio.cli import main
 from eeio_results.record import Machine
@@ -70,7 +70,7 @@ def test_the_slow_node_is_the_outlier(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [node["name"] for node in found["nodes"]] == [f"n{number}" for number in range(12)]
     assert main(["fleet", "collect", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "12 of 12 nodes are complete; 1 are worse than the others of their kind" in shown
+    assert "nodes: 12 of 12 complete, 1 worse than the others of their kind" in shown
     assert main(["fleet", "collect", str(tmp_path), "--format", "csv"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.startswith("name,kind,state,runs") and len(lines) == 12
@@ -80,6 +80,29 @@ def test_the_slow_node_is_the_outlier(tmp_path: Path, capsys: pytest.CaptureFixt
     page = tmp_path / "fleet.html"
     assert main(["fleet", "collect", str(tmp_path), "-o", str(page)]) == 0
     assert "Outliers" in page.read_text()
+
+
+def test_experiments_with_one_label_are_not_joined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = np.random.default_rng(1)
+    tests = [replace(EXPERIMENT, arguments=(("file_size", size),)) for size in ("1g", "2g")]
+    for node in range(6):
+        place = Store(tmp_path / f"nightly-n{node}")
+        plan = design(place.folder.name, 2, *tests)
+        second = replace(plan.runs[1], experiment=plan.experiments[1])
+        place.create(replace(plan, runs=(plan.runs[0], second)))
+        place.write_machine(replace(MACHINE, hostname=f"n{node}"))
+        place.write_idle((), None)
+        for number, test in enumerate(tests):
+            slow = 0.5 if node == number == 1 else 1.0
+            rate = slow * 1e8 * float(np.exp(draw.normal(0.0, 0.01)))
+            place.append(replace(run(number, (phase(rate),)), experiment=test))
+    outliers = collected(capsys, tmp_path)["outliers"]
+    assert {one["node"] for one in outliers} == {"n1"}
+    (slow_row,) = [one for one in outliers if one["experiment"] != "all experiments"]
+    assert slow_row["experiment"].endswith(f", experiment {tests[1].id}")
+    assert slow_row["difference"] == pytest.approx(-0.5, abs=0.03)
 
 
 def test_nodes_of_different_drives_are_not_compared(

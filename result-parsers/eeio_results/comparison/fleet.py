@@ -3,11 +3,11 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of
-from eeio_results.comparison.changes import PLACE, what
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio_results.comparison.changes import PLACE
 from eeio_results.comparison.history import machine_differences
 from eeio_results.metrics import METRICS
 from eeio_results.record import Machine
@@ -141,27 +141,25 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 
 def _values(nodes: Sequence[NodeResults]) -> Values:
+    cells = [
+        (node.name, cell, cell.label(PLACE, tool=True))
+        for node in nodes
+        if node.campaign is not None
+        for cell in cells_of(node.campaign)
+    ]
+    # Experiments may differ in arguments that no label shows; their ids are equal on all nodes.
+    ids: dict[str, set[str]] = {}
+    for _, cell, label in cells:
+        ids.setdefault(label, set()).add(cell.experiment_id)
     found: Values = {}
-    for node in nodes:
-        assert node.campaign is not None
-        for cell, label in _labelled(node.campaign):
-            for key in _METRICS:
-                runs = [value for value in cell.values.get(key, ()) if value > 0]
-                if runs:
-                    mean = statistics.fmean(map(math.log, runs))
-                    found.setdefault((key, label), {})[node.name] = mean
+    for name, cell, label in cells:
+        row = label if len(ids[label]) == 1 else f"{label}, experiment {cell.experiment_id}"
+        for key in _METRICS:
+            runs = [value for value in cell.values.get(key, ()) if value > 0]
+            if runs:
+                mean = statistics.fmean(map(math.log, runs))
+                found.setdefault((key, row), {})[name] = mean
     return found
-
-
-def _labelled(campaign: Campaign) -> Iterator[tuple[Cell, str]]:
-    """The cells with the same label on every node of a kind."""
-    labels: dict[str, tuple[object, ...]] = {}
-    for cell in cells_of(campaign):
-        label = cell.label(PLACE, tool=True)
-        # Experiments may differ in arguments that no label shows.
-        while labels.setdefault(label, what(cell)) != what(cell):
-            label += " (further)"
-        yield cell, label
 
 
 def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:

@@ -18,8 +18,8 @@ def document(found: Fleet, rejected: Sequence[str], title: str, demo: bool) -> D
     complete = sum(node.state == "complete" for node in found.nodes)
     worse = {one.node for one in found.outliers if one.worse}
     answer = (
-        f"{complete} of {len(found.nodes)} nodes are complete; {len(worse)} are worse than the "
-        f"others of their kind"
+        f"nodes: {complete} of {len(found.nodes)} complete, {len(worse)} worse than the others of "
+        "their kind"
     )
     parts: list[Table | str | tuple[str, ...]] = [answer]
     if with_results:
