@@ -1,6 +1,7 @@
 """`eeio fleet collect`: nodes of a fleet, and those that differ from the others."""
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from eeio.cli import main
 from eeio_results.record import Machine
 from eeio_results.store import Store
 
+PTS_FILE = Path(__file__).parents[1] / "data/pts/10.8.6/native.xml"
+PTS_SYSTEM = "eeio quick"
 NIGHT = "2026-11-01T06:00:00+00:00"
 
 
@@ -161,6 +164,36 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
     assert "n5" not in states and states["n6"][0] == "incomplete"
     assert "2 of 3 runs are not done" in states["n6"][1][0]
     assert "its clock is wrong" in states["n7"][1][0]
+
+
+def test_result_files_of_pts_are_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for host in ("a", "b"):
+        (tmp_path / host).mkdir()
+        shutil.copy(PTS_FILE, tmp_path / host / "composite.xml")
+    text = (tmp_path / "b" / "composite.xml").read_text()
+    (tmp_path / "b" / "composite.xml").write_text(text.replace(PTS_SYSTEM, "other"))
+    found = collected(capsys, tmp_path)
+    assert [node["name"] for node in found["nodes"]] == sorted([PTS_SYSTEM, "other"])
+    assert all(node["state"] == "complete" and node["runs"] for node in found["nodes"])
+    (tmp_path / "b" / "composite.xml").write_text(text[:500])
+    found = collected(capsys, tmp_path, status=3)
+    assert len(found["nodes"]) == 1 and "composite.xml" in found["rejected"][0]
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet_of(tmp_path, 2)
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("nightly-n1"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = collected(capsys, tmp_path, status=3)
+    assert found["rejected"] == [f"{tmp_path}/nightly-n1: Permission denied"]
 
 
 @pytest.mark.parametrize("words", [["nowhere"], ["empty"]])

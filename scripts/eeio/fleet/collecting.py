@@ -56,7 +56,7 @@ def collect(paths: Sequence[Path]) -> Collected:
     gc.disable()
     try:
         for path in paths:
-            for place in _places(path):
+            for place in _places(path, rejected):
                 try:
                     found += _read(place, fleets)
                 except (EeioError, OSError, ValueError) as error:
@@ -86,12 +86,15 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     return tuple((c.isdigit(), int(c) if c.isdigit() else 0, c) for c in digits)
 
 
-def _places(path: Path) -> Iterator[Path]:
-    """Files of PTS and folders of campaigns. Links are not followed: a loop has no end."""
+def _places(path: Path, unread: list[str]) -> Iterator[Path]:
+    """Files of PTS and folders of campaigns. Links are not followed: a loop has no end. Folders
+    that cannot be read join `unread`."""
     if path.is_file():
         yield path
         return
-    for folder, folders, files in os.walk(path):
+    for folder, folders, files in os.walk(
+        path, onerror=lambda error: unread.append(f"{error.filename}: {error.strerror}")
+    ):
         here = Path(folder)
         if _CAMPAIGN in files:
             yield here
