@@ -99,7 +99,7 @@ doctor restore
 rm third --yes
 profile install
 completion bash
-profile new mycopy --suite try -- cp mix.yaml target/b
+profile new mycopy --folder own-profiles --suite try -- cp mix.yaml target/b
 """.strip().splitlines()
 
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from eeio_results.record import DOMAINS
+from eeio_results.record import DEMO, DOMAINS
 from eeio_results.report.columns import number, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
@@ -201,8 +201,12 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         return None
     found = [proportionality(curve) for curve in curves]
     stamped = stamp_of(campaigns)
+    fictitious = {campaign.name for campaign in campaigns if campaign.is_demo}
     return Chapter(
-        tables=tuple(_table(curve, whole) for curve, whole in zip(curves, found, strict=True)),
+        tables=tuple(
+            _table(curve, whole, f" ({DEMO})" if whole.campaign in fictitious else "")
+            for curve, whole in zip(curves, found, strict=True)
+        ),
         plots=(_plot(curves, stamped),),
         body={
             "load_curve": [asdict(step) for curve in curves for step in curve],
@@ -220,15 +224,16 @@ def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
     return {**top, "reason": f"{len(each)} curves, which are in `curves`", "curves": each}
 
 
-def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
+def _table(curve: Sequence[Step], whole: Proportionality, mark: str) -> Table:
+    """`mark` follows each figure of the power."""
     rows = tuple(
         (
             f"{100 * step.offered_share:g} %",
             str(step.n),
             plain(step.bandwidth_bytes_per_s, 1e6),
             "-" if step.held is None else f"{100 * step.held:.1f} %",
-            plain(step.power_w),
-            plain(step.energy_j_per_gb),
+            plain(step.power_w) + mark * (step.power_w is not None),
+            plain(step.energy_j_per_gb) + mark * (step.energy_j_per_gb is not None),
             plain((step.latency_s or {}).get("p50"), 1e-3),
             plain((step.latency_s or {}).get("p99"), 1e-3),
             step.reason or "",
