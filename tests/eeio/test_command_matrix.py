@@ -95,6 +95,8 @@ import old-results --dry-run
 import old-results --dry-run --format json
 import old-results --power watts.log --power-offset 0
 import old-results
+fleet collect data/eeio/results/before
+fleet submit --show-template
 doctor restore
 rm third --yes
 profile install
