@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
+from eeio import __version__
 from eeio.errors import RejectedError
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
@@ -13,7 +15,7 @@ from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run
+from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run, mark
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, judged
 
@@ -46,7 +48,7 @@ def result_file(campaign: Campaign) -> ResultFile:
         test_client=_CLIENT,
         description=f"eeio campaign of {campaign.design.suite_title}, preset {campaign.preset}",
         environment=environment,
-        systems=(_system(campaign.machine, identifier, created),),
+        systems=(_system(campaign.machine, identifier, created, _method(campaign)),),
         results=tuple(results),
     )
 
@@ -223,7 +225,7 @@ def _idle(campaign: Campaign, identifier: str) -> list[Result]:
     return results
 
 
-def _system(machine: Machine, identifier: str, created: str) -> System:
+def _system(machine: Machine, identifier: str, created: str, notes: str) -> System:
     hardware = {
         "Processor": f"{machine.cpu_model or 'unknown'} ({machine.logical_cpus} Threads)",
         "Memory": _megabytes(machine.memory_bytes),
@@ -247,7 +249,27 @@ def _system(machine: Machine, identifier: str, created: str) -> System:
         user="",
         timestamp=created,
         client_version=_CLIENT_VERSION,
+        notes=notes,
         json={key: value for key, value in body.items() if value},
+    )
+
+
+def _method(campaign: Campaign) -> str:
+    """How the figures were measured, for readers of the result on a web page."""
+    design = campaign.design
+    readings = {
+        f"{mark(reading.kind)}{reading.meter} {reading.domain}"
+        for run in campaign.runs
+        for phase in run.phases
+        for reading in phase.energy
+        if reading.valid
+    }
+    power = ", ".join(sorted(readings)) or "not measured"
+    return (
+        f"eeio {design.eeio_version or __version__}: suite {Path(design.suite).name}, preset "
+        f"{campaign.preset}, one random order of all runs (seed {design.options.seed}). Power: "
+        f"{power}; energy is integrated over each phase, for writes until the data is on the "
+        "device. The uncertainty of each trial is in the JSON of its entry."
     )
 
 

@@ -142,6 +142,8 @@ def rows(folder: Path) -> list[dict[str, object]]:
 def test_import_and_export_give_the_same_tables(results: Path, tmp_path: Path) -> None:
     assert main(["import", str(DATA / "random.xml"), "--name", "first"]) == 0
     assert main(["export", "first", "--pts", "-o", str(tmp_path / "out")]) == 0
+    (system,) = composite.read(tmp_path / "out" / "composite.xml").systems
+    assert "one random order of all runs (seed " in system.notes and "Power: " in system.notes
     assert main(["import", str(tmp_path / "out" / "composite.xml"), "--name", "second"]) == 0
     first, second = rows(results / "first"), rows(results / "second")
     assert first == second
