@@ -92,8 +92,8 @@ _NAMED = (
 # its experiments differ in.
 _OURS = frozenset((
     "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
-    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "sqlite",
-    "varmail",
+    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "s3",
+    "sqlite", "varmail",
 ))  # fmt: skip
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""
