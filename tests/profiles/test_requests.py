@@ -14,10 +14,10 @@ from tests.profiles.harness import Installed
 
 pytestmark = pytest.mark.tools
 
-WORDS = (
-    "operation=read spatiality=random request_size=4k file_size=16m runtime_s=1 iodepth=4 "
-    "engine=libaio"
-).split()
+WORDS = [
+    "operation=read", "spatiality=random", "request_size=4k", "file_size=16m", "runtime_s=1",
+    "iodepth=4", "engine=libaio",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.profiles.harness import PROFILES, Installed
 pytestmark = pytest.mark.tools
 
 CLIENT = PROFILES / "eeio-s3-1.0.0/client.py"
-WORDS = "request_size=4k processes=3 objects=30".split()
+WORDS = ["request_size=4k", "processes=3", "objects=30"]
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_DELETE = _any  # noqa: N815 - names of http.server
 
-    def log_message(self, format: str, *_: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *_: object) -> None:
         """Nothing on stderr."""
 
 

@@ -182,7 +182,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         if name in ("iops_per_w", "cpu_j_per_request", "latency_s")
     )
     failed = "".join(
-        f"\n{point.engine}, {_label(point)}, depth {point.iodepth}: no valid run: "
+        f"\n{point.engine}, {_label(point)}, depth {point.iodepth}: "
         f"{point.reasons.get('bandwidth_bytes_per_s', 'see the problems')}"
         for point in each
         if point.n == 0
