@@ -1,10 +1,13 @@
 """eeio-s3 with a small object store in this process, and with moto where it is installed."""
 
 import importlib.util
+import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -185,6 +188,22 @@ def test_trouble_is_one_line(
     vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
     assert s3.script("pre.sh", *WORDS).returncode == 0
     assert list(store.buckets) == ["users-own"]
+
+
+def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    words = [str(s3.home / "eeio-s3"), *WORDS, "objects=100000"]
+    process = subprocess.Popen(words, env=s3.environment, start_new_session=True)
+    try:
+        until_s = time.monotonic() + 20
+        while store.requests < 20 and time.monotonic() < until_s:
+            time.sleep(0.01)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert len(store.buckets) == 2
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
 def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
