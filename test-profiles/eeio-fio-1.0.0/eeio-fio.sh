@@ -12,7 +12,7 @@ random-*) pattern=rand$operation ;;
 *-mixed) pattern=rw ;;
 *) pattern=$operation ;;
 esac
-set -- --name=eeio-fio --bs="$request_bytes" --ioengine="$engine" --iodepth="$iodepth" \
+set -- --name=eeio-fio --bs="$request_bytes" \
 	--numjobs="$processes" --group_reporting --size="$share_bytes" --runtime="$runtime_s" \
 	--overwrite=1 --invalidate=1 --lat_percentiles=1 --clat_percentiles=0 --eta=never \
 	--output-format=json+ --output="$output/fio.json" \
@@ -30,8 +30,8 @@ direct=1
 [ "$buffer" = off ] || direct=0
 set -- "$@" --direct=$direct
 offered=$(load_options) || exit 2
-# shellcheck disable=SC2086 # words without spaces
-set -- "$@" $flush_option $offered
+# shellcheck disable=SC2046,SC2086 # words without spaces
+set -- "$@" $(request_options) $flush_option $offered
 if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999
 	set -- "$@" --randseed="$EEIO_RUN_SEED"

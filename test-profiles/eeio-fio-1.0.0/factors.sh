@@ -6,6 +6,7 @@ tool=eeio-fio preset=${EEIO_PRESET:-standard}
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
 engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s='' load='' arrivals=even precondition='' read_share=''
+distribution=uniform latency_ms='' workload=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -17,22 +18,22 @@ for word; do
 	processes=*) number processes "$value" 1 1024 && processes=$value ;;
 	file_size=*) file_size=$value ;;
 	runtime_s=*) runtime_s=$value ;;
-	engine=*) one_of engine "$value" "psync sync pvsync pvsync2 libaio io_uring posixaio mmap" && engine=$value ;;
+	engine=*) engine=$value ;;
 	iodepth=*) number iodepth "$value" 1 1024 && iodepth=$value ;;
 	stride=*) number stride "$value" 2 1024 && stride=$value ;;
 	load=*) number load "$value" 1 100 && load=$value ;; # per cent of what pre.sh measured
 	precondition=*) number precondition "$value" 100 1000 && precondition=$value ;; # per cent of file_size
 	read_share=*) number read_share "$value" 1 99 && read_share=$value ;; # per cent of requests
 	arrivals=*) one_of arrivals "$value" "even poisson" && arrivals=$value ;;
+	distribution=*) one_of distribution "$value" "uniform zipf" && distribution=$value ;;
+	latency_ms=*) number latency_ms "$value" 1 10000 && latency_ms=$value ;; # of 99 % of requests
+	workload=*) one_of workload "$value" "vector_index kv_cache" && workload=$value ;; # a request is an operation
 	flush=*) one_of flush "$value" "none end each" && flush=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes file_size runtime_s engine iodepth stride flush load arrivals precondition read_share" ;;
+		"processes file_size runtime_s engine iodepth stride flush load arrivals precondition read_share" \
+		"distribution latency_ms workload" ;;
 	esac
 done
-case $iodepth-$engine in
-1-* | *-libaio | *-io_uring | *-posixaio) ;;
-*) refuse "iodepth=$iodepth: engine=$engine has one request at a time; give engine=libaio or io_uring" ;;
-esac
 [ -z "$read_share" ] || [ "$operation" = mixed ] || refuse "read_share=$read_share: only for operation=mixed"
 # end (without the word, too): fio counts its fsync in the time that its bandwidth is of.
 case $operation-$flush in
@@ -62,5 +63,7 @@ share_bytes=$((bytes / processes / 4096 * 4096))
 
 # shellcheck source=target.sh
 . "$HOME/target.sh"
+# shellcheck source=requests.sh
+. "$HOME/requests.sh"
 # shellcheck source=load.sh
 . "$HOME/load.sh"

@@ -24,8 +24,8 @@ def is_present(tool: str) -> bool:
         tool = "cc"  # MPI is used where it is there
     if tool == "rocksdb":
         tool = "db_bench"
-    if tool == "sqlite":
-        tool = "python3"  # its own SQLite
+    if tool in ("sqlite", "s3"):
+        tool = "python3"  # its own SQLite; a client of ours
     if tool == "postgresql":
         return shutil.which("postgres") is not None or any(
             Path("/usr/lib/postgresql").glob("*/bin/pgbench")
@@ -50,6 +50,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def install(tool: str) -> Path:
         profile = Installed(tool, root / tool, root / "disk")
         named = {key: os.environ[key] for key in ("EEIO_IOR",) if key in os.environ}
+        if tool == "s3":
+            named["EEIO_S3_ENDPOINT"] = "http://127.0.0.1:1"  # each test names its own
         done = profile.install(**named)
         assert done.returncode == 0, done.stderr
         return profile.home

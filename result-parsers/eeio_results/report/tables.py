@@ -86,14 +86,15 @@ _TELLING = {
 # Arguments whose value is unclear without their name.
 _NAMED = (
     "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
-    "workload", "flush_log_at_trx_commit", "clients", "sync", "compute",
+    "workload", "distribution", "latency_ms", "flush_log_at_trx_commit", "clients",
+    "sync", "compute",
 )  # fmt: skip
 # Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
 # its experiments differ in.
 _OURS = frozenset((
     "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
-    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "sqlite",
-    "varmail",
+    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "s3",
+    "sqlite", "varmail",
 ))  # fmt: skip
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""

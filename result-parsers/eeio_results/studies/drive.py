@@ -4,6 +4,8 @@ The `precondition` of its experiments is how often the measured area was overwri
 the practice of SNIA's Solid State Storage Performance Test Specification 2.0.2 (steady state,
 preconditioning, queue depths) and of SNIA Emerald's Power Efficiency Measurement Specification
 (operations a second for each watt).
+
+Campaigns that compare fio's engines have the same table: what polling costs the processors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,20 +54,26 @@ class Point:
 
 
 def points(campaign: "Campaign") -> list[Point]:
-    """Of the experiments that are preconditioned; none without any."""
+    """Of the experiments that are preconditioned, else of those that compare engines."""
     from eeio_results.characterization import characterize
 
-    if not any(
-        "precondition" in dict(planned.experiment.arguments)
-        for planned in campaign.design.experiments
-    ):
+    factor = _factor(campaign)
+    if factor is None:
         return []
     return [
         _point(row)
         for row in characterize(campaign)
         if row.experiment is not None and row.n + row.invalid_runs > 0
-        and "precondition" in dict(row.experiment.arguments)
+        and factor in dict(row.experiment.arguments)
     ]  # fmt: skip
+
+
+def _factor(campaign: "Campaign") -> str | None:
+    """The factor that the experiments of the table have."""
+    each = [dict(planned.experiment.arguments) for planned in campaign.design.experiments]
+    if any("precondition" in arguments for arguments in each):
+        return "precondition"
+    return "engine" if len({a["engine"] for a in each if "engine" in a}) > 1 else None
 
 
 def _point(row: "Row") -> Point:
@@ -169,12 +177,20 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
     reasons = dict.fromkeys(
         f"{name}: {why}"
         for point in each
+        if point.n > 0
         for name, why in point.reasons.items()
         if name in ("iops_per_w", "cpu_j_per_request", "latency_s")
     )
+    failed = "".join(
+        f"\n{point.engine}, {_label(point)}, depth {point.iodepth}: "
+        f"{point.reasons.get('bandwidth_bytes_per_s', 'see the problems')}"
+        for point in each
+        if point.n == 0
+    )
+    what = "The drive" if _factor(campaign) == "precondition" else "Engines"
     note = f"power of the {', '.join(domains)}; " if domains else ""
     return Table(
-        title=f"The drive: {campaign.name}",
+        title=f"{what}: {campaign.name}",
         header=(
             "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
             *(words for _, words in _LATENCIES), "CPU (mJ/request)",
@@ -182,7 +198,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
-        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in reasons),
+        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in reasons) + failed,
     )  # fmt: skip
 
 

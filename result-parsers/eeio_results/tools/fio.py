@@ -89,6 +89,7 @@ def parse(capture: Capture) -> ToolResult:
     phase = replace(phase, edges_unsure_s=unsure_s)
     if (offered := _offered(options, processes)) is not None:
         phase = replace(phase, metrics={**phase.metrics, "offered_bytes_per_s": offered})
+    phase = replace(phase, metrics={**phase.metrics, **_of_workload(capture, job, phase, source)})
     flush = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
     return ToolResult(phases=(phase.flushed(flush),))
 
@@ -97,6 +98,22 @@ def _offered(options: Mapping[str, Any], processes: int) -> float | None:
     """Offered bytes per second of all processes, if fio had a rate limit."""
     rate = inputs.whole_number(str(options.get("rate", "")))
     return float(rate * processes) if rate else None
+
+
+def _of_workload(
+    capture: Capture, job: Mapping[str, Any], phase: PhaseResult, source: str
+) -> dict[str, float]:
+    """The requests of a named workload are its operations. With a latency bound, also the queue
+    depth at which fio met it."""
+    found = {}
+    if "workload" in capture.factors:
+        found["operations_per_s"] = phase.metrics["iops"]
+    if "latency_ms" in capture.factors:
+        try:
+            found["depth_within_bound"] = q.COUNT.checked(job["latency_depth"], "latency_depth")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ToolOutputError(f"{source}: no queue depth of the latency bound") from error
+    return found
 
 
 def _reject_killed(capture: Capture) -> None:

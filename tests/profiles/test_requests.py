@@ -1,0 +1,108 @@
+"""How eeio-fio makes requests: engines, a skewed distribution, a latency bound."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools.capture import PhaseResult
+from tests.profiles.harness import Installed
+
+pytestmark = pytest.mark.tools
+
+WORDS = [
+    "operation=read", "spatiality=random", "request_size=4k", "file_size=16m", "runtime_s=1",
+    "iodepth=4", "engine=libaio",
+]  # fmt: skip
+
+
+@pytest.fixture
+def fio(installed: Callable[[str], Installed]) -> Installed:
+    return installed("fio")
+
+
+def ran(fio: Installed, folder: Path, *words: str) -> tuple[PhaseResult, dict[str, str]]:
+    """The phase of a run, and the options that fio reports."""
+    factors = dict(word.split("=") for word in (*WORDS, *words))
+    assert fio.script("pre.sh", *WORDS, *words).returncode == 0
+    capture = fio.capture(folder / "out", factors)
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    (phase,) = tools.parse("fio", capture).phases
+    body = json.loads((folder / "out/fio.json").read_text())
+    return phase, {**body.get("global options", {}), **body["jobs"][0]["job options"]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "option"),
+    [
+        ("libaio", None),
+        ("io_uring", None),
+        ("io_uring_fixed", "fixedbufs"),
+        ("io_uring_sqpoll", "sqthread_poll"),
+    ],
+)
+def test_an_engine_is_fios_engine_with_its_option(
+    fio: Installed, tmp_path: Path, engine: str, option: str | None
+) -> None:
+    phase, options = ran(fio, tmp_path, f"engine={engine}")
+    assert options["ioengine"] == ("libaio" if engine == "libaio" else "io_uring")
+    given = {"fixedbufs", "sqthread_poll", "hipri"} & options.keys()
+    assert given == ({option} if option else set())
+    assert phase.metrics["iops"] > 0 and "operations_per_s" not in phase.metrics
+
+
+def test_polled_completions_work_or_fail_with_the_kernels_reason(fio: Installed) -> None:
+    words = [*WORDS, "engine=io_uring_polled"]
+    assert fio.script("pre.sh", *words).returncode == 0
+    done = fio.run(*words)
+    if done.returncode != 0:
+        assert "not supported" in done.stderr + done.stdout
+        return
+    (job,) = json.loads((fio.home / "output/fio.json").read_text())["jobs"]
+    assert job["error"] == 0 and job["job options"]["hipri"] == "1"
+
+
+def test_requests_of_a_workload_are_operations_in_a_skewed_order(
+    fio: Installed, tmp_path: Path
+) -> None:
+    phase, options = ran(fio, tmp_path, "distribution=zipf", "workload=vector_index")
+    assert options["random_distribution"] == "zipf:1.1"
+    assert phase.metrics["operations_per_s"] == phase.metrics["iops"] > 0
+
+
+def test_a_latency_bound_has_the_depth_that_meets_it(fio: Installed, tmp_path: Path) -> None:
+    phase, options = ran(fio, tmp_path, "latency_ms=50", "workload=kv_cache")
+    assert options["latency_target"] == "50ms"
+    assert 1 <= phase.metrics["depth_within_bound"] <= 4
+    # Output of a fio that reports no depth is rejected.
+    out = tmp_path / "old"
+    shutil.copytree(tmp_path / "out", out)
+    body = json.loads((out / "fio.json").read_text())
+    del body["jobs"][0]["latency_depth"]
+    (out / "fio.json").write_text(json.dumps(body))
+    capture = fio.capture(tmp_path / "again", dict(w.split("=") for w in (*WORDS, "latency_ms=50")))
+    shutil.copy(out / "fio.json", tmp_path / "again/fio.json")
+    with pytest.raises(ToolOutputError, match="no queue depth of the latency bound"):
+        tools.parse("fio", capture)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("engine=uring", "engine=uring: give one of: psync"),
+        ("engine=io_uring_polled buffer=on", "requires direct I/O; give buffer=off"),
+        ("distribution=pareto", "distribution=pareto: give one of: uniform zipf"),
+        ("distribution=zipf spatiality=sequential", "only for spatiality=random"),
+        ("latency_ms=0", "latency_ms=0: give a whole number from 1 to 10000"),
+        ("latency_ms=5 operation=write", "latency_ms=5: only for operation=read without load"),
+        ("latency_ms=5 load=50", "latency_ms=5: only for operation=read without load"),
+        ("workload=unet3d", "workload=unet3d: give one of: vector_index kv_cache"),
+    ],
+)
+def test_what_cannot_be_is_rejected(fio: Installed, words: str, why: str) -> None:
+    done = fio.run(*WORDS, *words.split())
+    assert done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,256 @@
+"""eeio-s3 with a small object store in this process, and with moto where it is installed."""
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from eeio_results import tools
+from tests.profiles.harness import PROFILES, Installed
+
+pytestmark = pytest.mark.tools
+
+CLIENT = PROFILES / "eeio-s3-1.0.0/client.py"
+WORDS = ["request_size=4k", "processes=3", "objects=30"]
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+
+class Objects(ThreadingHTTPServer):
+    """Buckets in memory. `full` objects at most; `stops` after so many requests."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.buckets: dict[str, dict[str, bytes]] = {"users-own": {"kept": b"x"}}
+        self.made: list[str] = []
+        self.full = self.stops = 10**9
+        self.requests = 0
+        self.key = "key"
+        self.lock = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that leaves is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Objects
+
+    def _answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _error(self, status: int, code: str, message: str) -> None:
+        self._answer(status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+                     .encode())  # fmt: skip
+
+    def _any(self) -> None:
+        store, method = self.server, self.command
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = urllib.parse.urlsplit(self.path)
+        bucket, _, key = parts.path[1:].partition("/")
+        with store.lock:
+            store.requests += 1
+            if store.requests > store.stops:
+                self.close_connection = True
+                return
+            if f"Credential={store.key}/" not in self.headers["Authorization"]:
+                self._error(403, "InvalidAccessKeyId", "The key does not exist.")
+            elif method == "PUT" and not key:
+                store.buckets[bucket] = {}
+                store.made.append(bucket)
+                self._answer(200)
+            elif bucket not in store.buckets:
+                self._error(404, "NoSuchBucket", "It does not exist.")
+            elif method == "PUT" and len(store.buckets[bucket]) >= store.full:
+                self._error(507, "QuotaExceeded", "The bucket is full.")
+            elif method == "PUT":
+                store.buckets[bucket][key] = body
+                self._answer(200)
+            elif method == "GET" and key:
+                self._answer(200, store.buckets[bucket][key])
+            elif method == "GET":
+                self._list(store, bucket, urllib.parse.parse_qs(parts.query))
+            else:
+                if key:
+                    del store.buckets[bucket][key]
+                else:
+                    assert store.buckets.pop(bucket) == {}
+                self._answer(204)
+
+    def _list(self, store: Objects, bucket: str, query: dict[str, list[str]]) -> None:
+        after = query.get("continuation-token", [""])[0]
+        keys = sorted(key for key in store.buckets[bucket] if key > after)
+        page = keys[:7]
+        more = "true" if len(keys) > len(page) else "false"
+        body = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in page)
+        token = f"<NextContinuationToken>{page[-1]}</NextContinuationToken>" if page else ""
+        self._answer(
+            200,
+            '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<IsTruncated>{more}</IsTruncated>{body}{token}</ListBucketResult>".encode(),
+        )
+
+    do_GET = do_PUT = do_DELETE = _any  # noqa: N815 - names of http.server
+
+    def log_message(self, format: str, *_: object) -> None:
+        """Nothing on stderr."""
+
+
+@pytest.fixture
+def store() -> Iterator[Objects]:
+    with Objects() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def s3(installed: Callable[[str], Installed], store: Objects) -> Installed:
+    endpoint = f"http://127.0.0.1:{store.server_address[1]}"
+    profile = installed("s3")
+    profile.environment |= {
+        "EEIO_S3_ENDPOINT": endpoint, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+    }  # fmt: skip
+    return profile
+
+
+def client() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("s3_client", CLIENT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_signature_is_that_of_amazons_example() -> None:
+    """Example "GET Bucket (List Objects)" of the documentation of AWS Signature Version 4."""
+    made = client()
+    signed, names = made.signature(
+        SECRET, "us-east-1", "20130524T000000Z", "GET", "/", "max-keys=2&prefix=J",
+        {"Host": "examplebucket.s3.amazonaws.com", "x-amz-date": "20130524T000000Z",
+         "x-amz-content-sha256": made.EMPTY},
+    )  # fmt: skip
+    assert names == "host;x-amz-content-sha256;x-amz-date"
+    assert signed == "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
+
+
+def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    capture = s3.capture(tmp_path / "out", dict(word.split("=") for word in WORDS))
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    phases = tools.parse("s3", capture).phases
+    assert [(p.name, p.operation, p.bytes_moved) for p in phases] == [
+        ("put", "write", 30 * 4096), ("get", "read", 30 * 4096),
+        ("list", "metadata", 0), ("delete", "metadata", 0),
+    ]  # fmt: skip
+    assert [p.metrics["operations"] for p in phases] == [30, 30, 3 * 5, 30]  # pages of 7 keys
+    for phase in phases:
+        assert phase.start_s is not None and phase.end_s is not None
+        rate = phase.metrics["operations"] / (phase.end_s - phase.start_s)
+        assert phase.metrics["operations_per_s"] == pytest.approx(rate)
+    assert all(re.fullmatch("eeio-[0-9a-f]{32}", name) for name in store.made)
+    assert store.buckets == {"users-own": {"kept": b"x"}}
+    assert s3.script("post.sh").returncode == 0 and list(s3.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        ({"key": "other"}, "PUT 403: InvalidAccessKeyId: The key does not exist."),
+        ({"full": 10}, "PUT 507: QuotaExceeded: The bucket is full."),
+        ({"stops": 40}, "the server ended the connection"),
+    ],
+)
+def test_trouble_is_one_line(
+    s3: Installed, store: Objects, trouble: dict[str, object], said: str
+) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    vars(store).update(trouble)
+    done = s3.run(*WORDS)
+    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+    assert store.buckets["users-own"] == {"kept": b"x"}
+    # What could not be removed is removed before the next run.
+    vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert list(store.buckets) == ["users-own"]
+
+
+def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    words = [str(s3.home / "eeio-s3"), *WORDS, "objects=100000"]
+    process = subprocess.Popen(words, env=s3.environment, start_new_session=True)
+    try:
+        until_s = time.monotonic() + 20
+        while store.requests < 20 and time.monotonic() < until_s:
+            time.sleep(0.01)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert len(store.buckets) == 2
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert store.buckets == {"users-own": {"kept": b"x"}}
+
+
+def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    state = s3.directory / "eeio-scratch/eeio-s3.bucket"
+    state.write_text(f"{s3.environment['EEIO_S3_ENDPOINT']} us-east-1 users-own\n")
+    done = s3.script("pre.sh", *WORDS)
+    assert done.returncode == 1 and "does not name a bucket of eeio" in done.stderr
+    assert store.buckets == {"users-own": {"kept": b"x"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "status", "said"),
+    [
+        ("", {"EEIO_S3_ENDPOINT": "http://127.0.0.1:1"}, 1, "connection refused"),
+        ("", {"EEIO_S3_ENDPOINT": "store"}, 1, "not an endpoint; give a URL"),
+        ("", {"AWS_SECRET_ACCESS_KEY": ""}, 1, "no credentials. Set AWS_ACCESS_KEY_ID"),
+        ("", {"EEIO_S3_REGION": "a b"}, 2, "EEIO_S3_REGION=a b: give a name"),
+        ("", {"EEIO_S3_ENDPOINT": ""}, 2, "no object store: set EEIO_S3_ENDPOINT=URL"),
+        ("request_size=1g", {}, 2, "request_size=1g: give at most 256m"),
+        ("processes=0", {}, 2, "processes=0"),
+        ("operation=read", {}, 2, "operation=read: give one of: mixed"),
+    ],
+)
+def test_what_cannot_be_is_rejected(
+    s3: Installed, words: str, settings: dict[str, str], status: int, said: str
+) -> None:
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    done = s3.run(*WORDS, *words.split(), **settings)
+    assert done.returncode == status and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
+    program = shutil.which("moto_server")
+    if program is None or subprocess.run([program, "--help"], capture_output=True).returncode:
+        pytest.skip("moto is not installed")
+    profile = Installed("s3", tmp_path / "home", tmp_path / "disk")
+    assert profile.install(EEIO_S3_SERVER=program).returncode == 0
+    assert profile.script("pre.sh", *WORDS).returncode == 0
+    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in WORDS))
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    found = tools.parse("s3", capture)
+    assert [p.name for p in found.phases] == ["put", "get", "list", "delete"]
+    assert "in memory" in found.notes[0]
+
+
+def test_without_a_store_the_installation_reports_the_remedy(tmp_path: Path) -> None:
+    profile = Installed("s3", tmp_path / "home", tmp_path / "disk")
+    done = profile.install(EEIO_S3_SERVER="no-such-server")
+    assert done.returncode == 1 and "no object store: set EEIO_S3_ENDPOINT=URL" in done.stderr
