@@ -10,7 +10,7 @@ import yaml
 from eeio import __version__
 
 ROOT = Path(__file__).parents[1]
-OF_DEVELOPERS = ("test", "site")
+OF_DEVELOPERS = ("test", "site", "release")
 
 
 def test_notices_name_every_dependency() -> None:
