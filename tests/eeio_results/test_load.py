@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA
 
 import eeio_results
 from eeio_results.errors import EeioError
+from tests.conftest import DATA
 
 BOARD = DATA / "campaigns/board"
 
