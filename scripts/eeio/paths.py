@@ -4,15 +4,11 @@ import os
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio_results.places import results_root as results_root
 
 
 def _xdg(variable: str, default: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / default) / "eeio"
-
-
-def results_root() -> Path:
-    """One folder a campaign."""
-    return _xdg("XDG_DATA_HOME", ".local/share") / "results"
 
 
 def campaigns() -> dict[str, Path]:

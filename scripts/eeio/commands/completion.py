@@ -29,7 +29,10 @@ def show(arguments: argparse.Namespace) -> int:
         raise EeioError(
             "completion needs argcomplete: `pip install argcomplete` into eeio's environment"
         ) from error
-    print(shellcode(["eeio"], shell=arguments.shell))
+    code = shellcode(["eeio"], shell="bash" if arguments.shell == "zsh" else arguments.shell)
+    if arguments.shell == "zsh" and "compdef" not in code:  # before argcomplete 3.1
+        code = f"#compdef eeio\nautoload -Uz bashcompinit && bashcompinit\n{code}"
+    print(code)
     return EXIT_DONE
 
 
