@@ -126,7 +126,9 @@ def test_a_command_is_the_work(home: Path, eeio: Eeio, loop: str, drive: dict[st
     )
     script.chmod(0o755)
     _, body = _gaps(home, eeio, loop, drive, "--", "work")
-    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+    # On a busy machine the command that sends the drive to standby may outlast the pause.
+    late = {reading["invalid"] for reading in body["gaps"]} - {None}
+    assert all("entering standby took" in reason for reason in late)
     assert len((home / "fake.works").read_text().split()) == 2 * len(body["gaps"])
 
 

@@ -74,7 +74,9 @@ def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
     """Two servers on the first host, two clients on the second, whose meter nobody opens."""
     profile = installed("dataserver")
     nodes, output = tmp_path / "nodes", tmp_path / "out"
-    words = ("processes=2", "clients=2", "request_size=64k", "file_size=4m", "buffer=on", *more)
+    # No time limit, which a busy machine would reach.
+    words = ("processes=2", "clients=2", "request_size=64k", "file_size=4m", "buffer=on",
+             "runtime_s=0", *more)  # fmt: skip
     run(profile, hosts, "pre.sh", *words)
     run(profile, hosts, "eeio-dataserver", *words, f"pace={pace}", EEIO_OUTPUT_DIR=str(output),
         EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
