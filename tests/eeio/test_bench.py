@@ -68,7 +68,8 @@ def test_energy_is_that_of_the_meter(home: Path, eeio: Eeio) -> None:
     (one,) = body["commands"]
     assert one["power_domain"] == "package" and one["executions"] == 3
     watts, joules = one["power_w"]["median"], one["energy_j"]["median"]
-    assert joules == pytest.approx(watts * one["duration_s"]["median"], rel=0.01)
+    # The medians may be of different runs.
+    assert joules == pytest.approx(watts * one["duration_s"]["median"], rel=0.1)
     if one["bytes_device_read"]["q3"] == 0:  # else its program was read from the drive again
         assert one["efficiency_bytes_per_j"] is None
         assert "moved no bytes" in one["reasons"]["efficiency_bytes_per_j"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
-from tests.profiles import test_archive, test_servers, test_sqlite
+from tests.profiles import test_archive, test_s3, test_servers, test_sqlite
 from tests.profiles.harness import FOLDERS, Installed
 
 pytestmark = pytest.mark.tools
@@ -205,6 +205,7 @@ def test_every_profile_has_a_run_that_is_not_slow() -> None:
         "lmbench": test_lmbench_cycle,
         "mariadb": test_servers.test_lines_for_pts,
         "postgresql": test_servers.test_lines_for_pts,
+        "s3": test_s3.test_cycle,
         "sqlite": test_sqlite.test_transactions_and_lookups,
     }
     names = {path.name.removeprefix("eeio-").rpartition("-")[0] for path in FOLDERS}
