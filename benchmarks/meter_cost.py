@@ -18,16 +18,15 @@ import socketserver
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from tests.eeio_power.line_server import serving
+from tests.simulators.exporter import exporting
 
 PDU_W = 123.4
 ROW_S = 1e-3
@@ -124,27 +123,13 @@ def joules(now_s: float) -> float:
     return 200.0 * now_s + 100.0 * 17.0 / math.tau * math.sin(math.tau * now_s / 17.0)
 
 
-class Exporter(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = f"node_joules_total {joules(time.monotonic())!r}\n".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-
 def prometheus(folder: Path, seconds: float) -> str:
     program = shutil.which("prometheus")
     if program is None:
         return "prometheus is not installed"
     port = free_port()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Exporter) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        target = f"127.0.0.1:{server.server_address[1]}"
+    with exporting(lambda: f"node_joules_total {joules(time.monotonic())!r}\n") as exported:
+        target = f"127.0.0.1:{exported}"
         config = {
             "global": {"scrape_interval": "1s"},
             "scrape_configs": [{"job_name": "x", "static_configs": [{"targets": [target]}]}],
@@ -157,7 +142,6 @@ def prometheus(folder: Path, seconds: float) -> str:
         with started(command, lambda: has_scraped(port), folder / "prometheus.log"):
             spec = f"prometheus:127.0.0.1:{port},metric=node_joules_total,domain=system,period_s=1"
             found = measured(spec, folder, seconds, 1.0)
-        server.shutdown()
     return told(found, joules(found["ended_s"]) - joules(found["begun_s"]))
 
 

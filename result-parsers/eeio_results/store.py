@@ -105,6 +105,11 @@ class Campaign:
         return len(self.runs) + len(self.set_aside)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all planned runs are stored, valid or not."""
+        return self.stored_runs >= self.planned_runs
+
+    @property
     def steady_state(self) -> State | None:
         """None if its protocol requires no steady state."""
         rule = self.design.protocol.steady

@@ -139,7 +139,7 @@ def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
         yield "", f"preset {campaign.preset} is no measurement"
     if campaign.is_demo:
         yield "", "the power is fictitious (meter demo)"
-    if campaign.stored_runs < campaign.planned_runs:
+    if not campaign.is_complete:
         yield (
             "",
             f"{campaign.stored_runs} of {campaign.planned_runs} runs: the campaign has not ended",

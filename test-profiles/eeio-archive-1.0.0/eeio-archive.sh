@@ -14,16 +14,5 @@ run() {
 	"$python" -I -S "$HOME/workload.py" run directory="$scratch" action="$action" eeio="$output/eeio.json"
 }
 
-if [ -z "${LOG_FILE:-}" ]; then
-	run
-	exit
-fi
-run >"$output/stdout.txt" 2>"$output/stderr.txt"
-status=$?
-{
-	cat "$output/stdout.txt" "$output/stderr.txt"
-	awk '/^archive bandwidth: [0-9.]+ MB\/s$/ { printf "EEIO %s bandwidth: %s MB/s\n", "archive", $3 }
-		/^archive rate: [0-9.]+ / { printf "EEIO %s rate: %s Operations/s\n", "archive", $3 }' \
-		"$output/stdout.txt"
-} >>"$LOG_FILE"
-exit $status
+# shellcheck source=../common/rates.sh
+. "$HOME/rates.sh"

@@ -16,16 +16,5 @@ run() {
 		seed="${EEIO_RUN_SEED:-1}" eeio="$output/eeio.json"
 }
 
-if [ -z "${LOG_FILE:-}" ]; then
-	run
-	exit
-fi
-run >"$output/stdout.txt" 2>"$output/stderr.txt"
-status=$?
-{
-	cat "$output/stdout.txt" "$output/stderr.txt"
-	awk '/^(write|read) bandwidth: [0-9.]+ MB\/s$/ { printf "EEIO %s bandwidth: %s MB/s\n", $1, $3 }
-		/^(write|read) rate: [0-9.]+ / { printf "EEIO %s rate: %s Operations/s\n", $1, $3 }' \
-		"$output/stdout.txt"
-} >>"$LOG_FILE"
-exit $status
+# shellcheck source=../common/rates.sh
+. "$HOME/rates.sh"

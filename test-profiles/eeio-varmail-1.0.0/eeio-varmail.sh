@@ -19,15 +19,5 @@ run() {
 		eeio="$output/eeio.json"
 }
 
-if [ -z "${LOG_FILE:-}" ]; then
-	run
-	exit
-fi
-run >"$output/stdout.txt" 2>"$output/stderr.txt"
-status=$?
-{
-	cat "$output/stdout.txt" "$output/stderr.txt"
-	awk '/^mail bandwidth: [0-9.]+ MB\/s$/ { printf "EEIO mail bandwidth: %s MB/s\n", $3 }
-		/^mail rate: [0-9.]+ / { printf "EEIO mail rate: %s Operations/s\n", $3 }' "$output/stdout.txt"
-} >>"$LOG_FILE"
-exit $status
+# shellcheck source=../common/rates.sh
+. "$HOME/rates.sh"

@@ -39,10 +39,15 @@ def eeio(file: Path, *words: str, **environment: str) -> "subprocess.CompletedPr
 
 
 @pytest.fixture
-def meter(home: Path, file: Path) -> Iterator[str]:
+def rapl(home: Path, file: Path) -> Iterator[FakeRapl]:
     fake = FakeNvmeStates(file)
-    with FakeRapl(home / "rapl", power_w=lambda _: WATTS + fake.power_w()):
-        yield f"rapl,root={home / 'rapl'}"
+    with FakeRapl(home / "rapl", power_w=lambda _: WATTS + fake.power_w()) as running:
+        yield running
+
+
+@pytest.fixture
+def meter(rapl: FakeRapl) -> str:
+    return f"rapl,root={rapl.root}"
 
 
 def begun(file: Path) -> None:
@@ -112,9 +117,12 @@ def swept(file: Path, loop: str, meter: str, **environment: str) -> tuple[int, d
 def test_every_state_is_measured_and_put_back(
     file: Path,
     loop: str,
+    rapl: FakeRapl,
     meter: str,
 ) -> None:
     code, found = swept(file, loop, meter)
+    # A counter that is behind adds the power of another state, for as long, to the 0.5 s.
+    late_w = 0.8 * (WATTS + STATES[0].power_w) * rapl.largest_lag_s / 0.5
     assert list(found) == [
         "ps0 reading", "ps0 idle", "ps1 reading", "ps1 idle",
         "ps2 idle", "ps2 waking", "ps3 idle", "ps3 waking",
@@ -126,8 +134,7 @@ def test_every_state_is_measured_and_put_back(
         if name.endswith("idle"):
             watts = WATTS + STATES[int(name[2])].power_w
             packages = [e["power_w"] for e in state["energy"] if e["domain"] == "package"]
-            # The next state of other power differs by a factor of 1.8 or more.
-            assert sum(packages) == pytest.approx(0.8 * watts, rel=0.4)
+            assert sum(packages) == pytest.approx(0.8 * watts, rel=0.3, abs=late_w)
     begun(file)
 
 

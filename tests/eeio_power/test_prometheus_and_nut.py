@@ -5,16 +5,15 @@ import shutil
 import socket
 import socketserver
 import subprocess
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 from tests.eeio_power.line_server import serving
+from tests.simulators.exporter import exporting
 from tests.simulators.http import FakeHttp
 
 from eeio_power.errors import PowerError
@@ -88,30 +87,14 @@ def test_specs_that_cannot_be(options: str, why: str) -> None:
         open_meters([f"prometheus:127.0.0.1:1,{options}"])
 
 
-@contextmanager
-def exporter(watts: float) -> Iterator[int]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = (
-                f'# TYPE node_watts gauge\nnode_watts{{chip="a,b"}} {watts}\n'
-                f'node_watts{{chip="other"}} 7\n# TYPE cpu_joules_total counter\n'
-                f"cpu_joules_total {watts * time.time():.6f}\n"
-            ).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
+def exporter(watts: float) -> AbstractContextManager[int]:
+    return exporting(
+        lambda: (
+            f'# TYPE node_watts gauge\nnode_watts{{chip="a,b"}} {watts}\n'
+            f'node_watts{{chip="other"}} 7\n# TYPE cpu_joules_total counter\n'
+            f"cpu_joules_total {watts * time.time():.6f}\n"
+        )
+    )
 
 
 def free_port() -> int:

@@ -117,8 +117,11 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield Site(slurm, tmp_path, suite, target, environment)
 
 
-def test_each_node_runs_the_suite_once_and_again_changes_nothing(site: Site) -> None:
-    names = [name for name in site.slurm.hosts.names if name != site.slurm.hosts.names[FULL]]
+@pytest.mark.fast_variants(1)
+@pytest.mark.parametrize("count", [3, NODES - 1])
+def test_each_node_runs_the_suite_once_and_again_changes_nothing(site: Site, count: int) -> None:
+    hosts = site.slurm.hosts.names
+    names = [name for name in hosts if name != hosts[FULL]][:count]
     site.submit(",".join(names))
     site.wait()
     logs = {path.stem: path.read_text() for path in (site.folder / "nightly/logs").iterdir()}

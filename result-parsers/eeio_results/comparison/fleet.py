@@ -25,7 +25,7 @@ _METRICS = (BANDWIDTH, "operations_per_s", *POWER.values(), EFFICIENCY)
 _NAMES = {metric.key: metric.name for metric in METRICS if metric.key in _METRICS} | {
     key: f"W {domain}" for domain, key in POWER.items()
 }
-_MORE_IS_BETTER = {BANDWIDTH, "operations_per_s", EFFICIENCY}
+_MORE_IS_BETTER = {metric.key for metric in METRICS if metric.better == "more"}
 _KIND = ("architecture", "cpu_model", "logical_cpus", "device_model")
 _OF_NODE = ("hostname", "drive_id", "drive_label", "missing", "programs", "device")
 
@@ -279,7 +279,7 @@ def _summary(
     campaign = node.campaign
     kind = _kind(campaign.machine)
     invalid = sum(not run.valid for run in campaign.runs)
-    state = "complete" if campaign.stored_runs >= campaign.planned_runs else "incomplete"
+    state = "complete" if campaign.is_complete else "incomplete"
     return NodeSummary(
         name=node.name,
         kind=_kind_name(kind),

@@ -97,7 +97,7 @@ def _check(campaign: Campaign, most: int) -> None:
             f"repetitions from `eeio plan --detect 5% --from {campaign.name}`"
         )
     left = {p.experiment.id for p in design.experiments} - set(design.stopped)
-    if campaign.stored_runs < campaign.planned_runs or left:
+    if left or not campaign.is_complete:
         raise RejectedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
     if most < 2:
         raise RejectedError(f"--most {most}: 2 repetitions or more")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio.fleet.submitting import LOGS, NODES, Fleet, read_fleet
+from eeio.fleet.submitting import LOGS, NODES, Submission, read_submission
 from eeio.pts import read as pts
 from eeio_limits.text import shown
 from eeio_results.comparison.fleet import NodeResults
@@ -40,7 +40,7 @@ class _Found:
     node: str
     place: Path
     campaign: Campaign
-    submitted: Fleet | None = None
+    submitted: Submission | None = None
 
 
 def collect(paths: Sequence[Path]) -> Collected:
@@ -51,7 +51,7 @@ def collect(paths: Sequence[Path]) -> Collected:
         raise RejectedError(f"{missing[0]}: no such file or folder")
     found: list[_Found] = []
     rejected: list[str] = []
-    fleets: dict[Path, Fleet] = {}
+    fleets: dict[Path, Submission] = {}
     # No record refers back to another: a search for reference cycles finds nothing.
     gc.disable()
     try:
@@ -107,9 +107,9 @@ def _places(path: Path, unread: list[str]) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
 
 
-def _read(place: Path, fleets: dict[Path, Fleet]) -> list[_Found]:
+def _read(place: Path, fleets: dict[Path, Submission]) -> list[_Found]:
     if place.name == "fleet.json":
-        fleets[place.parent.resolve()] = read_fleet(place.parent)
+        fleets[place.parent.resolve()] = read_submission(place.parent)
         return []
     if place.is_file():
         return _of_pts(place)
@@ -118,7 +118,7 @@ def _read(place: Path, fleets: dict[Path, Fleet]) -> list[_Found]:
     return [_Found(node or campaign.machine.hostname, place, campaign, fleets.get(folder))]
 
 
-def _fleet_of(place: Path, fleets: dict[Path, Fleet]) -> tuple[Path, str | None]:
+def _fleet_of(place: Path, fleets: dict[Path, Submission]) -> tuple[Path, str | None]:
     """The fleet's folder that a campaign lies in, and the node: FLEET/nodes/NODE/..."""
     for parent in place.parents:
         if parent.parent.name == NODES and parent.parent.parent in fleets:
@@ -170,8 +170,7 @@ def _same(one: Machine, other: Machine) -> bool:
 
 def _newest(name: str, found: list[_Found], said: list[str]) -> NodeResults:
     def rank(one: _Found) -> tuple[bool, str]:
-        complete = one.campaign.stored_runs >= one.campaign.planned_runs
-        return complete, one.campaign.design.created_utc
+        return one.campaign.is_complete, one.campaign.design.created_utc
 
     chosen = max(found, key=rank)
     for one in found:

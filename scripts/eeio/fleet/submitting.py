@@ -50,7 +50,7 @@ exec $eeio run $suite --name "$$campaign" --yes $options
 
 
 @dataclass(frozen=True)
-class Fleet:
+class Submission:
     """fleet.json: what was submitted."""
 
     name: str
@@ -62,7 +62,7 @@ class Fleet:
     """The number of each node's job; empty if they were not submitted."""
 
 
-def read_fleet(folder: Path) -> Fleet:
+def read_submission(folder: Path) -> Submission:
     """Raises SchemaError for a file that eeio cannot have written."""
     path = folder / _FLEET
     try:
@@ -70,7 +70,7 @@ def read_fleet(folder: Path) -> Fleet:
         version = body.get("schema_version") if isinstance(body, dict) else None
         if version != SCHEMA_VERSION:
             raise LimitError(f"schema_version {version}: this eeio reads {SCHEMA_VERSION}")
-        return typed.read(Fleet, {k: v for k, v in body.items() if k != "schema_version"})
+        return typed.read(Submission, {k: v for k, v in body.items() if k != "schema_version"})
     except (LimitError, ValueError) as error:
         raise SchemaError(f"{path}: {error}") from error
 
@@ -99,7 +99,7 @@ def node_names(wanted: str, partition: str | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def script(fleet: Fleet, folder: Path, template: str) -> str:
+def script(fleet: Submission, folder: Path, template: str) -> str:
     """The job script. Raises RejectedError for a template with an unknown $name."""
     values = {
         "name": fleet.name,
@@ -119,7 +119,7 @@ def script(fleet: Fleet, folder: Path, template: str) -> str:
         raise RejectedError(f"template: {error}. Write $$ for a dollar sign") from error
 
 
-def prepare(fleet: Fleet, folder: Path, template: str) -> Path:
+def prepare(fleet: Submission, folder: Path, template: str) -> Path:
     """Makes the folder with the job script and returns the script's path. Raises EeioError if the
     folder exists."""
     text = script(fleet, folder, template)
@@ -141,7 +141,7 @@ def prepare(fleet: Fleet, folder: Path, template: str) -> Path:
     return folder / _SCRIPT
 
 
-def submit(fleet: Fleet, folder: Path, sbatch_options: Sequence[str] = ()) -> Fleet:
+def submit(fleet: Submission, folder: Path, sbatch_options: Sequence[str] = ()) -> Submission:
     """Submits one job a node. If one is not accepted, all are cancelled before any starts."""
     jobs: list[str] = []
     try:
@@ -168,7 +168,7 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _write(fleet: Fleet, folder: Path) -> None:
+def _write(fleet: Submission, folder: Path) -> None:
     body = {"schema_version": SCHEMA_VERSION, **asdict(fleet)}
     (folder / _FLEET).write_text(json.dumps(body, indent=1) + "\n")
 

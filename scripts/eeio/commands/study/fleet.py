@@ -97,7 +97,7 @@ def submit(arguments: argparse.Namespace) -> int:
     template = submitting.TEMPLATE
     if arguments.template is not None:
         template = inputs.read_text(arguments.template, _TEMPLATE_BYTES)
-    fleet = submitting.Fleet(
+    fleet = submitting.Submission(
         name=folder.name,
         suite=suite,
         options=tuple(arguments.run_options),
