@@ -62,7 +62,7 @@ def test_each_workload(
         r" (\d+) ops/sec ([\d.]+) seconds", text := (tmp_path / "out/stdout.txt").read_text()
     )
     assert line and metrics["returned_operations_per_s"] == float(line[1])
-    assert float(line[2]) < lasted_s + 0.001
+    assert float(line[2]) <= lasted_s + 0.000501
     printed = re.search(r"P50: ([\d.]+) .* P99: ([\d.]+) ", text)
     assert printed and metrics["latency_p50_s"] == pytest.approx(float(printed[1]) / 1e6)
     assert metrics["latency_p99_s"] == pytest.approx(float(printed[2]) / 1e6)
@@ -210,7 +210,7 @@ def test_nothing_runs_on_when_a_process_dies(
     )["path"]).resolve()  # fmt: skip
 
     def ours() -> list[int]:
-        return [pid for pid in programs.running(program) if "eeio-rocksdb.db" in words_of(pid)]
+        return [pid for pid in programs.running(program) if str(profile.directory) in words_of(pid)]
 
     def words_of(pid: int) -> str:
         try:
