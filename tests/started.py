@@ -33,16 +33,19 @@ def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Starter:
-    """Starts the command. `run` gives what subprocess.run gives."""
+    """Starts the command. `run` gives what subprocess.run gives.
 
-    def __init__(self) -> None:
+    `prefix` is a command that starts the process that forks, for example as another user.
+    """
+
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
         self._environment = _at_start(os.environ)
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._requests.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.started"], cwd=_ROOT, stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                [*prefix, sys.executable, "-m", "tests.started"], cwd=_ROOT,
+                stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 
     def fits(self, environment: Mapping[str, str]) -> bool:

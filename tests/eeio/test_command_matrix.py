@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -138,7 +137,6 @@ class User:
     home: Path
     meter: str
     starter: Starter
-    prefix: tuple[str, ...] = ()
 
     def type(self, line: str) -> "subprocess.CompletedProcess[str]":
         words = shlex.split(
@@ -158,12 +156,7 @@ class User:
             "EEIO_SUITES": f"{self.home / 'own-suites'}:{DATA / 'suites'}",
         }
         with contextlib.chdir(self.home):
-            if not self.prefix:
-                return self.starter.run(words, environment)
-            return subprocess.run(
-                [*self.prefix, sys.executable, "-m", "eeio", *words], env=environment,
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            return self.starter.run(words, environment)
 
 
 def _user(home: Path, meter: str, starter: Starter) -> User:
@@ -201,25 +194,28 @@ def nobody(starter: Starter) -> Iterator[User]:
     """Root takes an unprivileged user's place; it may read all files, as the checkout may be in
     root's home."""
     # Not in pytest's own folder: each start of pytest closes that to other users.
-    with tempfile.TemporaryDirectory(prefix="eeio-nobody-") as home:
-        yield _nobody(Path(home), starter)
-
-
-def _nobody(home: Path, starter: Starter) -> User:
-    with pytest.MonkeyPatch.context() as patch:
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("no setpriv: install util-linux")
+    with (
+        tempfile.TemporaryDirectory(prefix="eeio-nobody-") as home,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("EEIO_SUITES", str(DATA / "suites"))
-        made = _user(home, "demo", starter)
-    if os.geteuid() == 0:
-        if shutil.which("setpriv") is None:
-            pytest.skip("no setpriv: install util-linux")
+        made = _user(Path(home), "demo", starter)
+        if os.geteuid() != 0:
+            yield made
+            return
         for path in (made.home, *made.home.rglob("*")):
             os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
-        made.prefix = (
+        made.starter = Starter((
+            # matplotlib keeps its files there.
+            "env", "-u", "XDG_CONFIG_HOME", "-u", "XDG_CACHE_HOME", f"HOME={home}",
             "setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups",
             "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search",
             "--bounding-set=-all,+dac_read_search",
-        )  # fmt: skip
-    return made
+        ))  # fmt: skip
+        yield made
+        made.starter.close()
 
 
 def _check(done: "subprocess.CompletedProcess[str]", line: str, allowed: set[int]) -> None:
