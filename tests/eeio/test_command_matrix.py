@@ -180,7 +180,7 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
     return user
 
 
-@pytest.fixture(scope="module", params=["demo", "none"])
+@pytest.fixture(scope="module")
 def user(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, starter: Starter
 ) -> User:
@@ -233,22 +233,22 @@ def _status(line: str, who: str) -> set[int]:
     return next(found, {0})
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+_DRAW_MUCH = ("export bundle", "report before --plots", "profile install")
+"""Seconds of the processor each: by default with the demo meter only."""
+_DRAWN_ONCE = [
+    pytest.param(line, marks=[pytest.mark.slow] * line.startswith(_DRAW_MUCH)) for line in COMMANDS
+]
+
+
+@pytest.mark.parametrize(("user", "line"), [
+    *(("demo", line) for line in COMMANDS),
+    *(pytest.param("none", *one.values, marks=one.marks) for one in _DRAWN_ONCE),
+], indirect=["user"])  # fmt: skip
 def test_as_root_or_the_user_of_the_tests(user: User, line: str) -> None:
     _check(user.type(line), line, _status(line, user.meter))
 
 
-_DRAW_MUCH = ("export bundle", "report before --plots", "profile install")
-"""Seconds of the processor each: without root only where all tests run."""
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, marks=[pytest.mark.slow] * line.startswith(_DRAW_MUCH))
-        for line in COMMANDS
-    ],
-)
+@pytest.mark.parametrize("line", _DRAWN_ONCE)
 def test_without_root(nobody: User, line: str) -> None:
     _check(nobody.type(line), line, _status(line, "nobody"))
 
@@ -278,7 +278,11 @@ def _of_this_user(line: str) -> str:
     return line.replace("--suite try", "--suite readme").replace("mycopy", "other")
 
 
-@pytest.mark.parametrize("line", _readme_lines())
+@pytest.mark.parametrize("user", ["demo", "none"], indirect=True)
+@pytest.mark.parametrize("line", [
+    pytest.param(line, marks=[pytest.mark.slow] * ("export bundle" in line))
+    for line in _readme_lines()
+])  # fmt: skip
 def test_lines_of_the_readme(user: User, line: str) -> None:
     typed = _of_this_user(line)
     if typed.startswith("cost"):

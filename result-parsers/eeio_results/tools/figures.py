@@ -19,8 +19,7 @@ from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 DEFINITION = _figures.DEFINITION
 PATTERN_TIMEOUT_S = 10
-BEGINS, ENDS = "# eeio: begins\n", "# eeio: ends\n"
-"""Lines that the profile's script prints on stderr right before and after the command."""
+_UPTIME_STEP_S = 0.01
 
 # More than the window's time at the printed bandwidth means a wrong pattern or unit.
 _MOST_SHARE = 1.1
@@ -126,14 +125,22 @@ def _window(capture: Capture) -> tuple[float, float, str]:
     """Of the command, in seconds from the start of the invocation: by the lines around it."""
     complete_s = capture.ended_monotonic_s - capture.started_monotonic_s
     text = capture.text("stderr.txt")
-    first, last = text.find(BEGINS), text.rfind(ENDS)
-    arrivals = Arrivals(capture, "stderr", text)
-    start_s = arrivals.of(first + len(BEGINS)) if first >= 0 else None
-    end_s = arrivals.of(last + len(ENDS)) if last > first >= 0 else None
-    if start_s is None or end_s is None or not 0 <= start_s < end_s:
-        return (
-            0.0,
-            complete_s,
-            "the complete run of the profile's script: the start of the command is unknown",
-        )
-    return start_s, end_s, "when the lines that its script prints around the command arrived"
+    edges = list(_figures.EDGE.finditer(text))
+    begins = next((edge for edge in edges if edge[1] == "begins"), None)
+    ends = next((edge for edge in reversed(edges) if edge[1] == "ends"), None)
+    if begins is not None and ends is not None:
+        arrivals = Arrivals(capture, "stderr", text)
+        start_s, end_s = arrivals.of(begins.end()), arrivals.of(ends.end())
+        if start_s is not None and end_s is not None:
+            if begins[2] and ends[2]:
+                # On a busy machine the first line is read late.
+                ran_s = float(ends[2]) - float(begins[2]) - _UPTIME_STEP_S
+                start_s = min(start_s, end_s - ran_s)
+            if 0 <= start_s < end_s:
+                source = "when the lines that its script prints around the command arrived"
+                return start_s, end_s, source
+    return (
+        0.0,
+        complete_s,
+        "the complete run of the profile's script: the start of the command is unknown",
+    )

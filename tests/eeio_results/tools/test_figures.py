@@ -14,6 +14,7 @@ from eeio_results.tools.capture import Capture, PhaseResult, Stamp
 
 DD = "3+1 records in\n16777216 bytes (17 MB, 16 MiB) copied, 0.5 s, 33.6 MB/s\n"
 BYTES = {"pattern": "^([0-9]+) bytes"}
+BEGINS, ENDS = "# eeio: begins 7.50\n", "# eeio: ends 8.50\n"
 
 
 def _capture(folder: Path, printed: str, *, split: bool = True, **definition: Any) -> Capture:
@@ -24,10 +25,10 @@ def _capture(folder: Path, printed: str, *, split: bool = True, **definition: An
     }  # fmt: skip
     (folder / "figures.json").write_text(json.dumps(body))
     (folder / "stdout.txt").write_text("")
-    text = f"{figures.BEGINS}{printed}{figures.ENDS}" if split else printed
+    text = f"{BEGINS}{printed}{ENDS}" if split else printed
     (folder / "stderr.txt").write_text(text)
     stamps = (
-        Stamp("stderr", len(figures.BEGINS), 100.5),
+        Stamp("stderr", len(BEGINS), 100.5),
         Stamp("stderr", len(text.encode()), 101.5),
     )
     return Capture(folder, {"size": "16m"}, 0, 100.0, 102.0, 0.0, stamps if split else ())
@@ -43,6 +44,24 @@ def test_time_and_nothing_else_where_nothing_was_asked(tmp_path: Path) -> None:
     assert (phase.start_s, phase.end_s) == (0.5, 1.5)
     assert phase.bytes_moved is None and phase.bandwidth_bytes_per_s is None
     assert phase.metrics == {} and phase.invalid == ()
+
+
+@pytest.mark.parametrize(
+    ("times", "start_s"),
+    [((" 7.50", " 8.50"), 0.51), ((" 7.50", " 8.20"), 0.7), (("", ""), 0.7)],
+)
+def test_a_first_line_that_was_read_late_does_not_shorten_the_window(
+    tmp_path: Path, times: tuple[str, str], start_s: float
+) -> None:
+    capture = _capture(tmp_path, DD)
+    begins, ends = (
+        f"# eeio: {word}{time}\n" for word, time in zip(("begins", "ends"), times, strict=True)
+    )
+    text = f"{begins}{DD}no end of line{ends}"
+    (tmp_path / "stderr.txt").write_text(text)
+    stamps = (Stamp("stderr", len(begins), 100.7), Stamp("stderr", len(text), 101.5))
+    phase = _phase(replace(capture, stamps=stamps))
+    assert (phase.start_s, phase.end_s) == (pytest.approx(start_s), 1.5)
 
 
 def test_bytes_over_the_time_of_the_command(tmp_path: Path) -> None:
