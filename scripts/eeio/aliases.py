@@ -27,6 +27,7 @@ _SHORT = {
     "fleet": ("study", "fleet"),
     "history": ("study", "history"),
     "query": ("export", "query"),
+    "setup": ("doctor", "setup"),
     "table": ("export", "table"),
     "validate": ("export", "validate"),
 }

@@ -97,6 +97,8 @@ import old-results
 fleet collect data/eeio/results/before
 fleet submit --show-template
 doctor restore
+setup --dry-run
+setup --no-packages
 rm third --yes
 profile install
 completion bash
@@ -121,6 +123,7 @@ _STATUS: dict[str, dict[str, set[int]]] = {
     "resume before --extend": _all({2}),
     "record frequency": _all({0, 1}),
     "profile install": _all({0, 1}),
+    "setup --no-packages": _all({2}),  # nobody confirms it
     "record power": {"none": {2}},
     "record journal": {"nobody": {2}},
     "plan eeio-suite --directory target --detect": _all({2}),

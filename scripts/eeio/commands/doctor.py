@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio.arguments import add_format
-from eeio.commands import restore
+from eeio.commands import restore, setup
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.machine import capture, readings
 from eeio.machine.examination import Finding, can_measure, examine, examine_replay
@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "doctor",
-        help="check hardware and dependencies; restore after a crash",
+        help="check hardware and dependencies; install them (eeio setup)",
         description="Checks tools, meters, devices, privileges and file systems.",
     )
     add_format(parser)
@@ -40,7 +40,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--yes", action="store_true", help="with --capture: skip the confirmation")
     add_replay(parser.add_argument)
     parser.set_defaults(action=show)
-    restore.add_parser(parser.add_subparsers(metavar="[restore]", title="sub-command"))
+    further = parser.add_subparsers(metavar="[setup|restore]", title="sub-commands")
+    setup.add_parser(further)
+    restore.add_parser(further)
 
 
 def add_replay(add: Callable[..., object]) -> None:

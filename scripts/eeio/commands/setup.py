@@ -1,0 +1,62 @@
+"""`eeio setup`: installs benchmark tools, readers of meters and test profiles (setup/steps.sh)."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import eeio_power
+from eeio import paths
+from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "setup",
+        help="install benchmark tools and test profiles",
+        description="Installs the benchmark tools (Debian packages, with root or sudo), IOR, the "
+        "readers of RAPL and IPMI, and the test profiles.",
+    )
+    parser.add_argument(
+        "--applications", action="store_true",
+        help="also database servers, sysbench and an NFS server, with their services stopped",
+    )  # fmt: skip
+    parser.add_argument("--no-packages", action="store_true", help="leave packages unchanged")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be installed")
+    parser.add_argument("--yes", action="store_true", help="skip the confirmation")
+    parser.set_defaults(action=setup)
+
+
+def setup(arguments: argparse.Namespace) -> int:
+    flags = [f"--{name}" for name in ("applications", "no-packages")
+             if vars(arguments)[name.replace("-", "_")]]  # fmt: skip
+    if not arguments.yes:
+        _steps("plan", flags)
+        if arguments.dry_run:
+            return EXIT_DONE
+        if not sys.stdin.isatty():
+            raise RejectedError("setup requires confirmation; without a terminal give --yes")
+        if input("Install it? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise RejectedError("nothing was installed")
+    elif arguments.dry_run:
+        raise RejectedError("--dry-run and --yes: one of them")
+    return EXIT_DONE if _steps("run", flags) == 0 else EXIT_FAILED
+
+
+def _steps(step: str, flags: list[str]) -> int:
+    sys.stdout.flush()
+    profiles = paths.shipped("test-profiles")
+    environment = {
+        **os.environ,
+        "EEIO_SETUP_PYTHON": sys.executable,
+        "EEIO_SETUP_PREFIX": sys.prefix,
+        "EEIO_SETUP_READERS": str(Path(eeio_power.__file__).parent / "helper"),
+        "EEIO_SETUP_JOURNAL": str(_PACKAGE / "journal"),
+        "EEIO_SETUP_PROFILES": str(profiles),
+        "EEIO_SETUP_IOR": str(profiles.parent / "docker/ior"),  # only a checkout has it
+    }
+    steps = ["sh", str(_PACKAGE / "setup/steps.sh"), step, *flags]
+    return subprocess.run(steps, env=environment, check=False).returncode
