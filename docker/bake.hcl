@@ -1,6 +1,6 @@
-# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7 | applications], from the folder above.
+# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7 | arm64 | applications], from the folder above.
 group "default" {
-  targets = ["x86-64", "arm32v7"]
+  targets = ["x86-64", "arm32v7", "arm64"]
 }
 
 target "common" {
@@ -26,4 +26,10 @@ target "arm32v7" {
   inherits  = ["common"]
   platforms = ["linux/arm/v7"]
   tags      = ["eeio:armv7"]
+}
+
+target "arm64" {
+  inherits  = ["common"]
+  platforms = ["linux/arm64"]
+  tags      = ["eeio:arm64"]
 }
