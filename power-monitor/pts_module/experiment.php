@@ -21,7 +21,8 @@ class eeio_power_experiment
 
 	public static function is_ours($request)
 	{
-		return strpos($request->test_profile->get_identifier(), 'local/eeio-') === 0;
+		// local/eeio-..., or an account of OpenBenchmarking in place of `local`
+		return preg_match('{^[^/]+/eeio-}', $request->test_profile->get_identifier()) === 1;
 	}
 
 	public function name()

@@ -75,7 +75,7 @@ class eeio_power_suites
 		foreach($xml === false ? array() : $xml->Execute as $execute)
 		{
 			$test = (string)$execute->Test;
-			if(strpos($test, 'local/') === 0)
+			if(strpos($test, 'local/') === 0 || strpos($test, '/eeio-') !== false)
 			{
 				$names[] = $test;
 			}

@@ -145,7 +145,7 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
 
 def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment | None:
     name = result.identifier.rpartition("/")[2]
-    ours = result.identifier.startswith("local/eeio-")
+    ours = "/" in result.identifier and name.startswith("eeio-")
     preset = preset or file.environment.get("EEIO_PRESET") or "standard"
     if ours:
         profile = profiles.find(name)
