@@ -10,9 +10,10 @@ Stands alone: it runs with nothing but Python's standard library. Keys have 16 b
 compress, and nothing is compressed. Times are CLOCK_MONOTONIC.
 
 The window begins when db_bench names its database, which it does between opening it and the first
-operation, or before its result by the seconds that it prints, whichever is earlier. Of what writes it lasts until db_bench has ended and every file of the database, and its
-folder, are flushed; compaction that is due by then is not waited for. Of `readrandom` it ends when
-db_bench tells its result. Bytes are the kernel's account of db_bench (/proc/PID/io): pages made
+operation, or before its result by the seconds that it prints, whichever is earlier. For writes it
+lasts until db_bench has ended and every file of the database, and its folder, are flushed;
+compaction that is due by then is not waited for. For `readrandom` it ends at db_bench's result.
+Bytes are the kernel's account of db_bench (/proc/PID/io): pages made
 dirty less those that were dropped before they were written, and bytes fetched from storage.
 """
 
@@ -115,7 +116,7 @@ def bench(command, name, errors):
         raise BenchError(f"db_bench {how}: {last_line(errors, lines)}")
     if start_s is None or result is None or result["name"] != name:
         raise BenchError(f"db_bench told no result of {name}: {last_line(errors, lines)}")
-    # On a busy machine the line of the start is read late. Between it and the result lie at least the
+    # On a busy machine the line of the start is read late. Until the result it takes at least the
     # seconds that db_bench prints, rounded to 1 ms.
     latest_start_s = told_s - float(result["seconds"]) + 0.0005
     return Ran(min(start_s, latest_start_s), begun, told_s, result, lines)
