@@ -6,7 +6,7 @@ tool=eeio-fio preset=${EEIO_PRESET:-standard}
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
 engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s='' load='' arrivals=even precondition='' read_share=''
-distribution=uniform latency_ms='' workload=''
+distribution=uniform latency_ms='' workload='' compressible=0
 for word; do
 	value=${word#*=}
 	case $word in
@@ -28,10 +28,11 @@ for word; do
 	distribution=*) one_of distribution "$value" "uniform zipf" && distribution=$value ;;
 	latency_ms=*) number latency_ms "$value" 1 10000 && latency_ms=$value ;; # of 99 % of requests
 	workload=*) one_of workload "$value" "vector_index kv_cache" && workload=$value ;; # a request is an operation
+	compressible=*) number compressible "$value" 0 100 && compressible=$value ;; # per cent of each 4 KiB
 	flush=*) one_of flush "$value" "none end each" && flush=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
 		"processes file_size runtime_s engine iodepth stride flush load arrivals precondition read_share" \
-		"distribution latency_ms workload" ;;
+		"distribution latency_ms workload compressible" ;;
 	esac
 done
 [ -z "$read_share" ] || [ "$operation" = mixed ] || refuse "read_share=$read_share: only for operation=mixed"

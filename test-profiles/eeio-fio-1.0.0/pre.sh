@@ -11,7 +11,8 @@ prefill() { # BYTES FIO-OPTION...
 	# What a drive does depends on what was written before: with precondition=200 all is written
 	# twice, in requests of 128 KiB one after the other, as SNIA's test specification has it.
 	[ -z "$precondition" ] || request=128k
-	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync \
+	# shellcheck disable=SC2046 # words without spaces
+	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync $(data_options) \
 		${precondition:+--io_size=$((size * precondition / 100))} --refill_buffers --end_fsync=1 \
 		--fallocate=none --eta=never --output=/dev/null "$@" ||
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }

@@ -21,8 +21,12 @@ esac
 [ -z "$latency_ms" ] || [ "$operation$load" = read ] ||
 	refuse "latency_ms=$latency_ms: only for operation=read without load"
 
+data_options() { # prints fio's: which data are written
+	[ "$compressible" = 0 ] || echo "--buffer_compress_percentage=$compressible --buffer_compress_chunk=4096"
+}
+
 request_options() { # prints fio's
-	echo "--ioengine=$fio_engine --iodepth=$iodepth $engine_options"
+	echo "--ioengine=$fio_engine --iodepth=$iodepth $engine_options $(data_options)"
 	[ "$distribution" = uniform ] || echo "--random_distribution=zipf:1.1"
 	# fio lowers the depth to the largest at which 99 % of the requests meet the bound.
 	[ -z "$latency_ms" ] || echo "--latency_target=${latency_ms}ms --latency_window=100ms" \

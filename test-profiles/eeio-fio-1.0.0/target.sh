@@ -21,4 +21,6 @@ if [ -n "$device" ]; then
 		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"
 fi
 written="share_bytes=$share_bytes processes=$processes${precondition:+ precondition=$precondition}"
+# btrfs compresses no more of a file in which it met data that do not compress.
+[ "$compressible" = 0 ] || written="$written compressible=$compressible"
 marker="directory $written"

@@ -10,6 +10,7 @@ from tests.qemu import guest
 
 import eeio
 import eeio_limits
+import eeio_power
 import eeio_results
 
 MODULES = (
@@ -23,6 +24,7 @@ PROGRAMS = (
     "ip", "tc", "nsenter", "unshare", "mount", "umount", "mount.nfs4", "rpc.nfsd", "rpc.mountd",
     "exportfs", "losetup", "fallocate", "mkfs.ext4",
 )  # fmt: skip
+PACKAGES = (eeio, eeio_limits, eeio_power, eeio_results, yaml)
 GUEST = guest(MODULES, PROGRAMS)
 pytestmark = [
     # A guest without KVM takes a minute of a processor.
@@ -113,7 +115,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(disk)], check=True, timeout=60)
     said = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(p.__file__)).parent for p in (eeio, eeio_limits, eeio_results, yaml)],
+        packages=[Path(str(one.__file__)).parent for one in PACKAGES],
         files=[(Path(name), name[1:]) for name in
                ("/etc/netconfig", "/etc/services", "/etc/protocols", "/etc/mke2fs.conf")
                if Path(name).exists()],
@@ -143,7 +145,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     assert "80mbit, no delay added" in slow["how"] and "1gbit, 40 ms a round trip" in far["how"]
     undone = [value for name, value in told if name == "undone"]
     assert undone == [["mount", "process", "namespace", "namespace", "directory", "mount",
-                       "directory", "loop", "file"]] * 2  # fmt: skip
+                       "loop", "directory", "file"]] * 2  # fmt: skip
     assert [value for name, value in told if name in ("left", "server gone")] == [[]] * 3
     there = [value for name, value in told if name == "there"]
     assert there == [[["lost+found"], [], 0]] * 3

@@ -30,9 +30,9 @@ from eeio_power.sampler import Sampler
 
 (found,) = [f for f in discover() if f.spec == "ipmi"]
 print("found:", found.available, found.reason)
-for spec in ("ipmi,period_s=0.1", "ipmi,period_s=0.1,reader=no"):
+for name, spec in (("a", "ipmi,period_s=0.1"), ("b", "ipmi,period_s=0.1,reader=no")):
     (meter,) = open_meters([spec])
-    with Sampler([meter], Path("/tmp/s.gz"), 10.0) as sampler:
+    with Sampler([meter], Path(f"/tmp/{name}.gz"), 10.0) as sampler:
         start_s = time.monotonic()
         time.sleep(5.0)
         (reading,) = sampler.energy(start_s, time.monotonic())

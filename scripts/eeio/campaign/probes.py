@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from eeio.journal.trace import TracefsInstance
-from eeio.system import caches, counters
+from eeio.system import caches, counters, image
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -188,12 +188,21 @@ class DriveCounters(Probe):
             phases = tuple(counters.of_this_drive(p, *both, self._own) for p in phases)
         dax = self._device is not None and counters.uses_dax(self._device)
         reasons = counters.disagreements(
-            self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax
-        )
+            self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax,
+            _stored_share(self._planned),
+        )  # fmt: skip
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
 
     def add_to(self, run: Run) -> Run:
         return replace(run, device_before=self._before, device_after=self._after)
+
+
+def _stored_share(planned: PlannedExperiment) -> float:
+    """The least share of the bytes that must reach the drive. The factor `compressible` is the part
+    of each block that is zero (per cent)."""
+    if planned.volume not in image.COMPRESSING:
+        return 1.0
+    return 1.0 - int(planned.factors.get("compressible", "0")) / 100.0
 
 
 def _contradicted(phase: PhaseResult, reasons: Mapping[str, str]) -> PhaseResult:

@@ -173,13 +173,15 @@ def disagreements(
     after: DeviceCounters,
     file_bytes: int | None,
     dax: bool = False,
+    stored_share: float = 1.0,
 ) -> dict[str, str]:
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
     The counters span the run and the sync after it, so claims are summed per operation. A mixed
     phase claims its metrics `bytes_read` and `bytes_written`, a phase with `kept_bytes` claims
     those, and one of metadata claims none. Through the page cache a byte written two times may
-    reach the device once, so no more than `file_bytes` is then expected.
+    reach the device once, so no more than `file_bytes` is then expected. A file system that
+    compresses stores `stored_share` of the bytes.
     """
     claimed = {"read": 0.0, "write": 0.0}
     for phase in phases:
@@ -207,6 +209,7 @@ def disagreements(
         expected = claim
         if buffered and file_bytes is not None:
             expected = min(claim, file_bytes)
+        expected *= stored_share
         if moved[operation] < (_BUFFERED_SHARE if buffered else _DIRECT_SHARE) * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "

@@ -45,7 +45,9 @@ _MARK = "EEIO_STARTED_BY"
 # As long as another restore may take: tools are ended, file systems unmounted.
 _OTHER_RESTORE_S = 300
 # Kinds that ended with the kernel of that boot, or have another number or name now.
-_OF_ONE_BOOT = frozenset({"process", "mount", "loop", "namespace", "setting", "controllers"})
+_OF_ONE_BOOT = frozenset(
+    {"process", "mount", "loop", "mapping", "namespace", "setting", "controllers"}
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class UndoEntry:
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
     `subject`. `mount`: unmount it, with the option `value` if there is one. `loop`: detach the loop
-    device. `file`, `directory`: delete it. `namespace`: remove the network namespace.
+    device. `mapping`: close the dm-crypt device of that name. `file`, `directory`: delete it.
+    `namespace`: remove the network namespace.
     `controllers`: take `value` (`io memory`) out of the cgroup file `subject`, unless groups of
     other processes of eeio need them.
     `nvme`: set a power feature of the NVMe controller `subject` back to `value` (`state 0`).
@@ -77,6 +80,7 @@ class UndoEntry:
             "command": f"run {self.value} for {self.subject}",
             "mount": f"unmount {self.subject}",
             "loop": f"detach {self.subject}",
+            "mapping": f"close /dev/mapper/{self.subject}",
             "file": f"delete {self.subject}",
             "directory": f"remove the folder {self.subject}",
             "process": f"end process group {self.subject}",
@@ -625,6 +629,11 @@ def _detach(entry: UndoEntry) -> None:
         run_command(["losetup", "--detach", entry.subject])
 
 
+def _close_mapping(entry: UndoEntry) -> None:
+    if Path("/dev/mapper", entry.subject).exists():
+        run_command(["cryptsetup", "close", entry.subject])
+
+
 def _delete(entry: UndoEntry) -> None:
     Path(entry.subject).unlink(missing_ok=True)
 
@@ -685,6 +694,7 @@ _RESTORE: dict[str, Callable[[UndoEntry], None]] = {
     "command": _restore_command,
     "mount": _unmount,
     "loop": _detach,
+    "mapping": _close_mapping,
     "file": _delete,
     "directory": _remove_directory,
     "namespace": _remove_namespace,

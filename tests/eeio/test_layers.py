@@ -1,0 +1,68 @@
+"""Layers of a file system made for a campaign: mount options, encryption, overlayfs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from eeio.campaign import volumes
+from eeio.errors import RejectedError
+from eeio.system import caches, counters, image
+from eeio.system.filesystem import mount_of, mounts
+from eeio.system.undo import UndoJournal
+
+pytestmark = pytest.mark.root
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "option", "least", "most"),
+    [
+        ("ext4+journal", "ext4", "data=journal", 2.0, 2.3),
+        ("ext4+fscrypt", "ext4", "", 1.0, 1.3),
+        ("ext4+overlay", "overlay", "upperdir=upper", 1.0, 1.3),
+        ("btrfs+zstd", "btrfs", "compress=zstd", 0.45, 0.7),
+    ],
+)
+def test_a_layer_is_used_counted_and_taken_away(
+    tmp_path: Path, name: str, kind: str, option: str, least: float, most: float
+) -> None:
+    image.check(name)
+    journal = UndoJournal(tmp_path / "journal.json")
+    target = tmp_path / "with, a comma: and a colon"
+    target.mkdir()
+    try:
+        made = image.make_on_loop(name, target, 64 * MIB, journal)
+        volume = volumes.describe(made.mount_point, made.how, made.served)
+        mount = mount_of(volume.directory)
+        assert mount.filesystem == kind
+        lines = Path("/proc/self/mounts").read_text().splitlines()
+        assert any(option in line.split()[3] for line in lines if str(target.name[-5:]) in line)
+        assert volume.device is not None and volume.device.name.startswith("loop")
+        assert volume.memory is None
+        scratch = volume.directory / "eeio-scratch"
+        scratch.mkdir()
+        before = counters.read_counters(volume.device)
+        half = b"".join(os.urandom(2048) + bytes(2048) for _ in range(16 * MIB // 4096))
+        (scratch / "file").write_bytes(half)
+        assert caches.flush(volume.directory, None).error is None
+        after = counters.read_counters(volume.device)
+        written = after.written_bytes - before.written_bytes
+        assert least <= written / len(half) <= most
+        assert (scratch / "file").read_bytes() == half
+    finally:
+        failures = journal.undo_all()
+    assert failures == []
+    assert list(target.iterdir()) == []
+    assert not any(target in mount.mount_point.parents for mount in mounts())
+
+
+def test_what_the_kernel_lacks_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "_in_kernel", lambda module: module not in ("f2fs", "dm_crypt"))
+    with pytest.raises(RejectedError, match="--filesystem f2fs: this kernel has no f2fs"):
+        image.check("f2fs")
+    with pytest.raises(RejectedError, match=r"ext4\+dmcrypt: this kernel has no dm_crypt"):
+        image.check("ext4+dmcrypt")
+    image.check("ext4+overlay")
+    with pytest.raises(RejectedError, match="eeio makes ext4, "):
+        image.check("ext4+nothing")
