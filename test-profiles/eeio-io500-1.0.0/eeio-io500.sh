@@ -22,8 +22,12 @@ run() {
 	status=$?
 	[ -z "$ini" ] || echo "IO500's ini file: $ini" >>"$output/notes.txt"
 	mkdir -p "$output/io500" && cp "$results"/*.txt "$results/config.ini" "$output/io500/" 2>/dev/null
+	for file in "$results"/mdtest-*.csv "$results/find.csv"; do # of all ranks, then a line of each
+		[ ! -f "$file" ] || head -n 2 "$file" >"$output/io500/${file##*/}"
+	done
 	[ $status = 0 ] || {
 		why=$(sed -n 's/^; ERROR //p' "$results/result.txt" 2>/dev/null | grep -v '^INVALID' | tail -n 1)
+		[ "$(df -Pk "$scratch" | awk 'NR == 2 { print $4 }')" -gt 1024 ] || why="$scratch is full"
 		echo "$tool: IO500 stopped with exit code $status${why:+: $why}; its output is in $output" >&2
 	}
 	return $status

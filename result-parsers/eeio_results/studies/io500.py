@@ -2,7 +2,7 @@
 
 Points per kW are the score of a run over the mean power of its scored phases: the sum of their
 energies over the sum of their times. Power is that of the widest domain that was measured. A phase
-that is invalid, or has no energy, leaves its run without points per kW. A debug run's score is
+that is invalid, or has no reading, leaves its run without points per kW. A debug run's score is
 marked and is no IO500 score.
 """
 
@@ -17,7 +17,7 @@ from eeio_results.report.parts import Table
 from eeio_results.report.tables import tool_label
 from eeio_results.studies import Chapter, Study
 from eeio_results.tools.io500 import DEBUG_SCORE, GIB, NOT_VALID, SCORE, SCORED
-from eeio_results.windows import energy_of
+from eeio_results.windows import MOST_UNKNOWN, energy_of
 
 if TYPE_CHECKING:
     from eeio_results.store import Campaign
@@ -110,17 +110,21 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
 
 
 def _total(run: Run, domain: str | None) -> tuple[float, float] | str:
-    """Energy and time of the scored phases, or why they are not known."""
-    energy_j = lasted_s = 0.0
+    """Energy and time of the scored phases, or why they are not known. A phase too short for its
+    meter is part of the sum: the uncertainty of the sum is what counts."""
+    energy_j = lasted_s = unsure_j = 0.0
     for phase in run.phases:
         if phase.name not in SCORED:
             continue
-        reading = _reading(phase, domain)
-        if phase.validity or reading is None or reading.energy_j is None or not phase.lasted_s:
+        reading = _usable(phase.energy, domain)
+        if phase.validity or reading is None or not phase.lasted_s:
             return f"{phase.name}: {_why(phase, domain)}"
-        energy_j += reading.energy_j
+        energy_j += reading.energy_j or 0.0
+        unsure_j += reading.uncertainty_j or 0.0
         lasted_s += phase.lasted_s
-    return (energy_j, lasted_s) if energy_j > 0 else "no energy above 0 J"
+    if energy_j <= 0 or unsure_j > MOST_UNKNOWN * energy_j:
+        return "the energy of the scored phases is too uncertain"
+    return energy_j, lasted_s
 
 
 def _phase(phases: Sequence[Phase], domain: str | None) -> PhaseFigures:
@@ -145,9 +149,13 @@ def _phase(phases: Sequence[Phase], domain: str | None) -> PhaseFigures:
 
 
 def _reading(phase: Phase, domain: str | None) -> EnergyReading | None:
-    """The first with a value, measured or the demo meter's."""
+    return _usable(energy_of(phase), domain)
+
+
+def _usable(readings: Sequence[EnergyReading], domain: str | None) -> EnergyReading | None:
+    """The first of the domain with a value, measured or the demo meter's."""
     return next(
-        (reading for reading in energy_of(phase)
+        (reading for reading in readings
          if reading.domain == domain and reading.valid and reading.energy_j is not None
          and reading.kind != "modelled"), None,
     )  # fmt: skip

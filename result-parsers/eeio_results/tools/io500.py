@@ -8,7 +8,8 @@ it: a line that arrived too late for them moves the window to the latest time th
 The time of a phase includes opening and closing; IO500's bandwidth is over IOR's time
 (`total_s`). Bytes are those that IOR reports, or its plan, if they agree with its bandwidth and
 time; else they are not known. Write phases of IOR flush (-e), within IOR's time. Operations of
-mdtest and of find are files.
+mdtest and of find are files; their rates are over mdtest's and find's times (`span_s`), and mdtest
+waits for a second before it begins.
 
 A score with [INVALID], or with a stonewall below 300 s, is a debug run's: it has another name
 (`io500_debug_score`), and a note says that it is not a valid IO500 run. Units: score without one,
@@ -54,8 +55,10 @@ RESULT = re.compile(
 _PAIR = re.compile(r"^([\w-]{1,80}) *= ?(.*)$")
 _ROW = re.compile(r"^(?:write|read) +((?:[\d.]+|-)(?: +(?:[\d.]+|-)){9}) *\n", re.M)
 _ACTUAL = re.compile(r"Using actual aggregate bytes moved *= *(\d{1,19})$", re.M)
+_FOUND = re.compile(r"^runtime: ([\d.]+) rate: [\d.]+\n")
 _TOTAL_COLUMN = 8
 _AGREES = 0.02
+_NOTHING_S = 0.01
 _ZONE_S = 900
 """Zones differ from UTC by multiples of a quarter of an hour."""
 _WINDOW = "the arrival of IO500's line less its time (t_delta), within its stamps"
@@ -76,7 +79,7 @@ class _Section:
 
     @property
     def score(self) -> float:
-        return q.FIGURE.of_text(self.values["score"], f"{self.name}: score")
+        return q.RATE.of_text(self.values["score"], f"{self.name}: score")
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -89,7 +92,7 @@ def parse(capture: Capture) -> ToolResult:
         if not re.search(r"^stonewall-time = \d+\n", told, re.M):
             raise ToolOutputError(f"{capture.directory / FOLDER}/config.ini: cut off")
         config, _ = _sections(told, "")
-        phases = _phases(capture, sections)
+        phases = _phases(capture, sections, re.findall(r"^; END (.*)$", text, re.M)[-1])
         return ToolResult(phases, *_run(sections, config, errors))
 
 
@@ -113,21 +116,26 @@ def _sections(text: str, source: str) -> tuple[dict[str, _Section], list[str]]:
     return {name: _Section(name, values) for name, values in found.items()}, errors
 
 
-def _phases(capture: Capture, sections: Mapping[str, _Section]) -> tuple[PhaseResult, ...]:
+def _phases(
+    capture: Capture, sections: Mapping[str, _Section], stopped: str
+) -> tuple[PhaseResult, ...]:
     source = f"{capture.directory / OUTPUT_FILE}"
     text = capture.text(OUTPUT_FILE)
     arrivals = Arrivals(capture, "stdout", text)
     lines = {
         line["name"]: line for line in RESULT.finditer(text) if "\n" in text[line.end() :][:99]
     }
-    # `timestamp` is no I/O; a phase with run = FALSE has no time.
-    ran = [s for s in sections.values() if "score" in s.values and (s.lasted_s or s.score)]
+    # `timestamp` is no I/O; a phase with run = FALSE has no score and takes no time.
+    ran = [
+        s for s in sections.values()
+        if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S)
+    ]  # fmt: skip
     if missing := [section.name for section in ran if section.name not in lines]:
         raise ToolOutputError(f"{source}: cut off: no line of {', '.join(missing)}")
     if not ran:
         raise ToolOutputError(f"{source}: IO500 ran no phase")
     ends_s = [arrivals.of(lines[section.name].end()) for section in ran]
-    windows = _windows(capture, ran, ends_s)
+    windows = _windows(capture, ran, ends_s, stopped)
     processes = int(q.COUNT.of_text(sections["run"].values.get("procs", ""), "procs"))
     return tuple(
         _phase(capture, section, lines[section.name]["unit"], window, processes)
@@ -144,11 +152,18 @@ class _Window:
 
 
 def _windows(
-    capture: Capture, ran: Sequence[_Section], ends_s: Sequence[float | None]
+    capture: Capture, ran: Sequence[_Section], ends_s: Sequence[float | None], stopped: str
 ) -> list[_Window]:
-    """The windows of the phases, in their order; none overlaps the one before."""
-    zone_s: float | None = None
+    """The windows of the phases, in their order; none overlaps the one before. `stopped` is IO500's
+    last stamp, right before its end: how far it is from the end of the run is the local zone."""
+    last_stamp_s = _stamp(stopped)
+    lasts_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    zone_s = 0.0
+    if last_stamp_s is not None:
+        apart_s = capture.since_start_s(last_stamp_s) - lasts_s
+        zone_s = round(apart_s / _ZONE_S) * _ZONE_S
     found: list[_Window] = []
+    last_s = 0.0
     for section, arrived_s in zip(ran, ends_s, strict=True):
         if arrived_s is None:
             found.append(_Window(None, None, _NO_WINDOW))
@@ -158,18 +173,16 @@ def _windows(
         end_s, source, unsure_s = arrived_s, _WINDOW, None
         if stamps[0] is not None and stamps[1] is not None:
             began_s, ended_s = (capture.since_start_s(stamp) for stamp in stamps if stamp)
-            if zone_s is None:
-                zone_s = round((ended_s - arrived_s) / _ZONE_S) * _ZONE_S
             earliest_s = max(began_s + lasted_s, ended_s) - zone_s
             latest_s = min(began_s + lasted_s, ended_s) + 1.0 - zone_s
             if arrived_s > latest_s >= earliest_s:
                 end_s, source, unsure_s = latest_s, _MOVED, 2 * (latest_s - earliest_s)
-        before_s = found[-1].end_s if found else None
-        start_s = max(end_s - lasted_s, before_s or 0.0)
+        start_s = max(end_s - lasted_s, last_s)
         if start_s >= end_s:
-            found.append(_Window(None, None, "none: its line arrived together with the next"))
+            found.append(_Window(None, None, "none: its line arrived together with that before"))
         else:
             found.append(_Window(start_s, end_s, source, unsure_s))
+            last_s = end_s
     return found
 
 
@@ -192,7 +205,7 @@ def _phase(
             name=name, operation="metadata", spatiality="none", request_size_bytes=None,
             bytes_moved=None if moves else 0, bandwidth_bytes_per_s=None,
             start_s=window.start_s, end_s=window.end_s, window_source=window.source,
-            metrics={"operations_per_s": 1000 * score} if score > 0 else {}, invalid=invalid,
+            metrics=_rates(capture, name, 1000 * score) if score > 0 else {}, invalid=invalid,
             edges_unsure_s=window.unsure_s,
         )  # fmt: skip
     report = capture.text(f"{FOLDER}/{name}.txt")
@@ -219,6 +232,25 @@ def _phase(
         invalid=invalid,
         edges_unsure_s=window.unsure_s,
     ).flushed("IOR's flush (-e)")
+
+
+def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:
+    """The rate of a metadata phase, and the time that it is of; older IO500 do not report that."""
+    file = f"{FOLDER}/{name}.csv"
+    if not (capture.directory / file).is_file():
+        return {"operations_per_s": per_s}
+    text = capture.text(file)
+    if found := _FOUND.match(text):
+        span = found[1]
+    else:
+        lines = [line.split(",") for line in text.splitlines()]
+        if len(lines) < 2 or len(lines[0]) != len(lines[1]) or not text.endswith("\n"):
+            raise ToolOutputError(
+                f"{capture.directory / file}: not a summary of all ranks: cut off"
+            )
+        row = dict(zip(lines[0], lines[1], strict=True))
+        span = next((row[key] for key in row if key.startswith("time-File") and row[key]), "")
+    return {"operations_per_s": per_s, "span_s": q.DURATION.of_text(span, f"{name}: its time")}
 
 
 def _moved(report: str, options: Mapping[str, str], processes: int) -> int | None:
