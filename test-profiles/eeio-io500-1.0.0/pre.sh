@@ -19,7 +19,8 @@ enter "$scratch"
 rm -rf eeio-io500 eeio-io500.*
 need_bytes $((2 * bytes * processes))
 # Without a size, at most 40 % of what is free, in each of the two phases that write most.
-[ "$bytes" != 0 ] || bytes=$((free / 5 * 2 / processes / 2097152 * 2097152))
+share=$((free * 2 / 5 / processes))
+[ "$bytes" != 0 ] || bytes=$((share - share % 2097152))
 [ "$bytes" -gt 0 ] || refuse "$scratch: $free bytes are free, too few for $processes processes"
 [ "$bytes" -le 10401873920000 ] || bytes=10401873920000 # IO500's own
 caches=${EEIO_DROP_CACHES:-/proc/sys/vm/drop_caches}
