@@ -97,6 +97,20 @@ def test_cycle(short: Installed, tmp_path: Path) -> None:
     cleaned(short)
 
 
+@pytest.mark.slow
+def test_lines_for_pts(short: Installed, tmp_path: Path) -> None:
+    prepared(short)
+    log = tmp_path / "log"
+    assert short.run(*WORDS, LOG_FILE=str(log)).returncode == 0
+    text = log.read_text()
+    for name in ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read"):
+        printed = re.search(rf"^\[RESULT\] +{name} +([\d.]+) GiB/s", text, re.M)
+        line = re.search(rf"^EEIO {name} bandwidth: ([\d.]+) MB/s$", text, re.M)
+        assert printed and line
+        assert float(line[1]) == pytest.approx(float(printed[1]) * 1073.741824, abs=0.001)
+    cleaned(short)
+
+
 def rejected(done: "subprocess.CompletedProcess[str]") -> str:
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()

@@ -216,7 +216,7 @@ def _phase(
     options = dict(pairwise(re.split(r"[ =]+", section.values.get("exe", ""))))
     bandwidth = score * GIB
     moved = _moved(report, options, processes)
-    if moved is None or not total_s or abs(moved / total_s / bandwidth - 1) > _AGREES:
+    if moved is not None and abs(moved - bandwidth * total_s) > _AGREES * moved:
         moved = None
     return PhaseResult(
         name=name,

@@ -198,13 +198,15 @@ def test_other_output_is_rejected(tmp_path: Path, file: str, old: str, new: str,
         parse("io500", edited(tmp_path / "run", file, (old, new)))
 
 
-def test_a_phase_that_failed_is_invalid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["find", "ior-hard-read"])
+def test_a_phase_that_failed_is_invalid(tmp_path: Path, name: str) -> None:
     text = (DATA / "io500/result.txt").read_text()
-    score = re.search(r"\[find\]\n(?:.*\n)*?(score +=) ([\d.]+)", text)
+    score = re.search(rf"\[{name}\]\n(?:.*\n)*?(score +=) ([\d.]+)", text)
     assert score
     capture = edited(tmp_path / "run", "io500/result.txt", (score[2], "0.000000"))
-    (found,) = [phase for phase in parse("io500", capture).phases if phase.name == "find"]
-    assert found.invalid == ("IO500's result of find is 0",)
+    (found,) = [phase for phase in parse("io500", capture).phases if phase.name == name]
+    assert found.invalid == (f"IO500's result of {name} is 0",)
+    assert found.bandwidth_bytes_per_s is None and "operations_per_s" not in found.metrics
 
 
 def test_bytes_that_contradict_the_bandwidth_are_not_known(tmp_path: Path) -> None:
