@@ -188,6 +188,18 @@ def original_btio(folder: Path) -> Any:
     return btio.parse_text(text(folder, "npb.txt"))
 
 
+IO500 = next((DATA / "io500").glob("io500-*/debug"))
+"""A run by the profile; IO500's own files are in a folder of it."""
+
+
+def io500_run(folder: Path) -> Any:
+    own = [path for path in (IO500 / "io500").iterdir() if (folder / path.name).exists()]
+    (folder / "io500").mkdir()
+    for path in own:
+        (folder / path.name).rename(folder / "io500" / path.name)
+    return parsed("io500")(folder)
+
+
 EEIO_JSON = json.dumps(
     {
         "schema_version": 1,
@@ -262,6 +274,10 @@ def tool_targets() -> list[Target]:
                of_map("mdtest", "mdtest.txt")),
         Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),
                of_map("io500", "io500.txt")),
+        Target("io500-run", [{
+            path.name: path.read_bytes()
+            for path in (IO500 / "capture.json", IO500 / "stdout.txt", *(IO500 / "io500").iterdir())
+        }], io500_run),
         Target("elbencho", of_files("elbencho/3.1-10/*.json", "elbencho.json"),
                of_map("elbencho", "elbencho.json"),
                made=grammar.elbencho),

@@ -37,6 +37,9 @@ def is_present(tool: str) -> bool:
         tool = "tar"  # rsync and zstd where they are there
     if tool == "ior":
         return ior_program() is not None
+    if tool == "io500":
+        named = Path(os.environ.get("EEIO_IO500") or "io500")
+        return shutil.which(named / "io500" if named.is_dir() else named) is not None
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
     return shutil.which("bonnie++" if tool == "bonnie" else tool, path=path) is not None
 
@@ -49,7 +52,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @functools.cache
     def install(tool: str) -> Path:
         profile = Installed(tool, root / tool, root / "disk")
-        named = {key: os.environ[key] for key in ("EEIO_IOR",) if key in os.environ}
+        named = {key: os.environ[key] for key in ("EEIO_IOR", "EEIO_IO500") if key in os.environ}
         if tool == "s3":
             named["EEIO_S3_ENDPOINT"] = "http://127.0.0.1:1"  # each test names its own
         done = profile.install(**named)

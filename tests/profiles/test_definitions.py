@@ -143,7 +143,7 @@ def test_every_parsed_line_is_printed(folder: Path) -> None:
     if '. "$HOME/rates.sh"' in wrapper:
         wrapper += complete.file(folder, "rates.sh").read_text()
     formats = re.findall(r'printf "(EEIO [^"]*?): %', wrapper)
-    printed = [re.escape(text).replace("%s", "[a-z0-9 ]+") for text in formats]
+    printed = [re.escape(text).replace("%s", "[a-z0-9 -]+") for text in formats]
     root = parsed(complete.file(folder, "results-definition.xml"))
     for template in root.findall("ResultsParser/OutputTemplate"):
         line = (template.text or "").partition(":")[0]

@@ -463,7 +463,7 @@ def _context_table(report: Report, several: bool) -> Table:
             )
         )
     return Table(
-        title="Context: the machine itself (lmbench)",
+        title="Context: the machine (lmbench), and figures of complete runs",
         header=(*(("Campaign",) if several else ()), "Figure", "Unit", "n", "Median [Q1 - Q3]"),
         rows=tuple(rows),
         numeric=frozenset({2 + several, 3 + several}),

@@ -21,6 +21,7 @@ from eeio.importing.readers.found import (
     parts,
     size,
 )
+from eeio_results.tools.io500 import RESULT
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
 _TEST = re.compile(
@@ -383,10 +384,10 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
 def read_io500(text: str) -> Iterator[FoundReport]:
     """`result_summary.txt`: a rate and a time for each phase."""
     phases = []
-    for name, rate, unit, seconds in re.findall(
-        r"^\[RESULT\w{0,80}\]\s{1,99}(?:BW\s{1,99}phase\s{1,99}\d{1,20}\s{1,99}|IOPS\s{1,99}phase\s{1,99}\d{1,20}\s{1,99})?([\w-]+)\s{1,99}([\d.]{1,30})\s{1,99}"
-        r"(GiB/s|GB/s|kIOPS|kiops)\s{0,99}:\s{0,99}time\s{1,99}([\d.]{1,30})", text, re.M,
-    ):  # fmt: skip
+    for line in RESULT.finditer(text):
+        if not line["kind"].startswith("RESULT"):
+            continue  # it has no score
+        name, rate, unit, seconds = line["name"], line["rate"], line["unit"], line["seconds"]
         bandwidth = figure(rate) * {"GiB/s": float(1 << 30), "GB/s": 1e9}.get(unit, 0)
         moves = unit in ("GiB/s", "GB/s")
         phase = FoundPhase(
