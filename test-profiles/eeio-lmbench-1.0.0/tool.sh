@@ -1,7 +1,7 @@
 # The system's lmbench, or upstream's release, built here.
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
-# Distributions keep it out of PATH, in a folder per machine type.
-for directory in /usr/lib/lmbench/bin/* "${EEIO_LMBENCH_BIN:-}"; do
+# Distributions keep it out of PATH, most in a folder per machine type.
+for directory in /usr/lib/lmbench/bin /usr/lib/lmbench/bin/* "${EEIO_LMBENCH_BIN:-}"; do
 	[ -x "$directory/lat_fs" ] && [ -x "$directory/bw_mem" ] && path=$directory
 done
 build() {
