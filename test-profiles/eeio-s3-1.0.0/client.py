@@ -5,10 +5,11 @@
     client.py clean state=FILE
 
 Stands alone: it runs with nothing but Python's standard library. The access key and its secret are
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Requests are signed (AWS Signature Version 4) and
-name the bucket in their path. Each thread keeps one connection. The bucket has a random name, is
-made before the first phase and removed after the last one. Its name is in the state file
-meanwhile, so that `clean` can remove what a killed run left. Times are CLOCK_MONOTONIC.
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_CA_BUNDLE may name a file of certificates.
+Requests are signed (AWS Signature Version 4) and name the bucket in their path. Each thread keeps
+one connection. The bucket has a random name, is made before the first phase and removed after the
+last one. Its name is in the state file meanwhile, so that `clean` can remove what a killed run
+left. Times are CLOCK_MONOTONIC.
 
 With endpoint=local, the server program (moto_server) is started on this machine for the run. The
 kernel ends it when this process dies.
@@ -93,15 +94,23 @@ class Store:
                 f"{endpoint}: no credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         self._parts = parts
+        self._tls = None
+        if parts.scheme == "https":
+            authorities = os.environ.get("AWS_CA_BUNDLE") or None
+            try:
+                self._tls = ssl.create_default_context(cafile=authorities)
+            except OSError as error:
+                raise StoreError(f"AWS_CA_BUNDLE={authorities}: {error}") from error
         self._local = threading.local()
 
     def _connection(self):
         found = getattr(self._local, "connection", None)
         if found is None:
-            kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-            found = kind[self._parts.scheme](
-                self._parts.hostname, self._parts.port, timeout=TIMEOUT_S
-            )
+            where = (self._parts.hostname, self._parts.port)
+            if self._tls is None:
+                found = http.client.HTTPConnection(*where, timeout=TIMEOUT_S)
+            else:
+                found = http.client.HTTPSConnection(*where, timeout=TIMEOUT_S, context=self._tls)
             self._local.connection = found
         return found
 

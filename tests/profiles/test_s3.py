@@ -1,15 +1,18 @@
 """eeio-s3 with a small object store in this process, and with moto where it is installed."""
 
 import importlib.util
+import ipaddress
 import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -188,6 +191,67 @@ def test_trouble_is_one_line(
     vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
     assert s3.script("pre.sh", *WORDS).returncode == 0
     assert list(store.buckets) == ["users-own"]
+
+
+def _certificate(folder: Path, days: int) -> Path:
+    """A self-signed certificate of 127.0.0.1, valid from two days ago for so many days; its key is
+    in the same file."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    begins = datetime.now(UTC) - timedelta(days=2)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(1).not_valid_before(begins).not_valid_after(begins + timedelta(days=days))
+        .add_extension(address, critical=False).sign(key, hashes.SHA256())
+    )  # fmt: skip
+    path = folder / "store.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ) + made.public_bytes(serialization.Encoding.PEM)
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(
+    ("days", "known", "said"),
+    [
+        (30, True, ""),
+        (30, False, "the certificate is not valid: self-signed certificate"),
+        (1, True, "the certificate is not valid: certificate has expired"),
+    ],
+)
+def test_https(
+    s3: Installed, store: Objects, tmp_path: Path, days: int, known: bool, said: str
+) -> None:
+    certificate = _certificate(tmp_path, days)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    store.socket = context.wrap_socket(store.socket, server_side=True)
+    s3.environment["EEIO_S3_ENDPOINT"] = f"https://127.0.0.1:{store.server_address[1]}"
+    s3.environment |= {"AWS_CA_BUNDLE": str(certificate)} if known else {}
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    done = s3.run(*WORDS)
+    if said:
+        assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+    else:
+        assert done.returncode == 0, done.stderr
+        (bucket,) = store.made
+        assert re.fullmatch("eeio-[0-9a-f]{32}", bucket)
+    assert store.buckets == {"users-own": {"kept": b"x"}}
+
+
+def test_a_missing_file_of_certificates_is_named(s3: Installed) -> None:
+    s3.environment |= {"EEIO_S3_ENDPOINT": "https://127.0.0.1:1", "AWS_CA_BUNDLE": "/no/such"}
+    assert s3.script("pre.sh", *WORDS).returncode == 0
+    done = s3.run(*WORDS)
+    assert done.returncode == 1 and "AWS_CA_BUNDLE=/no/such: " in done.stderr
 
 
 def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
