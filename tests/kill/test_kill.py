@@ -7,7 +7,10 @@ import pytest
 
 from tests.kill.harness import ROOT, TARGETS, UnavailableError, kill_over_and_over
 
-SLOW = ("applications", "container", "adaptive", "extend", "reboot", "checkouts", "resumes")
+SLOW = (
+    "layers", "applications", "workloads", "container", "adaptive", "extend", "reboot", "checkouts",
+    "resumes",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -21,7 +24,7 @@ def test_nothing_is_lost_doubled_or_left(tmp_path: Path, name: str) -> None:
     try:
         # The frequency of a study is looked at for a while, and after every kill again; programs
         # are installed and run for a second each.
-        few = name in ("settings", "applications")
+        few = name in ("settings", "applications", "workloads")
         outcome = kill_over_and_over(target, kills=1 if few else 2, seed=1)
     except UnavailableError as error:
         pytest.skip(str(error))
