@@ -201,10 +201,18 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
     # vdbench writes a run once more for each host, slave and volume.
     whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]
-    for one in sorted(parts, key=lambda one: (-_total(one), one.path.name != "summary.html")):
+    for one in sorted(
+        parts,
+        key=lambda one: (one.form == "flatfile", -_total(one), one.path.name != "summary.html"),
+    ):
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
         kept = whole.setdefault(one.path.parent, [])
-        other = next((other for other, of in kept if runs and runs <= of), None)
+        # A flatfile does not report when its runs began.
+        names = {p.name for p in one.reports[0].phases} if one.form == "flatfile" else set()
+        other = next((
+            other for other, of in kept
+            if (runs and runs <= of) or (names and names <= {name for name, _ in of})
+        ), None)  # fmt: skip
         if other is None:
             kept.append((one, runs))
         else:

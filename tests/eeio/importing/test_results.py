@@ -379,3 +379,122 @@ def test_a_phase_of_elbencho_without_a_figure_is_no_row(
     )
     (report,) = imported(capsys, path, "--dry-run")["files"][0]["reports"]
     assert [p["name"] for p in report["phases"]] == ["write"]
+
+
+FILE_SYSTEM = (
+    "{time}.001 Starting RD={name}; elapsed={elapsed}; For loops: {loops}\n\n"
+    "{date} ..Interval.. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
+    "mb/sec .xfer.. ...mkdir....\n"
+    "                            rate   resp total  sys   pct   rate   resp   rate   resp  read "
+    "write  total    size  rate   resp\n"
+    "{rows}"
+    "{end}.104      avg_2-5  900.0  1.500   9.6 7.89  66.7  600.0  1.000  300.0  2.500 75.00 "
+    "37.50 112.50  131072   0.0  0.000   0.0  0.000   3.0  2.642   3.0  0.081\n"
+    "{end}.104      std_2-5   90.0  0.500                    60.0  0.500   30.0  0.500\n"
+)
+
+
+def test_vdbench_with_file_systems(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their columns are others than those of volumes, in all files of the folder."""
+    (tmp_path / "run").mkdir()
+    words = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
+    first = "23:50:02.114            1 491694  0.099   7.0 4.41\n"
+    summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **words)
+    for file, text in (
+        ("summary.html", f"<title>Vdbench</title><pre>\n{summary}"),
+        # The totals have their header behind the run, with the date of its end.
+        ("totals.html", FILE_SYSTEM.format(name="rd1", date="Mar 05, 2026", rows="", **words)),
+        ("logfile.html", f"23:49:00.000 Vdbench distribution: vdbench50407\n{summary}"),
+        ("n1.html", summary.replace("900.0", "450.0").replace("112.50", "56.25")),
+        (
+            "flatfile.html",
+            "* Run : Name of run\n  tod timestamp Run Interval Xfersize Threads Reqrate Rate "
+            "MB/sec Read_rate Write_rate\n00:10:02 03/05/2026-00:10:02-CET rd1 avg_2-5 131072 4 "
+            "9999988 900 112.5 600 300\n",
+        ),
+    ):
+        (tmp_path / "run" / file).write_text(text)
+    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    (used,) = [f for f in files if not f["rejected"]]
+    (phase,) = used["reports"][0]["phases"]
+    assert len(files) == 5 and used["path"].endswith("summary.html")
+    assert all("repeats the runs of summary.html" in f["rejected"] for f in files if f != used)
+    for name in ("totals.html", "logfile.html", "flatfile.html"):
+        (tmp_path / name).write_bytes((tmp_path / "run" / name).read_bytes())
+        (row,) = phases(imported(capsys, tmp_path / name, "--dry-run"))
+        assert row["bandwidth_bytes_per_s"] == phase["bandwidth_bytes_per_s"] == 112.5 * KIB**2
+        assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
+        if name != "flatfile.html":
+            assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
+
+
+def test_runs_of_vdbench_in_loops_are_no_repetitions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One run definition with several thread counts has one name."""
+    row = "05:06:{:02}.000     avg_2-5    {}.0     2.00    4096  100.00    0.012\n"
+    start = "05:06:{:02}.000 Starting RD=rd1; I/O rate: 9; elapsed=5; For loops: threads={}\n"
+    text = "".join(
+        start.format(at, threads) + row.format(at + 5, 512 + at)
+        for at, threads in ((0, 1), (10, 8), (20, 8))
+    )
+    (tmp_path / "a.txt").write_text(text)
+    # Only the average lines, as grep finds them.
+    (tmp_path / "b.txt").write_text("".join(re.findall(r".*avg_.*\n", text)[:1]))
+    flat = "tod Run Interval reqrate rate MB/sec bytes/io read% xfersize threads\n" + "".join(
+        f"05:06:00 rd1 avg_2-5 9 {rate} 2.0 4096 100 4096 {threads}\n"
+        for rate, threads in ((512, 1), (522, 8), (532, 8))
+    )
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/flatfile.html").write_text(flat)
+    files = imported(capsys, tmp_path)["files"]
+    assert [len(file["reports"][0]["phases"]) for file in files] == [3, 1, 3]
+    sets: dict[Any, list[float]] = defaultdict(list)
+    for run in load(results.paths.campaigns().popitem()[1]).runs:
+        sets[run.experiment].append(run.phases[0].metrics["iops"])
+    assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
+
+
+def test_fio_with_less_than_a_kibibyte_a_second(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """fio 2.0 prints a blank before the unit B."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "tiny: (g=0): rw=randread, bs=7-7/7-7/7-7, ioengine=sync, iodepth=1\nfio-2.0.13\n"
+        "Starting 1 process\n\ntiny: (groupid=0, jobs=1): err= 0: pid=9: Mon Sep 16 22:13:14 2013\n"
+        "  read : io=70000 B, bw=700 B/s, iops=100 , runt=100000msec\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert (row["bandwidth_bytes_per_s"], row["iops"], row["bytes"]) == (700, 100, 70000)
+
+
+def test_fio_s_kb_is_binary_if_its_iops_fit_neither(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The IOPS of 32 jobs that ended at different times are 7 % too small for their bandwidth."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "big: (g=0): rw=read, bs=512K-512K/512K-512K/512K-512K, ioengine=libaio, iodepth=128\n...\n"
+        "fio-2.2.10\nStarting 32 processes\n\n"
+        "big: (groupid=0, jobs=32): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
+        "  read : io=24000MB, bw=409600KB/s, iops=745, runt= 60000msec\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert row["bandwidth_bytes_per_s"] == 409600 * KIB
+
+
+def test_fio_json_behind_a_character_and_a_log_of_one_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "fio/jobs-3.41.json").read_text()
+    (tmp_path / "a.json").write_text(f"> {text}")
+    wanted = phases(imported(capsys, DATA / "fio/jobs-3.41.json", "--dry-run"))
+    assert phases(imported(capsys, tmp_path / "a.json", "--dry-run")) == wanted
+    (tmp_path / "a_lat.1.log").write_text("0, 36128, 1, 4096, 0")
+    (row,) = phases(imported(capsys, tmp_path / "a_lat.1.log", "--dry-run"))
+    assert (row["operation"], row["request_bytes"]) == ("write", 4096)

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from eeio.importing.readers.found import (
     KIB,
@@ -536,53 +536,116 @@ def read_sysbench(text: str) -> Iterator[FoundReport]:
 
 
 VDBENCH = re.compile(
-    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes",
+    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
+    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
+)
+VDBENCH_FLATFILE = re.compile(
+    r"^\s{0,99}tod\s{1,99}(?:timestamp\s{1,99})?Run\s{1,99}Interval\s", re.M
 )
 
 
 _VDBENCH_LINES = re.compile(
-    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300})"
-    r"|^(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}interval"
-    r"|\bavg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$",
+    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
+    r"|^(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}(?:interval|\.{2,9}Interval)"
+    r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{1,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
+    r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
     re.M,
 )
+_VDBENCH_FORMAT = "%b %d, %Y %H:%M:%S.%f"
 
 
-def _vdbench_date(text: str) -> str | None:
+def _vdbench_start(date: str, time: str, end: str | None, rest: str) -> str | None:
+    """When a run began, by the date of its first header. `end` is the time of its only line, if the
+    header was printed after the run (totals.html), which took the seconds of `elapsed`."""
     try:
-        return datetime.strptime(text, "%b %d, %Y %H:%M:%S.%f").isoformat(timespec="milliseconds")
-    except ValueError:
+        start = datetime.strptime(f"{date} {time}", _VDBENCH_FORMAT)
+        if end is not None:
+            last = datetime.strptime(f"{date} {end}", _VDBENCH_FORMAT)
+            elapsed = re.search(r"\belapsed=(\d{1,9})", rest)
+            over = start - last + timedelta(seconds=int(elapsed[1]) if elapsed else 0)
+            start -= timedelta(days=round(over / timedelta(days=1)))
+    except (ValueError, OverflowError):
         return None
+    return start.isoformat(timespec="milliseconds")
+
+
+def _vdbench(
+    name: str, place: int, rates: tuple[float, float, float, float], rest: str, started: str | None
+) -> FoundPhase:
+    """`rates` are operations/s, MiB/s, bytes of a request and the share of reads in %."""
+    iops, rate, request, reads = rates
+    loops = rest.partition("For loops:")[2].strip()
+    return FoundPhase(
+        name=name, operation={100.0: "read", 0.0: "write"}.get(reads, "mixed"),
+        group=str(place), request_bytes=round(request) or None,
+        bandwidth_bytes_per_s=rate * MIB, iops=iops,
+        options={"read_share": f"{reads:g} %"}
+        | ({"for loops": loops} if loops not in ("", "None") else {}),
+        started_utc=started,
+        time_source=None if started is None else "vdbench's local time, zone not reported",
+    )  # fmt: skip
 
 
 def read_vdbench(text: str) -> Iterator[FoundReport]:
-    """`summary.html` or its text: the average line of each run definition."""
+    """`summary.html` or its text: the average line of each run definition. File systems have other
+    columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     phases: list[FoundPhase] = []
-    name, time, started = "run", None, None
-    for line in _VDBENCH_LINES.finditer(text):
+    name, time, rest, date, started = None, None, "", None, None
+    for line in _VDBENCH_LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
-            name, time, started = line["name"], line["time"], None
-        elif line["date"] and time and started is None:
-            started = _vdbench_date(f"{line['date']} {time}")
+            name, time, rest, date, started = line["name"], line["time"], line["rest"], None, None
+        elif line["date"]:
+            date = date or line["date"]
+        elif date and time and started is None:
+            started = _vdbench_start(date, time, line["end"], rest)
         if not line["row"]:
             continue
-        cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", line["row"]).split()]
-        if len(cells) < 4 or None in cells[:4]:
+        cells = [number(cell) for cell in line["row"].split()]
+        of_files = len(cells) >= 20
+        if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
             continue
-        iops, rate, request, reads = (cell or 0.0 for cell in cells[:4])
-        operation = {100.0: "read", 0.0: "write"}.get(reads, "mixed")
-        phases.append(FoundPhase(
-            name=name, operation=operation,
-            group=str(len(phases)), request_bytes=round(request) or None,
-            bandwidth_bytes_per_s=rate * MIB, iops=iops, options={"read_share": f"{reads:g} %"},
-            started_utc=started,
-            time_source=None if started is None else "vdbench's local time, zone not reported",
-        ))  # fmt: skip
+        known = [cell or 0.0 for cell in cells]
+        if of_files:
+            reads, writes = known[5], known[7]
+            share = 100.0 if not writes else 0.0 if not reads else known[4]
+            rates = (known[0], known[11], known[12], share)
+        else:
+            rates = (known[0], known[1], known[2], known[3])
+        # Without the line of its start, nothing shows that another run is a repetition.
+        place = len(phases)
+        phases.append(_vdbench(name or f"run {place}", place, rates, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
+    """`flatfile.html`: the average line of each run, in columns with names."""
+    names: list[str] = []
+    phases: list[FoundPhase] = []
+    for line in text.splitlines():
+        cells = line.split()
+        if VDBENCH_FLATFILE.match(line):
+            names = [name.lower() for name in cells]
+            continue
+        row = dict(zip(names, cells, strict=False))
+        if not row.get("interval", "").startswith("avg_"):
+            continue
+        if len(cells) < len(names):
+            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        reads = number(row.get("read%"))
+        if reads is None:
+            read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
+            reads = 100 * read / (read + write) if read + write else 100.0
+        request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
+        rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
+        loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
+        phases.append(_vdbench(row["run"], len(phases), rates, f"For loops: {loops}", None))
+    if not phases:
+        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    yield FoundReport(tuple(phases))
 
 
 NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)

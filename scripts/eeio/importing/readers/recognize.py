@@ -38,6 +38,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
     (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
     (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
+    (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.DD, Kind("dd", "text", others.read_dd)),
