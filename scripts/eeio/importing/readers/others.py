@@ -547,7 +547,8 @@ VDBENCH_FLATFILE = re.compile(
 
 _VDBENCH_LINES = re.compile(
     r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
-    r"|^(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}(?:interval|\.{2,9}Interval)"
+    r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
+    r"(?P<header>interval|\.\.Interval)"
     r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{1,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
     r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
     re.M,
@@ -593,17 +594,18 @@ def read_vdbench(text: str) -> Iterator[FoundReport]:
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     phases: list[FoundPhase] = []
     name, time, rest, date, started = None, None, "", None, None
+    header = None
     for line in _VDBENCH_LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
             name, time, rest, date, started = line["name"], line["time"], line["rest"], None, None
         elif line["date"]:
-            date = date or line["date"]
+            date, header = date or line["date"], line["header"]
         elif date and time and started is None:
             started = _vdbench_start(date, time, line["end"], rest)
         if not line["row"]:
             continue
         cells = [number(cell) for cell in line["row"].split()]
-        of_files = len(cells) >= 20
+        of_files = header == "..Interval" or (header is None and len(cells) > 14)
         if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
             continue
         known = [cell or 0.0 for cell in cells]
