@@ -499,3 +499,21 @@ def test_fio_json_behind_a_character_and_a_log_of_one_line(
     (tmp_path / "a_lat.1.log").write_text("0, 36128, 1, 4096, 0")
     (row,) = phases(imported(capsys, tmp_path / "a_lat.1.log", "--dry-run"))
     assert (row["operation"], row["request_bytes"]) == ("write", 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("3.489/random", ["random read", "random write"]),
+        ("3.489/read", ["read"]),
+        ("3.489/strided", ["stride read"]),
+        ("3.507/other/mixed-tests", ["random read", "random write", "stride read"]),
+        ("3.507/other/read", ["read"]),
+    ],
+)
+def test_iozone_leaves_columns_of_other_tests_blank(
+    home: Path, name: str, wanted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The second figure of `read` is 0: -+n.
+    path = OTHERS / "iozone" / (f"{name}.txt" if "other" in name else f"{name}/stdout.txt")
+    assert [p["name"] for p in phases(imported(capsys, path, "--dry-run"))] == wanted

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -242,7 +242,7 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
             if cells and place > 0 and not re.match(r"[\d\s]+$", line):
                 break
             continue
-        for name, cell in zip(names, cells[2:], strict=False):
+        for name, cell in zip(_iozone_names(names, line), cells[2:], strict=True):
             words = name.split()
             if int(cell) == 0:
                 continue  # The test of this column did not run (-+n).
@@ -260,16 +260,36 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
             )
 
 
-def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
-    """The names of the columns, whose first words are in the line above."""
-    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][2:]
+def _iozone_columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
+    """The names of the columns, whose first words are in the line above, and where they end behind
+    the column `reclen`."""
+    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][1:]
     firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", above)]
     names = []
-    for start, end, word in below:
+    for start, end, word in below[1:]:
         over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
                 ("random", "bkwd", "record", "stride")]  # fmt: skip
-        names.append(f"{over[0][2]} {word}" if over else word)
+        names.append((f"{over[0][2]} {word}" if over else word, end - below[0][1]))
     return names
+
+
+_IOZONE_3_507 = 132
+"""Where the last column ends in a version whose figures are one wider than the blanks of a test
+that did not run."""
+
+
+def _iozone_names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
+    """The column of each figure of a row, by where it ends: other tests are blanks."""
+    reclen, *ends = [m.end() for m in re.finditer(r"\S{1,300}", row)][1:]
+    wider = names[-1][1] == _IOZONE_3_507
+    column = -1
+    for place, end in enumerate(ends):
+        left = range(column + 1, len(names) - (len(ends) - place - 1))
+        if not left:
+            raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
+        ends_at = {k: reclen + names[k][1] - wider * (k - place) for k in left}
+        column = min(left, key=lambda k: abs(ends_at[k] - end))
+        yield names[column][0]
 
 
 def _iozone_size(part: str, name: str) -> int | None:
