@@ -517,3 +517,83 @@ def test_iozone_leaves_columns_of_other_tests_blank(
     # The second figure of `read` is 0: -+n.
     path = OTHERS / "iozone" / (f"{name}.txt" if "other" in name else f"{name}/stdout.txt")
     assert [p["name"] for p in phases(imported(capsys, path, "--dry-run"))] == wanted
+
+
+def test_bonnie_without_characters_has_blank_columns(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With -f. The line of CSV has more digits than the table."""
+    csv = "1.98,2.00a,box,1,9,512M,,4,5,,,57873,46,216859,90,,,1572864,85,9216,99" + 29 * ","
+    both = (
+        "Version 2.00a       ------Sequential Output------ --Sequential Input- --Random-\n"
+        "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n"
+        "box         512M:4k           56.5m  46  212m  90            1.5g  85  9216  99\n"
+    )
+    (tmp_path / "a.txt").write_text(both)
+    found = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert [(p["name"], p["bandwidth_bytes_per_s"], p["iops"]) for p in found] == [
+        ("write", 56.5 * KIB**2, None),
+        ("rewrite", 212 * KIB**2, None),
+        ("read", 1.5 * KIB**3, None),
+        ("seeks", None, 9216),
+    ]
+    (tmp_path / "b.txt").write_text(f"{both}\n{csv}\n")
+    (tmp_path / "c.txt").write_text(f"{csv}\n")
+    one, other = (phases(imported(capsys, tmp_path / n, "--dry-run")) for n in ("b.txt", "c.txt"))
+    assert one == other != found and one[0]["bandwidth_bytes_per_s"] == 57873 * KIB
+
+
+SYSBENCH_RUN = (
+    "sysbench {version}{colon} (using bundled LuaJIT 2.1.0)\n\nNumber of threads: 2\n"
+    "Extra file open flags: 0\nBlock size 16Kb\nDoing random r/w test\nThreads started!\n{end}"
+)
+
+
+def test_sysbench_of_all_versions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = (
+        "Throughput:\n         read:  IOPS=4800.00 75.00 MiB/s (78.64 MB/s)\n"
+        "         write: IOPS=3200.00 50.00 MiB/s (52.43 MB/s)\n         fsync: IOPS=10.0\n"
+    )
+    old = (
+        "Operations performed:  48000 reads, 32000 writes, 0 Other = 80000 Total\n"
+        "Read 750Mb  Written 500Mb  Total transferred 1250Mb  (125Mb/sec)\n"
+        "    total time:                          10.0000s\n"
+    )
+    prepare = "sysbench 1.1.0 (using x)\n\n2 files, 2Kb each\nExtra file open flags: 0\n"
+    other = "sysbench 1.1.0 (using x)\n\nCPU speed:\n    events per second: 9.5\n"
+    first, second = (
+        SYSBENCH_RUN.format(version=version, colon=colon, end=end)
+        for version, colon, end in (("1.1.0", "", new), ("0.5", ":", old))
+    )
+    (tmp_path / "a.txt").write_text(prepare + first + other + second)
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    assert len(file["reports"]) == 2
+    for report in file["reports"]:
+        read, write = report["phases"]
+        assert (read["bandwidth_bytes_per_s"], read["iops"]) == (75 << 20, 4800)
+        assert (write["bandwidth_bytes_per_s"], write["iops"]) == (50 << 20, 3200)
+    (tmp_path / "b.txt").write_text(first + SYSBENCH_RUN.format(version="1", colon="", end=""))
+    (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run", code=2)["files"]
+    assert "cut off" in file["rejected"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "4194304 Bytes (4,2 MB, 4,0 MiB) kopiert, 0,5 s, 8,4 MB/s",
+        "4194304 octets (4,2 MB, 4,0 MiB) copiés, 0,5 s, 8,4 MB/s",
+        "4194304 bytes (4,2 MB, 4,0 MiB) copiados, 0,5 s, 8,4 MB/s",
+        "4194304字节（4.2 MB，4.0 MiB）已复制，0.5 s，8.4 MB/s",
+        "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s",
+        "4194304 bytes transferred in 0.5 secs (8388608 bytes/sec)",
+    ],
+)
+def test_dd_in_other_languages(
+    home: Path, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text(f"4+0 x\n4+0 x\n{line}\n")
+    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)

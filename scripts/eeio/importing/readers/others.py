@@ -12,6 +12,7 @@ from eeio.importing.readers.found import (
     MIB,
     FoundPhase,
     FoundReport,
+    columns,
     count,
     figure,
     none_found,
@@ -281,14 +282,10 @@ that did not run."""
 def _iozone_names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
     """The column of each figure of a row, by where it ends: other tests are blanks."""
     reclen, *ends = [m.end() for m in re.finditer(r"\S{1,300}", row)][1:]
+    if len(ends) > len(names):
+        raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
     wider = names[-1][1] == _IOZONE_3_507
-    column = -1
-    for place, end in enumerate(ends):
-        left = range(column + 1, len(names) - (len(ends) - place - 1))
-        if not left:
-            raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
-        ends_at = {k: reclen + names[k][1] - wider * (k - place) for k in left}
-        column = min(left, key=lambda k: abs(ends_at[k] - end))
+    for column in columns([reclen + end for _, end in names], ends, wider):
         yield names[column][0]
 
 
@@ -393,21 +390,34 @@ BONNIE_TEXT = re.compile(r"^Version\s{1,99}(\S{1,300})\s{1,99}-+Sequential Outpu
 
 
 def read_bonnie_text(text: str) -> Iterator[FoundReport]:
-    """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on."""
+    """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on. Its line of CSV,
+    if the file has it, has more digits."""
+    if len(BONNIE_CSV.findall(text)) == len(BONNIE_TEXT.findall(text)):
+        yield from read_bonnie_csv(text)
+        return
     for part in parts(text, BONNIE_TEXT):
         version = re.match(r"Version\s{1,99}(\S{1,300})", part)
         row = re.search(
-            r"^(?:Machine|Name:Size)[^\n]*\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
+            r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
             part, re.M,
         )  # fmt: skip
         if row is None:
             raise none_found("Bonnie++", "its table has no row")
-        cells = row[3].split()
-        fields = dict(zip(_BONNIE_1, [_bonnie_rate(cell) for cell in cells], strict=False))
-        phases = tuple(_bonnie(fields, row[2], "8k", None))
+        ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
+        cells = list(re.finditer(r"\S{1,300}", row[4]))
+        if len(cells) > len(ends) or len(ends) > len(_BONNIE_1):
+            raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
+        indent = row.start(4) - row.end(1) - 1
+        fields = {
+            _BONNIE_1[column]: _bonnie_rate(cell[0])
+            for column, cell in zip(
+                columns(ends, [indent + cell.end() for cell in cells]), cells, strict=True
+            )
+        }
+        phases = tuple(_bonnie(fields, row[3], "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        yield FoundReport(phases, version[1] if version else None, row[1] or None)
+        yield FoundReport(phases, version[1] if version else None, row[2] or None)
 
 
 def _bonnie_rate(cell: str) -> str:
@@ -419,9 +429,14 @@ def _bonnie_rate(cell: str) -> str:
 
 # ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
 
-DD = re.compile(r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) "
-                r"([\d.e-]{1,30}) "
-                r"(?:s|secs?|seconds?)\b", re.M)  # fmt: skip
+DD = re.compile(
+    r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
+    r"(?:s|secs?|seconds?)\b"
+    # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
+    r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
+    r"\w{1,9}[,，] ?[\d.,]{1,30} [kKMGT]?B/\w",
+    re.M,
+)
 
 
 def read_dd(text: str) -> Iterator[FoundReport]:
@@ -442,7 +457,8 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        seconds, bs = figure(copy[2]), options.get("bs", "")
+        moved = int(copy[1] or copy[3])
+        seconds, bs = figure(copy[2] or copy[4].replace(",", ".")), options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
             name="dd", operation=operation,
@@ -450,9 +466,9 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             # `1M` is binary, `1MB` is not (dd(1)).
             request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
             direct=("direct" in flags) if command else None,
-            jobs=1, bytes=int(copy[1]), runtime_s=seconds,
-            bandwidth_bytes_per_s=int(copy[1]) / seconds if seconds else None,
-            options=options | {"bytes": copy[1]},
+            jobs=1, bytes=moved, runtime_s=seconds,
+            bandwidth_bytes_per_s=moved / seconds if seconds else None,
+            options=options | {"bytes": str(moved)},
         ),))  # fmt: skip
 
 
@@ -513,46 +529,54 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
 SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
 
 
+_SYSBENCH_1_1 = r"^\s{1,99}%s:\s{1,99}IOPS=([\d.]{1,30})\s{1,99}([\d.]{1,30}) MiB/s"
+
+
 def read_sysbench(text: str) -> Iterator[FoundReport]:
-    """`sysbench fileio` 0.4 to 1.0."""
+    """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
+    runs = 0
     for part in parts(text, SYSBENCH):
-        version = SYSBENCH.match(part)
-        block = re.search(r"^Block size (\S{1,300})", part, re.M)
-        threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
-        mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
-        total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
-        seconds = figure(total[1]) if total else None
-        pattern = None if mode is None else "random" if "random" in mode[0] else "sequential"
-        found = []
-        for operation, new, old, rate in (
-            ("read", r"read, MiB/s:\s{1,99}([\d.]{1,30})", r"Read ([\d.]{1,30}\w{1,80})",
-             r"reads/s:\s{1,99}([\d.]{1,30})"),
-            ("write", r"written, MiB/s:\s{1,99}([\d.]{1,30})", r"Written ([\d.]{1,30}\w{1,80})",
-             r"writes/s:\s{1,99}([\d.]{1,30})"),
-        ):  # fmt: skip
-            newer, older, iops = (re.search(p, part) for p in (new, old, rate))
-            moved = size(older[1]) if older and not newer else None
-            speed = (
-                figure(newer[1]) * MIB if newer else moved / seconds if moved and seconds else None
-            )
-            if not speed:
-                continue
-            per_s = figure(iops[1]) if iops else None
-            if per_s is None and seconds:
-                done = re.search(r"(\d{1,20}) Read, (\d{1,20}) Write", part)
-                if done:
-                    per_s = int(done[1 if operation == "read" else 2]) / seconds
-            found.append(FoundPhase(
-                name=operation, operation=operation, access_pattern=pattern,
-                request_bytes=size(block[1]) if block else None,
-                direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
-                jobs=int(threads[1]) if threads else None,
-                bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
-                options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
-            ))  # fmt: skip
-        if not found:
-            raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
-        yield FoundReport(tuple(found), version[1] if version else None)
+        if phases := tuple(_sysbench(part)):
+            runs += 1
+            version = SYSBENCH.match(part)
+            yield FoundReport(phases, version[1] if version else None)
+        elif "Extra file open flags" in part and "Threads started" in part:
+            raise none_found("sysbench", "a test of file I/O without throughput: cut off")
+    if not runs:
+        raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
+
+
+def _sysbench(part: str) -> Iterator[FoundPhase]:
+    block = re.search(r"^Block size (\S{1,300})", part, re.M)
+    threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
+    mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
+    total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
+    seconds = figure(total[1]) if total else None
+    done = re.search(r"(\d{1,20}) reads?, (\d{1,20}) writes?", part, re.I)
+    for place, (operation, past) in enumerate((("read", "read"), ("write", "written"))):
+        both = re.search(_SYSBENCH_1_1 % operation, part, re.M)
+        rate = re.search(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
+        iops = re.search(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
+        old = re.search(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part)
+        moved = size(old[1]) if old and not rate and not both else None
+        speed = moved / seconds if moved and seconds else None
+        if rate or both:
+            speed = figure(both[2] if both else rate[1] if rate else 0) * MIB
+        per_s = figure(both[1]) if both else figure(iops[1]) if iops else None
+        if per_s is None and done and seconds:
+            per_s = int(done[1 + place]) / seconds
+        if not speed:
+            continue
+        yield FoundPhase(
+            name=operation, operation=operation,
+            access_pattern=None if mode is None else "random" if "random" in mode[0]
+            else "sequential",
+            request_bytes=size(block[1]) if block else None,
+            direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
+            jobs=int(threads[1]) if threads else None,
+            bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
+            options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
+        )  # fmt: skip
 
 
 VDBENCH = re.compile(
