@@ -597,3 +597,13 @@ def test_dd_in_other_languages(
     (tmp_path / "a.txt").write_text(f"4+0 x\n4+0 x\n{line}\n")
     (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
     assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
+
+
+def test_dd_before_another_tool_is_not_what_the_file_is_of(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "others/dd.txt").read_text() + (DATA / "others/iozone-auto.txt").read_text()
+    (tmp_path / "a.txt").write_text(text)
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (report,) = file["reports"]
+    assert file["tool"] == "iozone" and "dd" in report["notes"][0]
