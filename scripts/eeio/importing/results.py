@@ -322,9 +322,15 @@ class _Runs(Sequence[Run]):
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
         varying = _varying(rows)
-        for row in rows:
-            experiment = _experiment(row, varying)
-            experiment = equal.setdefault(experiment, experiment)
+        made = [equal.setdefault(e, e) for e in (_experiment(row, varying) for row in rows)]
+        in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
+        # A file with repetitions is no repetition of another one.
+        sets = {experiment for (experiment, _), runs in in_file.items() if runs > 1}
+        for row, experiment in zip(rows, made, strict=True):
+            if experiment in sets:
+                named = dict(experiment.arguments) | {"file": row.file.path.stem[:200]}
+                other = replace(experiment, arguments=tuple(sorted(named.items())))
+                experiment = equal.setdefault(other, other)
             counts[experiment] += 1
             self._experiments.append(experiment)
             self._repetitions.append(counts[experiment])

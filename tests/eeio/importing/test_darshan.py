@@ -115,3 +115,12 @@ def test_sums_over_years_and_sizes_that_cannot_be(
     written = phases(imported(capsys, path, "--dry-run"))[2]
     assert written["bytes"] == 8 * MIB and written["metrics"] == {"write_calls": 8}
     assert written["options"] == {"access sizes": f"{MIB} x 8"}
+
+
+def test_the_output_of_the_dxt_parser_is_rejected_by_name(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(TEXT.partition("\n\n")[0] + "\n\n# DXT, file_id: 9, file_name: /d/own\n")
+    (file,) = imported(capsys, path, "--dry-run", code=2)["files"]
+    assert "darshan-dxt-parser" in file["rejected"]

@@ -607,3 +607,38 @@ def test_dd_before_another_tool_is_not_what_the_file_is_of(
     (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
     (report,) = file["reports"]
     assert file["tool"] == "iozone" and "dd" in report["notes"][0]
+
+
+def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """128 jobs with a request each: the count is 1.3 % above the bytes that fio prints."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "slow: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=psync, iodepth=1\nfio-3.12\n"
+        "slow: (groupid=0, jobs=128): err= 0: pid=9: Tue Aug 11 23:54:11 2020\n"
+        "   read: IOPS=333, BW=1317KiB/s (1349kB/s)(38.6MiB/30000msec)\n"
+        "     issued rwts: total=10005,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(1317 * KIB, rel=2e-3)
+    assert row["bytes"] == pytest.approx(38.6 * KIB**2, rel=1e-3)
+
+
+def test_files_with_repetitions_of_their_own_are_not_joined(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`vm2.txt` and `vm3.txt` with two runs each are two sets; with one each they are one."""
+    text = (DATA / "others/sysbench.txt").read_text()
+    for count, sizes in ((2, [2, 2]), (1, [2])):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        for name in ("vm2", "vm3"):
+            (folder / f"{name}.txt").write_text("".join(f"{name}\n{text}" for _ in range(count)))
+        imported(capsys, folder, "--name", f"x{count}")
+        sets: dict[Any, int] = defaultdict(int)
+        for run in load(results.paths.campaigns()[f"x{count}"]).runs:
+            sets[run.experiment] += 1
+        assert sorted(sets.values()) == sorted(sizes * 2)

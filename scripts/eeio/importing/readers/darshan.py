@@ -85,6 +85,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         for operation in ("read", "write")
         if (phase := _phase(_Record(module, rank, file, of), operation, start_s, processes))
     )  # fmt: skip
+    if not phases and re.search(r"^# DXT, file_id", text, re.M):
+        raise none_found("Darshan", "output of darshan-dxt-parser: give that of darshan-parser")
     if not phases:
         raise none_found("Darshan", "no bytes were read or written by POSIX, MPI-IO or STDIO")
     notes = tuple(f"{module}: incomplete: Darshan had no memory for all files"

@@ -326,8 +326,12 @@ def _text_phase(
     base = _base(line, iops, request)
     printed = size(line["io"], base)
     exact = _issued_bytes(block, direction, request)
-    # Counts of requests are exact, bytes are rounded; the last request may be shorter.
-    moved = exact if printed and exact and abs(exact / printed - 1) < 0.02 else printed
+    # Bytes are rounded and counts are not, but these include requests that did not end in time.
+    fits = exact and runtime_s and any(
+        _fits(exact / runtime_s, text, unit)
+        for text, unit in ((line["bw"], base), (line.groupdict().get("si"), 1000))
+    )  # fmt: skip
+    moved = exact if fits else printed
     wanted = iops * request if iops and request else None
     ended = local_date(entry["rest"])
     started = ended and (datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)).isoformat(
@@ -355,6 +359,13 @@ def _text_phase(
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )
+
+
+def _fits(rate: float, text: str | None, base: int) -> bool:
+    """Whether a rate is that of a printed figure within its digits."""
+    digits = int(re.sub(r"\D", "", text or "") or 0)
+    told = size(text or "", base)
+    return bool(digits and told and abs(rate / told - 1) < 1 / digits + 0.001)
 
 
 def _rate(
