@@ -642,3 +642,14 @@ def test_files_with_repetitions_of_their_own_are_not_joined(
         for run in load(results.paths.campaigns()[f"x{count}"]).runs:
             sets[run.experiment] += 1
         assert sorted(sets.values()) == sorted(sizes * 2)
+
+
+def test_noise_before_an_output_may_be_long(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of each of thousands of processes."""
+    noise = "".join(f"rank {rank}: library loaded\n" for rank in range(10_000))
+    for name in ("ior/ior-3.2.1.txt", "ior/mdtest-3.2.1.txt"):
+        (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
+        wanted = phases(imported(capsys, DATA / name, "--dry-run"))
+        assert phases(imported(capsys, tmp_path / "a.txt", "--dry-run")) == wanted

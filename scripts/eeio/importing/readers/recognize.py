@@ -61,13 +61,17 @@ def kind_of(text: str, path: Path) -> Kind | None:
                 return kind
     # The first in the file wins: a script's output may contain several tools. dd is the last, as
     # such scripts often begin with it.
-    places = [
-        (match.start(), order, kind)
-        for order, (pattern, kind) in enumerate(_TEXTS)
-        if (match := pattern.search(head)) is not None
-    ]
-    if places:
-        return min(places, key=lambda place: (place[2].tool == "dd", *place[:2]))[2]
+    # Noise of many processes before a tool's output may be longer than the head.
+    for part in (head, text):
+        places = [
+            (match.start(), order, kind)
+            for order, (pattern, kind) in enumerate(_TEXTS)
+            if (match := pattern.search(part)) is not None
+        ]
+        if places:
+            return min(places, key=lambda place: (place[2].tool == "dd", *place[:2]))[2]
+        if fio.LOG.match(head):
+            break
     if fio.LOG.match(head):
         # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
         found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
