@@ -55,8 +55,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     from_pts = sources.add_parser(
         _PTS,
         help="import a Phoronix Test Suite result file",
-        description="Imports a composite.xml of the eeio module, or of plain PTS with pts/fio "
-        "or pts/iozone: one campaign per system in the file.",
+        description="Imports a composite.xml of the eeio module, or of plain PTS with pts/fio, "
+        "pts/iozone or pts/tiobench: one campaign per system in the file.",
     )
     from_pts.add_argument("file", metavar="composite.xml", type=Path)
     from_pts.add_argument("--name", metavar="NAME", help="campaign name (default: from the file)")

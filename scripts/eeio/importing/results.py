@@ -201,10 +201,18 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
     # vdbench writes a run once more for each host, slave and volume.
     whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]
-    for one in sorted(parts, key=lambda one: (-_total(one), one.path.name != "summary.html")):
+    for one in sorted(
+        parts,
+        key=lambda one: (one.form == "flatfile", -_total(one), one.path.name != "summary.html"),
+    ):
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
         kept = whole.setdefault(one.path.parent, [])
-        other = next((other for other, of in kept if runs and runs <= of), None)
+        # A flatfile does not report when its runs began.
+        names = {p.name for p in one.reports[0].phases} if one.form == "flatfile" else set()
+        other = next((
+            other for other, of in kept
+            if (runs and runs <= of) or (names and names <= {name for name, _ in of})
+        ), None)  # fmt: skip
         if other is None:
             kept.append((one, runs))
         else:
@@ -314,9 +322,15 @@ class _Runs(Sequence[Run]):
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
         varying = _varying(rows)
-        for row in rows:
-            experiment = _experiment(row, varying)
-            experiment = equal.setdefault(experiment, experiment)
+        made = [equal.setdefault(e, e) for e in (_experiment(row, varying) for row in rows)]
+        in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
+        # A file with repetitions is no repetition of another one.
+        sets = {experiment for (experiment, _), runs in in_file.items() if runs > 1}
+        for row, experiment in zip(rows, made, strict=True):
+            if experiment in sets:
+                named = dict(experiment.arguments) | {"file": row.file.path.stem[:200]}
+                other = replace(experiment, arguments=tuple(sorted(named.items())))
+                experiment = equal.setdefault(other, other)
             counts[experiment] += 1
             self._experiments.append(experiment)
             self._repetitions.append(counts[experiment])

@@ -45,6 +45,12 @@ _FIO_TYPES = {
     "sequential write": ("write", "sequential"),
 }
 _IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
+_TIOBENCH_TESTS = {
+    "read": ("read", "sequential"),
+    "write": ("write", "sequential"),
+    "random read": ("read", "random"),
+    "random write": ("write", "random"),
+}
 
 
 @dataclass(frozen=True)
@@ -211,7 +217,7 @@ def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str 
 
 
 def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
-    """pts/fio and pts/iozone, with factors only in the description."""
+    """pts/fio, pts/iozone and pts/tiobench, with factors only in the description."""
     name = result.identifier.removeprefix("pts/").rpartition("-")[0]
     pairs = {
         key.strip().lower(): value.strip()
@@ -230,6 +236,11 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
         operation, spatiality = _IOZONE_TESTS[pairs["disk test"].lower()], "sequential"
         factors = {"request_size": _size(pairs.get("record size", ""))}
         factors |= {"file_size": _size(pairs.get("file size", "")), "buffer": "on"}
+    elif name == "tiobench" and pairs.get("test", "").lower() in _TIOBENCH_TESTS:
+        operation, spatiality = _TIOBENCH_TESTS[pairs["test"].lower()]
+        factors = {"file_size": _size(pairs.get("size per thread", "")), "buffer": "on"}
+        if inputs.whole_number(threads := pairs.get("thread count", "1")):
+            factors["processes"] = threads
     else:
         return None
     known = {key: value for key, value in factors.items() if value}
@@ -435,7 +446,9 @@ def systems_of(
             several = len(file.systems) > 1
             made.append((f"{base}-{slug(system.identifier)}" if several else base, system, tests))
     if not made:
-        raise RejectedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
+        raise RejectedError(
+            f"{path}: no result of our profiles, pts/fio, pts/iozone or pts/tiobench in it"
+        )
     return file, [(_checked(campaign), system, tests) for campaign, system, tests in made]
 
 

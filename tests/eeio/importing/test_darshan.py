@@ -100,3 +100,27 @@ def test_logs_by_pydarshan(
         path.write_bytes(cut)
         (file,) = imported(capsys, path, "--dry-run", code=2)["files"]
         assert "cannot read it" in file["rejected"] and path.exists()
+
+
+def test_sums_over_years_and_sizes_that_cannot_be(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A million processes need more than a year together; Darshan 3.2 may print any size."""
+    path = tmp_path / "log.txt"
+    path.write_text(
+        TEXT.replace("F_WRITE_TIME\t2.0\t", "F_WRITE_TIME\t4e7\t").replace(
+            f"ACCESS2_ACCESS\t{KIB}\t", "ACCESS2_ACCESS\t4576131523236855808\t"
+        )
+    )
+    written = phases(imported(capsys, path, "--dry-run"))[2]
+    assert written["bytes"] == 8 * MIB and written["metrics"] == {"write_calls": 8}
+    assert written["options"] == {"access sizes": f"{MIB} x 8"}
+
+
+def test_the_output_of_the_dxt_parser_is_rejected_by_name(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(TEXT.partition("\n\n")[0] + "\n\n# DXT, file_id: 9, file_name: /d/own\n")
+    (file,) = imported(capsys, path, "--dry-run", code=2)["files"]
+    assert "darshan-dxt-parser" in file["rejected"]

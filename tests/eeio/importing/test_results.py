@@ -379,3 +379,277 @@ def test_a_phase_of_elbencho_without_a_figure_is_no_row(
     )
     (report,) = imported(capsys, path, "--dry-run")["files"][0]["reports"]
     assert [p["name"] for p in report["phases"]] == ["write"]
+
+
+FILE_SYSTEM = (
+    "{time}.001 Starting RD={name}; elapsed={elapsed}; For loops: {loops}\n\n"
+    "{date} ..Interval.. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
+    "mb/sec .xfer.. ...mkdir....\n"
+    "                            rate   resp total  sys   pct   rate   resp   rate   resp  read "
+    "write  total    size  rate   resp\n"
+    "{rows}"
+    "{end}.104      avg_2-5  900.0  1.500   9.6 7.89  66.7  600.0  1.000  300.0  2.500 75.00 "
+    "37.50 112.50  131072   0.0  0.000   0.0  0.000   3.0  2.642   3.0  0.081\n"
+    "{end}.104      std_2-5   90.0  0.500                    60.0  0.500   30.0  0.500\n"
+)
+
+
+def test_vdbench_with_file_systems(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their columns are others than those of volumes, in all files of the folder."""
+    (tmp_path / "run").mkdir()
+    words = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
+    first = "23:50:02.114            1 491694  0.099   7.0 4.41\n"
+    summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **words)
+    for file, text in (
+        ("summary.html", f"<title>Vdbench</title><pre>\n{summary}"),
+        # The totals have their header behind the run, with the date of its end.
+        ("totals.html", FILE_SYSTEM.format(name="rd1", date="Mar 05, 2026", rows="", **words)),
+        ("logfile.html", f"23:49:00.000 Vdbench distribution: vdbench50407\n{summary}"),
+        # A slave has fewer columns of other operations.
+        ("n1-0.html", re.sub(r"   0.0  0.000.*", "", summary.replace("112.50", "56.25"))),
+        (
+            "flatfile.html",
+            "* Run : Name of run\n  tod timestamp Run Interval Xfersize Threads Reqrate Rate "
+            "MB/sec Read_rate Write_rate\n00:10:02 03/05/2026-00:10:02-CET rd1 avg_2-5 131072 4 "
+            "9999988 900 112.5 600 300\n",
+        ),
+    ):
+        (tmp_path / "run" / file).write_text(text)
+    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    (used,) = [f for f in files if not f["rejected"]]
+    (phase,) = used["reports"][0]["phases"]
+    assert len(files) == 5 and used["path"].endswith("summary.html")
+    assert all("repeats the runs of summary.html" in f["rejected"] for f in files if f != used)
+    for name in ("totals.html", "logfile.html", "flatfile.html"):
+        (tmp_path / name).write_bytes((tmp_path / "run" / name).read_bytes())
+        (row,) = phases(imported(capsys, tmp_path / name, "--dry-run"))
+        assert row["bandwidth_bytes_per_s"] == phase["bandwidth_bytes_per_s"] == 112.5 * KIB**2
+        assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
+        if name != "flatfile.html":
+            assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
+
+
+def test_runs_of_vdbench_in_loops_are_no_repetitions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One run definition with several thread counts has one name."""
+    row = "05:06:{:02}.000     avg_2-5    {}.0     2.00    4096  100.00    0.012\n"
+    start = "05:06:{:02}.000 Starting RD=rd1; I/O rate: 9; elapsed=5; For loops: threads={}\n"
+    text = "".join(
+        start.format(at, threads) + row.format(at + 5, 512 + at)
+        for at, threads in ((0, 1), (10, 8), (20, 8))
+    )
+    (tmp_path / "a.txt").write_text(text)
+    # Only the average lines, as grep finds them.
+    (tmp_path / "b.txt").write_text("".join(re.findall(r".*avg_.*\n", text)[:1]))
+    flat = "tod Run Interval reqrate rate MB/sec bytes/io read% xfersize threads\n" + "".join(
+        f"05:06:00 rd1 avg_2-5 9 {rate} 2.0 4096 100 4096 {threads}\n"
+        for rate, threads in ((512, 1), (522, 8), (532, 8))
+    )
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/flatfile.html").write_text(flat)
+    files = imported(capsys, tmp_path)["files"]
+    assert [len(file["reports"][0]["phases"]) for file in files] == [3, 1, 3]
+    sets: dict[Any, list[float]] = defaultdict(list)
+    for run in load(results.paths.campaigns().popitem()[1]).runs:
+        sets[run.experiment].append(run.phases[0].metrics["iops"])
+    assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
+
+
+def test_fio_with_less_than_a_kibibyte_a_second(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """fio 2.0 prints a blank before the unit B."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "tiny: (g=0): rw=randread, bs=7-7/7-7/7-7, ioengine=sync, iodepth=1\nfio-2.0.13\n"
+        "Starting 1 process\n\ntiny: (groupid=0, jobs=1): err= 0: pid=9: Mon Sep 16 22:13:14 2013\n"
+        "  read : io=70000 B, bw=700 B/s, iops=100 , runt=100000msec\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert (row["bandwidth_bytes_per_s"], row["iops"], row["bytes"]) == (700, 100, 70000)
+
+
+def test_fio_s_kb_is_binary_if_its_iops_fit_neither(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The IOPS of 32 jobs that ended at different times are 7 % too small for their bandwidth."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "big: (g=0): rw=read, bs=512K-512K/512K-512K/512K-512K, ioengine=libaio, iodepth=128\n...\n"
+        "fio-2.2.10\nStarting 32 processes\n\n"
+        "big: (groupid=0, jobs=32): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
+        "  read : io=24000MB, bw=409600KB/s, iops=745, runt= 60000msec\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert row["bandwidth_bytes_per_s"] == 409600 * KIB
+
+
+def test_fio_json_behind_a_character_and_a_log_of_one_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "fio/jobs-3.41.json").read_text()
+    (tmp_path / "a.json").write_text(f"> {text}")
+    wanted = phases(imported(capsys, DATA / "fio/jobs-3.41.json", "--dry-run"))
+    assert phases(imported(capsys, tmp_path / "a.json", "--dry-run")) == wanted
+    (tmp_path / "a_lat.1.log").write_text("0, 36128, 1, 4096, 0")
+    (row,) = phases(imported(capsys, tmp_path / "a_lat.1.log", "--dry-run"))
+    assert (row["operation"], row["request_bytes"]) == ("write", 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("3.489/random", ["random read", "random write"]),
+        ("3.489/read", ["read"]),
+        ("3.489/strided", ["stride read"]),
+        ("3.507/other/mixed-tests", ["random read", "random write", "stride read"]),
+        ("3.507/other/read", ["read"]),
+    ],
+)
+def test_iozone_leaves_columns_of_other_tests_blank(
+    home: Path, name: str, wanted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The second figure of `read` is 0: -+n.
+    path = OTHERS / "iozone" / (f"{name}.txt" if "other" in name else f"{name}/stdout.txt")
+    assert [p["name"] for p in phases(imported(capsys, path, "--dry-run"))] == wanted
+
+
+def test_bonnie_without_characters_has_blank_columns(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With -f. The line of CSV has more digits than the table."""
+    csv = "1.98,2.00a,box,1,9,512M,,4,5,,,57873,46,216859,90,,,1572864,85,9216,99" + 29 * ","
+    both = (
+        "Version 2.00a       ------Sequential Output------ --Sequential Input- --Random-\n"
+        "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n"
+        "box         512M:4k           56.5m  46  212m  90            1.5g  85  9216  99\n"
+    )
+    (tmp_path / "a.txt").write_text(both)
+    found = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert [(p["name"], p["bandwidth_bytes_per_s"], p["iops"]) for p in found] == [
+        ("write", 56.5 * KIB**2, None),
+        ("rewrite", 212 * KIB**2, None),
+        ("read", 1.5 * KIB**3, None),
+        ("seeks", None, 9216),
+    ]
+    (tmp_path / "b.txt").write_text(f"{both}\n{csv}\n")
+    (tmp_path / "c.txt").write_text(f"{csv}\n")
+    one, other = (phases(imported(capsys, tmp_path / n, "--dry-run")) for n in ("b.txt", "c.txt"))
+    assert one == other != found and one[0]["bandwidth_bytes_per_s"] == 57873 * KIB
+
+
+SYSBENCH_RUN = (
+    "sysbench {version}{colon} (using bundled LuaJIT 2.1.0)\n\nNumber of threads: 2\n"
+    "Extra file open flags: 0\nBlock size 16Kb\nDoing random r/w test\nThreads started!\n{end}"
+)
+
+
+def test_sysbench_of_all_versions(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = (
+        "Throughput:\n         read:  IOPS=4800.00 75.00 MiB/s (78.64 MB/s)\n"
+        "         write: IOPS=3200.00 50.00 MiB/s (52.43 MB/s)\n         fsync: IOPS=10.0\n"
+    )
+    old = (
+        "Operations performed:  48000 reads, 32000 writes, 0 Other = 80000 Total\n"
+        "Read 750Mb  Written 500Mb  Total transferred 1250Mb  (125Mb/sec)\n"
+        "    total time:                          10.0000s\n"
+    )
+    prepare = "sysbench 1.1.0 (using x)\n\n2 files, 2Kb each\nExtra file open flags: 0\n"
+    other = "sysbench 1.1.0 (using x)\n\nCPU speed:\n    events per second: 9.5\n"
+    first, second = (
+        SYSBENCH_RUN.format(version=version, colon=colon, end=end)
+        for version, colon, end in (("1.1.0", "", new), ("0.5", ":", old))
+    )
+    (tmp_path / "a.txt").write_text(prepare + first + other + second)
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    assert len(file["reports"]) == 2
+    for report in file["reports"]:
+        read, write = report["phases"]
+        assert (read["bandwidth_bytes_per_s"], read["iops"]) == (75 << 20, 4800)
+        assert (write["bandwidth_bytes_per_s"], write["iops"]) == (50 << 20, 3200)
+    (tmp_path / "b.txt").write_text(first + SYSBENCH_RUN.format(version="1", colon="", end=""))
+    (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run", code=2)["files"]
+    assert "cut off" in file["rejected"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "4194304 Bytes (4,2 MB, 4,0 MiB) kopiert, 0,5 s, 8,4 MB/s",
+        "4194304 octets (4,2 MB, 4,0 MiB) copiés, 0,5 s, 8,4 MB/s",
+        "4194304 bytes (4,2 MB, 4,0 MiB) copiados, 0,5 s, 8,4 MB/s",
+        "4194304字节（4.2 MB，4.0 MiB）已复制，0.5 s，8.4 MB/s",
+        "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s",
+        "4194304 bytes transferred in 0.5 secs (8388608 bytes/sec)",
+    ],
+)
+def test_dd_in_other_languages(
+    home: Path, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text(f"4+0 x\n4+0 x\n{line}\n")
+    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
+
+
+def test_dd_before_another_tool_is_not_what_the_file_is_of(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "others/dd.txt").read_text() + (DATA / "others/iozone-auto.txt").read_text()
+    (tmp_path / "a.txt").write_text(text)
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (report,) = file["reports"]
+    assert file["tool"] == "iozone" and "dd" in report["notes"][0]
+
+
+def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """128 jobs with a request each: the count is 1.3 % above the bytes that fio prints."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "slow: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=psync, iodepth=1\nfio-3.12\n"
+        "slow: (groupid=0, jobs=128): err= 0: pid=9: Tue Aug 11 23:54:11 2020\n"
+        "   read: IOPS=333, BW=1317KiB/s (1349kB/s)(38.6MiB/30000msec)\n"
+        "     issued rwts: total=10005,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(1317 * KIB, rel=2e-3)
+    assert row["bytes"] == pytest.approx(38.6 * KIB**2, rel=1e-3)
+
+
+def test_files_with_repetitions_of_their_own_are_not_joined(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`vm2.txt` and `vm3.txt` with two runs each are two sets; with one each they are one."""
+    text = (DATA / "others/sysbench.txt").read_text()
+    for count, sizes in ((2, [2, 2]), (1, [2])):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        for name in ("vm2", "vm3"):
+            (folder / f"{name}.txt").write_text("".join(f"{name}\n{text}" for _ in range(count)))
+        imported(capsys, folder, "--name", f"x{count}")
+        sets: dict[Any, int] = defaultdict(int)
+        for run in load(results.paths.campaigns()[f"x{count}"]).runs:
+            sets[run.experiment] += 1
+        assert sorted(sets.values()) == sorted(sizes * 2)
+
+
+def test_noise_before_an_output_may_be_long(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of each of thousands of processes."""
+    noise = "".join(f"rank {rank}: library loaded\n" for rank in range(10_000))
+    for name in ("ior/ior-3.2.1.txt", "ior/mdtest-3.2.1.txt"):
+        (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
+        wanted = phases(imported(capsys, DATA / name, "--dry-run"))
+        assert phases(imported(capsys, tmp_path / "a.txt", "--dry-run")) == wanted

@@ -282,6 +282,17 @@ def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
     assert dict(run.experiment.arguments)["file_size"] == "8g"
 
 
+def test_upstreams_tiobench(results: Path, tmp_path: Path) -> None:
+    path = tmp_path / "composite.xml"
+    words = "Test: Random Read - Size Per Thread: 32MB - Thread Count: 4"
+    path.write_bytes(upstream("pts/tiobench-1.2.0", words, "50"))
+    assert main(["import", str(path)]) == 0
+    run = store.load(results / "plain").runs[0]
+    assert (run.experiment.tool, run.experiment.operation) == ("tiobench", "read")
+    assert (run.experiment.spatiality, run.experiment.processes) == ("random", 4)
+    assert run.phases[0].bandwidth_bytes_per_s == 50 << 20
+
+
 def test_files_without_our_results_and_names_that_exist_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.importing.readers.found import FoundPhase, FoundReport, none_found, number, utc
+from eeio_limits.quantities import DURATION
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import darshan
 
@@ -72,6 +73,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if len(cells) >= 6 and cells[0] in _APIS and _USED.search(cells[3]):
             # -1 stands for a value that is not known.
             value = 0.0 if cells[4].startswith("-") else number(cells[4])
+            if value is None and "_ACCESS" in cells[3]:
+                continue  # Darshan 3.2 may print sizes of requests that cannot be.
             if value is None or not re.fullmatch(r"-1|\d{1,9}", cells[1]):
                 raise none_found("Darshan", f"a damaged line: {line[:80]!r}")
             counters.setdefault((cells[0], int(cells[1]), cells[2], cells[5]), {})[cells[3]] = value
@@ -82,6 +85,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         for operation in ("read", "write")
         if (phase := _phase(_Record(module, rank, file, of), operation, start_s, processes))
     )  # fmt: skip
+    if not phases and re.search(r"^# DXT, file_id", text, re.M):
+        raise none_found("Darshan", "output of darshan-dxt-parser: give that of darshan-parser")
     if not phases:
         raise none_found("Darshan", "no bytes were read or written by POSIX, MPI-IO or STDIO")
     notes = tuple(f"{module}: incomplete: Darshan had no memory for all files"
@@ -144,7 +149,8 @@ def _phase(
         runtime_s=spent_s if alone and spent_s else None,
         started_utc=utc(start_s + begin_s) if start_s else None,
         time_source="Darshan's start of the job and of the first call" if start_s else None,
-        metrics={f"{operation}_calls": count, f"{operation}_time_all_processes_s": spent_s},
+        metrics={f"{operation}_calls": count}
+        | ({f"{operation}_time_all_processes_s": spent_s} if DURATION.holds(spent_s) else {}),
         options={"access sizes": ", ".join(f"{size} x {n:g}" for size, n in sizes.items())}
         if sizes else {},
     )  # fmt: skip

@@ -28,7 +28,7 @@ from eeio.importing.readers.found import (
     utc,
 )
 
-_OBJECT = re.compile(r"^[ \t]{0,40}\{", re.M)
+_OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
 _DIRECTIONS = ("read", "write", "trim")
 _ALL_CLIENTS = "All clients"
 _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrite"), "sequential")
@@ -213,7 +213,7 @@ _ENTRY = re.compile(
     r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
 )  # fmt: skip
 _BEGINNING = r"^\s{1,99}(read|write|trim)\s{0,99}:\s{0,99}"
-_FIGURE = r"\d[\d.]{0,30}\w{0,9}"
+_FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
 _OLD = re.compile(
     rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
     rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
@@ -326,8 +326,12 @@ def _text_phase(
     base = _base(line, iops, request)
     printed = size(line["io"], base)
     exact = _issued_bytes(block, direction, request)
-    # Counts of requests are exact, bytes are rounded; the last request may be shorter.
-    moved = exact if printed and exact and abs(exact / printed - 1) < 0.02 else printed
+    # Bytes are rounded and counts are not, but these include requests that did not end in time.
+    fits = exact and runtime_s and any(
+        _fits(exact / runtime_s, text, unit)
+        for text, unit in ((line["bw"], base), (line.groupdict().get("si"), 1000))
+    )  # fmt: skip
+    moved = exact if fits else printed
     wanted = iops * request if iops and request else None
     ended = local_date(entry["rest"])
     started = ended and (datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)).isoformat(
@@ -357,6 +361,13 @@ def _text_phase(
     )
 
 
+def _fits(rate: float, text: str | None, base: int) -> bool:
+    """Whether a rate is that of a printed figure within its digits."""
+    digits = int(re.sub(r"\D", "", text or "") or 0)
+    told = size(text or "", base)
+    return bool(digits and told and abs(rate / told - 1) < 1 / digits + 0.001)
+
+
 def _rate(
     line: re.Match[str], base: int, moved: int | None, runtime_s: float, requested: float | None
 ) -> float | None:
@@ -375,8 +386,9 @@ def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
     tell the two apart."""
     if "i" in line["bw"] or request is None or iops is None or iops < 200:
         return KIB
-    wanted = iops * request
-    return min((KIB, 1000), key=lambda base: abs((size(line["bw"], base) or 0) - wanted))
+    # IOPS of jobs that ended at different times do not fit either of them.
+    decimal = (size(line["bw"], 1000) or 0) / (iops * request)
+    return 1000 if abs(decimal - 1) < 0.01 else KIB
 
 
 def _scaled(text: str) -> float | None:
@@ -428,7 +440,7 @@ def _text_latencies(block: str) -> dict[str, float]:
 # ---- logs ----
 
 LOG = re.compile(
-    r"\s{0,99}\d{1,20},\s{0,99}\d{1,20},\s{0,99}[012],\s{0,99}\d{1,20}(?:,\s{0,99}\d{1,20})?(?:,\s{0,99}\S{1,300})?\s{0,99}\n"
+    r"\s{0,99}\d{1,20},\s{0,99}\d{1,20},\s{0,99}[012],\s{0,99}\d{1,20}(?:,\s{0,99}\d{1,20})?(?:,\s{0,99}\S{1,300})?\s{0,99}(?:\n|$)"
 )
 
 

@@ -214,6 +214,18 @@ def parts(text: str, begin: re.Pattern[str]) -> Iterator[str]:
         yield text[start:end]
 
 
+def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Iterator[int]:
+    """The column of each figure of a row, from left to right, by where it ends; others are blank.
+    `wanted` are the ends of the columns, of which a figure is `wider` than a blank. Raises
+    ValueError if there are more figures than columns."""
+    column = -1
+    for place, end in enumerate(ends):
+        left = range(column + 1, len(wanted) - (len(ends) - place - 1))
+        column = min(left, key=[abs(e - wider * (k - place) - end) for k, e in enumerate(wanted)]
+                     .__getitem__)  # fmt: skip
+        yield column
+
+
 def none_found(tool: str, what: str) -> ToolOutputError:
     """The error of a file that is the tool's, but cannot be used."""
     return ToolOutputError(f"{tool}: {what}")

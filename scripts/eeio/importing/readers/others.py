@@ -3,15 +3,16 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from eeio.importing.readers.found import (
     KIB,
     MIB,
     FoundPhase,
     FoundReport,
+    columns,
     count,
     figure,
     none_found,
@@ -242,7 +243,7 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
             if cells and place > 0 and not re.match(r"[\d\s]+$", line):
                 break
             continue
-        for name, cell in zip(names, cells[2:], strict=False):
+        for name, cell in zip(_iozone_names(names, line), cells[2:], strict=True):
             words = name.split()
             if int(cell) == 0:
                 continue  # The test of this column did not run (-+n).
@@ -260,16 +261,32 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
             )
 
 
-def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
-    """The names of the columns, whose first words are in the line above."""
-    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][2:]
+def _iozone_columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
+    """The names of the columns, whose first words are in the line above, and where they end behind
+    the column `reclen`."""
+    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][1:]
     firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", above)]
     names = []
-    for start, end, word in below:
+    for start, end, word in below[1:]:
         over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
                 ("random", "bkwd", "record", "stride")]  # fmt: skip
-        names.append(f"{over[0][2]} {word}" if over else word)
+        names.append((f"{over[0][2]} {word}" if over else word, end - below[0][1]))
     return names
+
+
+_IOZONE_3_507 = 132
+"""Where the last column ends in a version whose figures are one wider than the blanks of a test
+that did not run."""
+
+
+def _iozone_names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
+    """The column of each figure of a row, by where it ends: other tests are blanks."""
+    reclen, *ends = [m.end() for m in re.finditer(r"\S{1,300}", row)][1:]
+    if len(ends) > len(names):
+        raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
+    wider = names[-1][1] == _IOZONE_3_507
+    for column in columns([reclen + end for _, end in names], ends, wider):
+        yield names[column][0]
 
 
 def _iozone_size(part: str, name: str) -> int | None:
@@ -373,21 +390,34 @@ BONNIE_TEXT = re.compile(r"^Version\s{1,99}(\S{1,300})\s{1,99}-+Sequential Outpu
 
 
 def read_bonnie_text(text: str) -> Iterator[FoundReport]:
-    """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on."""
+    """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on. Its line of CSV,
+    if the file has it, has more digits."""
+    if len(BONNIE_CSV.findall(text)) == len(BONNIE_TEXT.findall(text)):
+        yield from read_bonnie_csv(text)
+        return
     for part in parts(text, BONNIE_TEXT):
         version = re.match(r"Version\s{1,99}(\S{1,300})", part)
         row = re.search(
-            r"^(?:Machine|Name:Size)[^\n]*\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
+            r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
             part, re.M,
         )  # fmt: skip
         if row is None:
             raise none_found("Bonnie++", "its table has no row")
-        cells = row[3].split()
-        fields = dict(zip(_BONNIE_1, [_bonnie_rate(cell) for cell in cells], strict=False))
-        phases = tuple(_bonnie(fields, row[2], "8k", None))
+        ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
+        cells = list(re.finditer(r"\S{1,300}", row[4]))
+        if len(cells) > len(ends) or len(ends) > len(_BONNIE_1):
+            raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
+        indent = row.start(4) - row.end(1) - 1
+        fields = {
+            _BONNIE_1[column]: _bonnie_rate(cell[0])
+            for column, cell in zip(
+                columns(ends, [indent + cell.end() for cell in cells]), cells, strict=True
+            )
+        }
+        phases = tuple(_bonnie(fields, row[3], "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        yield FoundReport(phases, version[1] if version else None, row[1] or None)
+        yield FoundReport(phases, version[1] if version else None, row[2] or None)
 
 
 def _bonnie_rate(cell: str) -> str:
@@ -399,9 +429,14 @@ def _bonnie_rate(cell: str) -> str:
 
 # ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
 
-DD = re.compile(r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) "
-                r"([\d.e-]{1,30}) "
-                r"(?:s|secs?|seconds?)\b", re.M)  # fmt: skip
+DD = re.compile(
+    r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
+    r"(?:s|secs?|seconds?)\b"
+    # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
+    r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
+    r"\w{1,9}[,，] ?[\d.,]{1,30} [kKMGT]?B/\w",
+    re.M,
+)
 
 
 def read_dd(text: str) -> Iterator[FoundReport]:
@@ -422,7 +457,8 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        seconds, bs = figure(copy[2]), options.get("bs", "")
+        moved = int(copy[1] or copy[3])
+        seconds, bs = figure(copy[2] or copy[4].replace(",", ".")), options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
             name="dd", operation=operation,
@@ -430,9 +466,9 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             # `1M` is binary, `1MB` is not (dd(1)).
             request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
             direct=("direct" in flags) if command else None,
-            jobs=1, bytes=int(copy[1]), runtime_s=seconds,
-            bandwidth_bytes_per_s=int(copy[1]) / seconds if seconds else None,
-            options=options | {"bytes": copy[1]},
+            jobs=1, bytes=moved, runtime_s=seconds,
+            bandwidth_bytes_per_s=moved / seconds if seconds else None,
+            options=options | {"bytes": str(moved)},
         ),))  # fmt: skip
 
 
@@ -493,96 +529,169 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
 SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
 
 
+_SYSBENCH_1_1 = r"^\s{1,99}%s:\s{1,99}IOPS=([\d.]{1,30})\s{1,99}([\d.]{1,30}) MiB/s"
+
+
 def read_sysbench(text: str) -> Iterator[FoundReport]:
-    """`sysbench fileio` 0.4 to 1.0."""
+    """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
+    runs = 0
     for part in parts(text, SYSBENCH):
-        version = SYSBENCH.match(part)
-        block = re.search(r"^Block size (\S{1,300})", part, re.M)
-        threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
-        mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
-        total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
-        seconds = figure(total[1]) if total else None
-        pattern = None if mode is None else "random" if "random" in mode[0] else "sequential"
-        found = []
-        for operation, new, old, rate in (
-            ("read", r"read, MiB/s:\s{1,99}([\d.]{1,30})", r"Read ([\d.]{1,30}\w{1,80})",
-             r"reads/s:\s{1,99}([\d.]{1,30})"),
-            ("write", r"written, MiB/s:\s{1,99}([\d.]{1,30})", r"Written ([\d.]{1,30}\w{1,80})",
-             r"writes/s:\s{1,99}([\d.]{1,30})"),
-        ):  # fmt: skip
-            newer, older, iops = (re.search(p, part) for p in (new, old, rate))
-            moved = size(older[1]) if older and not newer else None
-            speed = (
-                figure(newer[1]) * MIB if newer else moved / seconds if moved and seconds else None
-            )
-            if not speed:
-                continue
-            per_s = figure(iops[1]) if iops else None
-            if per_s is None and seconds:
-                done = re.search(r"(\d{1,20}) Read, (\d{1,20}) Write", part)
-                if done:
-                    per_s = int(done[1 if operation == "read" else 2]) / seconds
-            found.append(FoundPhase(
-                name=operation, operation=operation, access_pattern=pattern,
-                request_bytes=size(block[1]) if block else None,
-                direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
-                jobs=int(threads[1]) if threads else None,
-                bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
-                options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
-            ))  # fmt: skip
-        if not found:
-            raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
-        yield FoundReport(tuple(found), version[1] if version else None)
+        if phases := tuple(_sysbench(part)):
+            runs += 1
+            version = SYSBENCH.match(part)
+            yield FoundReport(phases, version[1] if version else None)
+        elif "Extra file open flags" in part and "Threads started" in part:
+            raise none_found("sysbench", "a test of file I/O without throughput: cut off")
+    if not runs:
+        raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
+
+
+def _sysbench(part: str) -> Iterator[FoundPhase]:
+    block = re.search(r"^Block size (\S{1,300})", part, re.M)
+    threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
+    mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
+    total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
+    seconds = figure(total[1]) if total else None
+    done = re.search(r"(\d{1,20}) reads?, (\d{1,20}) writes?", part, re.I)
+    for place, (operation, past) in enumerate((("read", "read"), ("write", "written"))):
+        both = re.search(_SYSBENCH_1_1 % operation, part, re.M)
+        rate = re.search(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
+        iops = re.search(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
+        old = re.search(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part)
+        moved = size(old[1]) if old and not rate and not both else None
+        speed = moved / seconds if moved and seconds else None
+        if rate or both:
+            speed = figure(both[2] if both else rate[1] if rate else 0) * MIB
+        per_s = figure(both[1]) if both else figure(iops[1]) if iops else None
+        if per_s is None and done and seconds:
+            per_s = int(done[1 + place]) / seconds
+        if not speed:
+            continue
+        yield FoundPhase(
+            name=operation, operation=operation,
+            access_pattern=None if mode is None else "random" if "random" in mode[0]
+            else "sequential",
+            request_bytes=size(block[1]) if block else None,
+            direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
+            jobs=int(threads[1]) if threads else None,
+            bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
+            options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
+        )  # fmt: skip
 
 
 VDBENCH = re.compile(
-    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes",
+    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
+    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
+)
+VDBENCH_FLATFILE = re.compile(
+    r"^\s{0,99}tod\s{1,99}(?:timestamp\s{1,99})?Run\s{1,99}Interval\s", re.M
 )
 
 
 _VDBENCH_LINES = re.compile(
-    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300})"
-    r"|^(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}interval"
-    r"|\bavg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$",
+    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
+    r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
+    r"(?P<header>interval|\.\.Interval)"
+    r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{1,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
+    r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
     re.M,
 )
+_VDBENCH_FORMAT = "%b %d, %Y %H:%M:%S.%f"
 
 
-def _vdbench_date(text: str) -> str | None:
+def _vdbench_start(date: str, time: str, end: str | None, rest: str) -> str | None:
+    """When a run began, by the date of its first header. `end` is the time of its only line, if the
+    header was printed after the run (totals.html), which took the seconds of `elapsed`."""
     try:
-        return datetime.strptime(text, "%b %d, %Y %H:%M:%S.%f").isoformat(timespec="milliseconds")
-    except ValueError:
+        start = datetime.strptime(f"{date} {time}", _VDBENCH_FORMAT)
+        if end is not None:
+            last = datetime.strptime(f"{date} {end}", _VDBENCH_FORMAT)
+            elapsed = re.search(r"\belapsed=(\d{1,9})", rest)
+            over = start - last + timedelta(seconds=int(elapsed[1]) if elapsed else 0)
+            start -= timedelta(days=round(over / timedelta(days=1)))
+    except (ValueError, OverflowError):
         return None
+    return start.isoformat(timespec="milliseconds")
+
+
+def _vdbench(
+    name: str, place: int, rates: tuple[float, float, float, float], rest: str, started: str | None
+) -> FoundPhase:
+    """`rates` are operations/s, MiB/s, bytes of a request and the share of reads in %."""
+    iops, rate, request, reads = rates
+    loops = rest.partition("For loops:")[2].strip()
+    return FoundPhase(
+        name=name, operation={100.0: "read", 0.0: "write"}.get(reads, "mixed"),
+        group=str(place), request_bytes=round(request) or None,
+        bandwidth_bytes_per_s=rate * MIB, iops=iops,
+        options={"read_share": f"{reads:g} %"}
+        | ({"for loops": loops} if loops not in ("", "None") else {}),
+        started_utc=started,
+        time_source=None if started is None else "vdbench's local time, zone not reported",
+    )  # fmt: skip
 
 
 def read_vdbench(text: str) -> Iterator[FoundReport]:
-    """`summary.html` or its text: the average line of each run definition."""
+    """`summary.html` or its text: the average line of each run definition. File systems have other
+    columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     phases: list[FoundPhase] = []
-    name, time, started = "run", None, None
-    for line in _VDBENCH_LINES.finditer(text):
+    name, time, rest, date, started = None, None, "", None, None
+    header = None
+    for line in _VDBENCH_LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
-            name, time, started = line["name"], line["time"], None
-        elif line["date"] and time and started is None:
-            started = _vdbench_date(f"{line['date']} {time}")
+            name, time, rest, date, started = line["name"], line["time"], line["rest"], None, None
+        elif line["date"]:
+            date, header = date or line["date"], line["header"]
+        elif date and time and started is None:
+            started = _vdbench_start(date, time, line["end"], rest)
         if not line["row"]:
             continue
-        cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", line["row"]).split()]
-        if len(cells) < 4 or None in cells[:4]:
+        cells = [number(cell) for cell in line["row"].split()]
+        of_files = header == "..Interval" or (header is None and len(cells) > 14)
+        if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
             continue
-        iops, rate, request, reads = (cell or 0.0 for cell in cells[:4])
-        operation = {100.0: "read", 0.0: "write"}.get(reads, "mixed")
-        phases.append(FoundPhase(
-            name=name, operation=operation,
-            group=str(len(phases)), request_bytes=round(request) or None,
-            bandwidth_bytes_per_s=rate * MIB, iops=iops, options={"read_share": f"{reads:g} %"},
-            started_utc=started,
-            time_source=None if started is None else "vdbench's local time, zone not reported",
-        ))  # fmt: skip
+        known = [cell or 0.0 for cell in cells]
+        if of_files:
+            reads, writes = known[5], known[7]
+            share = 100.0 if not writes else 0.0 if not reads else known[4]
+            rates = (known[0], known[11], known[12], share)
+        else:
+            rates = (known[0], known[1], known[2], known[3])
+        # Without the line of its start, nothing shows that another run is a repetition.
+        place = len(phases)
+        phases.append(_vdbench(name or f"run {place}", place, rates, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
+    """`flatfile.html`: the average line of each run, in columns with names."""
+    names: list[str] = []
+    phases: list[FoundPhase] = []
+    for line in text.splitlines():
+        cells = line.split()
+        if VDBENCH_FLATFILE.match(line):
+            names = [name.lower() for name in cells]
+            continue
+        row = dict(zip(names, cells, strict=False))
+        if not row.get("interval", "").startswith("avg_"):
+            continue
+        if len(cells) < len(names):
+            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        reads = number(row.get("read%"))
+        if reads is None:
+            read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
+            reads = 100 * read / (read + write) if read + write else 100.0
+        request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
+        rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
+        loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
+        phases.append(_vdbench(row["run"], len(phases), rates, f"For loops: {loops}", None))
+    if not phases:
+        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    yield FoundReport(tuple(phases))
 
 
 NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)

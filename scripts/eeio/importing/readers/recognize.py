@@ -38,6 +38,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
     (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
     (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
+    (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.DD, Kind("dd", "text", others.read_dd)),
@@ -58,14 +59,19 @@ def kind_of(text: str, path: Path) -> Kind | None:
         for words, kind in _JSONS:
             if all(word in text for word in words):
                 return kind
-    # The first in the file wins: a script's output may contain several tools.
-    places = [
-        (match.start(), order, kind)
-        for order, (pattern, kind) in enumerate(_TEXTS)
-        if (match := pattern.search(head)) is not None
-    ]
-    if places:
-        return min(places, key=lambda place: place[:2])[2]
+    # The first in the file wins: a script's output may contain several tools. dd is the last, as
+    # such scripts often begin with it.
+    # Noise of many processes before a tool's output may be longer than the head.
+    for part in (head, text):
+        places = [
+            (match.start(), order, kind)
+            for order, (pattern, kind) in enumerate(_TEXTS)
+            if (match := pattern.search(part)) is not None
+        ]
+        if places:
+            return min(places, key=lambda place: (place[2].tool == "dd", *place[:2]))[2]
+        if fio.LOG.match(head):
+            break
     if fio.LOG.match(head):
         # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
         found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
