@@ -75,7 +75,9 @@ def test_a_pause_is_measured_with_power_saving_and_without(
     _, body = _gaps(home, eeio, loop, drive)
     late = [r["invalid"] for r in body["gaps"] if r["invalid"] is not None]
     # On a busy machine the command that sends the drive to standby may outlast the pause.
-    assert all("entering standby took" in reason for reason in late)
+    # Its late standby may also fall into the work, or be seen only afterwards.
+    known = ("entering standby took", "wake the drive", "woke the drive")
+    assert all(any(one in reason for one in known) for reason in late), late
     sides = {(r["gap_s"], r["repetition"], r["saving"]) for r in body["gaps"]}
     assert sides == {(g, n, s) for g in (0.2, 0.4, 0.8) for n in (1, 2) for s in (True, False)}
     on_time = [r for r in body["gaps"] if r["invalid"] is None]
@@ -129,7 +131,9 @@ def test_a_command_is_the_work(home: Path, eeio: Eeio, loop: str, drive: dict[st
     _, body = _gaps(home, eeio, loop, drive, "--", "work")
     # On a busy machine the command that sends the drive to standby may outlast the pause.
     late = {reading["invalid"] for reading in body["gaps"]} - {None}
-    assert all("entering standby took" in reason for reason in late)
+    # Its late standby may also fall into the work, or be seen only afterwards.
+    known = ("entering standby took", "wake the drive", "woke the drive")
+    assert all(any(one in reason for one in known) for reason in late), late
     assert len((home / "fake.works").read_text().split()) == 2 * len(body["gaps"])
 
 

@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "doctor",
-        help="check hardware and dependencies; install them (eeio setup)",
+        help="check hardware and dependencies; setup; restore after a crash",
         description="Checks tools, meters, devices, privileges and file systems.",
     )
     add_format(parser)
