@@ -69,14 +69,6 @@ def agreement(campaign: Campaign) -> Agreement:
     Two meters are compared over the windows that both measured, several over those of all. Windows
     that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
-    # Several parts of a report use it, and a long campaign has a hundred thousand windows.
-    if "agreement" not in campaign.derived:
-        campaign.derived["agreement"] = _agreement(campaign)
-    found: Agreement = campaign.derived["agreement"]
-    return found
-
-
-def _agreement(campaign: Campaign) -> Agreement:
     known: dict[Key, Key] = {}
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
     keys = list(known)

@@ -96,11 +96,6 @@ class Campaign:
         )
         return any(reading.kind == DEMO for reading in readings)
 
-    @cached_property
-    def derived(self) -> dict[str, Any]:
-        """Results that other modules compute of the campaign once, by name."""
-        return {}
-
     @property
     def planned_runs(self) -> int:
         return len(self.design.runs)
