@@ -30,8 +30,10 @@ def pytest_configure() -> None:
     """Tests that run beside each other have no business with each other's campaigns. Each worker
     has locks of its own."""
     os.environ["EEIO_LOCKS"] = tempfile.mkdtemp(prefix="eeio-locks-")
-    # A shell ignores it for background jobs, and the programs that are tested would inherit that.
+    # A shell ignores SIGINT for background jobs, and nohup SIGHUP; the programs that are tested
+    # would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     limits.measure_machine()
 
 
