@@ -17,16 +17,13 @@ for word; do
 	flush=*) one_of flush "$value" "each" && flush=$value ;;
 	workload=*) one_of workload "$value" "unet3d resnet50 cosmoflow checkpoint" && workload=$value ;;
 	accelerator=*) one_of accelerator "$value" "h100 a100" && accelerator=$value ;;
-	files=*) number files "$value" 1 10000000 && files=$value ;;
+	files=*) files=$value ;;
 	record_size=*) record_size=$value ;;
 	epochs=*) number epochs "$value" 1 1000 && epochs=$value ;;
 	read_threads=*) number read_threads "$value" 1 256 && read_threads=$value ;;
 	checkpoint_size=*) checkpoint_size=$value ;;
 	checkpoints=*) number checkpoints "$value" 1 1000 && checkpoints=$value ;;
-	unet3d=* | resnet50=* | cosmoflow=*) # of the preset: files
-		number "${word%%=*}" "$value" 1 10000000
-		preset_files="$preset_files $word"
-		;;
+	unet3d=* | resnet50=* | cosmoflow=*) preset_files="$preset_files $word " ;; # the preset's files
 	*) refuse "unknown factor '$word': known are level operation spatiality buffer flush workload accelerator" \
 		"files record_size epochs read_threads checkpoint_size checkpoints" ;;
 	esac
@@ -45,8 +42,7 @@ checkpoint_size=${checkpoint_size:-$(preset_value checkpoint_size)}
 bytes checkpoint_size "$checkpoint_size"
 [ "$bytes" -ge 1048576 ] || refuse "checkpoint_size=$checkpoint_size: give at least 1m"
 checkpoint_bytes=$bytes
-# Of a sample, its standard deviation, samples of a batch, and processes that read: as in DLIO's own
-# configurations.
+# Of a sample, its deviation, samples of a batch, and processes that read: as DLIO configures them.
 case $workload in
 unet3d) record=146600628 deviation=68341808 batch=7 readers=4 ;;
 resnet50) record=114660 deviation=0 batch=400 readers=8 ;;
@@ -58,17 +54,16 @@ if [ -n "$record_size" ]; then
 	[ "$bytes" -ge 1024 ] && [ "$bytes" -le 1073741824 ] || refuse "record_size=$record_size: give 1k to 1g"
 	deviation=$((deviation * bytes / record)) record=$bytes
 fi
-for word in $preset_files; do
-	[ -n "$files" ] || [ "${word%%=*}" != "$workload" ] || files=${word#*=}
-done
+[ -n "$files" ] || case "$preset_files" in
+*" $workload="*) files=${preset_files##* "$workload="} && files=${files%% *} ;;
+esac
 files=${files:-$(preset_value "$workload")}
+number files "$files" 1 10000000
 [ $((files % batch)) = 0 ] || refuse "files=$files: give a multiple of $batch, which is $workload's batch"
 readers=${read_threads:-$readers}
 dlio() { # generate|run WORD...
-	mode=$1
-	shift
-	"$python" -I "$HOME/workload.py" "$mode" workload="$workload" accelerator="$accelerator" files="$files" \
+	"$python" -I "$HOME/workload.py" "$@" workload="$workload" accelerator="$accelerator" files="$files" \
 		record="$record" deviation="$deviation" readers="$readers" epochs="$epochs" \
-		checkpoint="$checkpoint_bytes" folder="$scratch" "$@"
+		checkpoint="$checkpoint_bytes" folder="$scratch"
 }
 marker="$workload $files $record"

@@ -299,6 +299,8 @@ def test_what_contradicts_is_invalid(
     [
         (["workload=dlrm"], "workload=dlrm: give one of: unet3d resnet50 cosmoflow checkpoint"),
         (["files=15"], "files=15: give a multiple of 7, which is unet3d's batch"),
+        (["unet3d=15"], "files=15: give a multiple of 7"),
+        (["cosmoflow=3", "files=many"], "files=many: give a whole number"),
         (["accelerator=tpu"], "accelerator=tpu: give one of: h100 a100"),
         (["workload=checkpoint", "operation=read"], "workload=checkpoint is operation=mixed"),
         (["workload=checkpoint", "files=7"], "not for workload=checkpoint"),

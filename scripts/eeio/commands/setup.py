@@ -25,7 +25,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="also database servers, sysbench and an NFS server, with their services stopped",
     )  # fmt: skip
     parser.add_argument(
-        "--ai", action="store_true", help="also DLIO and PyTorch for the processor (600 MB)",
+        "--ai", action="store_true", help="also DLIO and PyTorch for the processor (650 MB)",
     )  # fmt: skip
     parser.add_argument("--no-packages", action="store_true", help="leave packages unchanged")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be installed")
