@@ -179,7 +179,7 @@ def test_the_suite_leaves_it_out_and_names_the_remedy(monkeypatch: pytest.Monkey
     ]  # fmt: skip
 
 
-STAND_IN = '''
+STAND_IN = """
 import json, os, sys, time, types
 from pathlib import Path
 
@@ -224,7 +224,7 @@ def run_benchmark():
     metric = {"train_throughput_samples_per_second": [rate * (2 if case == "faster" else 1)],
               "train_au_mean_percentage": 50.0}
     (out / "summary.json").write_text("{" if case == "cut" else json.dumps({"metric": metric}))
-'''
+"""
 
 
 @pytest.fixture
