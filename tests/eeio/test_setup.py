@@ -36,6 +36,10 @@ def test_a_dry_run_names_missing_packages_and_installs_none(tmp_path: Path, eeio
             tmp_path / "none", dpkg_query="exit 1", apt_cache="true").partition(":")[0])
     })  # fmt: skip
     assert "postgresql mariadb-server" in more.stdout
+    more = eeio("setup", "--dry-run", "--ai", environment={
+        "PATH": search.replace(str(tmp_path / "bin"), str(tmp_path / "none"))
+    })  # fmt: skip
+    assert "python3-torch" in more.stdout and "postgresql" not in more.stdout
     without = eeio("setup", "--dry-run", "--no-packages", environment={"PATH": search})
     assert "packages" not in without.stdout
     assert not (tmp_path / "called").exists()

@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from tests.profiles.hosts import eeio_on_path, hosts, rapl
 __all__ = ["eeio_on_path", "hosts", "rapl"]
 
 
+def dlio_program() -> str | None:
+    """The one that EEIO_DLIO or PATH names, or that `eeio setup --ai` has installed."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.prefix) / "bin")])
+    return shutil.which(os.environ.get("EEIO_DLIO") or "dlio_benchmark", path=path)
+
+
 def is_present(tool: str) -> bool:
+    if tool == "dlio":
+        return dlio_program() is not None
     if tool == "lmbench":
         return any(Path("/usr/lib/lmbench/bin").glob("*/lat_fs"))
     if tool in ("dataserver", "btio", "checkpoint"):
@@ -53,6 +62,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def install(tool: str) -> Path:
         profile = Installed(tool, root / tool, root / "disk")
         named = {key: os.environ[key] for key in ("EEIO_IOR", "EEIO_IO500") if key in os.environ}
+        if tool == "dlio":
+            named["EEIO_DLIO"] = str(dlio_program())
         if tool == "s3":
             named["EEIO_S3_ENDPOINT"] = "http://127.0.0.1:1"  # each test names its own
         done = profile.install(**named)

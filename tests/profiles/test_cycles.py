@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
-from tests.profiles import test_archive, test_io500, test_s3, test_servers, test_sqlite
+from tests.profiles import (
+    test_archive,
+    test_dlio,
+    test_io500,
+    test_s3,
+    test_servers,
+    test_sqlite,
+)
 from tests.profiles.harness import FOLDERS, Installed
 
 pytestmark = pytest.mark.tools
@@ -202,6 +209,7 @@ def test_lmbench_cycle(installed: Installer, tmp_path: Path) -> None:
 def test_every_profile_has_a_run_that_is_not_slow() -> None:
     elsewhere: dict[str, Callable[..., None]] = {
         "archive": test_archive.test_a_tree_is_archived_and_copied,
+        "dlio": test_dlio.test_cycle,
         "io500": test_io500.test_cycle,
         "lmbench": test_lmbench_cycle,
         "mariadb": test_servers.test_lines_for_pts,

@@ -92,9 +92,9 @@ _NAMED = (
 # Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
 # its experiments differ in.
 _OURS = frozenset((
-    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
-    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "s3",
-    "sqlite", "varmail",
+    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "dlio", "elbencho",
+    "fio", "ior", "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb",
+    "s3", "sqlite", "varmail",
 ))  # fmt: skip
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""

@@ -24,6 +24,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--applications", action="store_true",
         help="also database servers, sysbench and an NFS server, with their services stopped",
     )  # fmt: skip
+    parser.add_argument(
+        "--ai", action="store_true", help="also DLIO and PyTorch for the processor (650 MB)",
+    )  # fmt: skip
     parser.add_argument("--no-packages", action="store_true", help="leave packages unchanged")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be installed")
     parser.add_argument("--yes", action="store_true", help="skip the confirmation")
@@ -31,7 +34,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def setup(arguments: argparse.Namespace) -> int:
-    flags = [f"--{name}" for name in ("applications", "no-packages")
+    flags = [f"--{name}" for name in ("applications", "ai", "no-packages")
              if vars(arguments)[name.replace("-", "_")]]  # fmt: skip
     if not arguments.yes:
         _steps("plan", flags)

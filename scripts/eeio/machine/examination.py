@@ -30,7 +30,7 @@ _MAY_BE_NONE = ("cost", "remedy", "program")
 # Debian's folders of programs outside of users' PATH, as in the profiles' install.sh.
 _FURTHER_PATH = ":/usr/sbin:/usr/local/sbin"
 # A tool's program where that has another name, as the profile's install.sh looks for it.
-_PROGRAMS = {"bonnie": "bonnie++"}
+_PROGRAMS = {"bonnie": "bonnie++", "dlio": "dlio_benchmark"}
 # Of eeio's installation, not of the machine: no description of a machine has them in its tree.
 _OF_THE_INSTALLATION = ("tool", "name", "library")
 

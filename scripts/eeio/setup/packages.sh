@@ -7,6 +7,9 @@ non_free="iozone3 lmbench"
 # Their services would take power in every measurement.
 servers="postgresql mariadb-server nfs-kernel-server rpcbind"
 applications="$servers sysbench nfs-common"
+# DLIO runs with Debian's PyTorch for the processor: the wheels of the usual one bring gigabytes for GPUs.
+ai="python3-venv python3-torch python3-numpy python3-pandas python3-h5py python3-mpi4py python3-psutil python3-pil
+	python3-yaml python3-omegaconf python3-antlr4"
 
 say() { printf 'setup: %s\n' "$*"; }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The steps of `eeio setup`, which sets the variables with EEIO_SETUP_ in their names.
-#   steps.sh plan|run [--applications] [--no-packages]
+#   steps.sh plan|run [--applications] [--ai] [--no-packages]
 set -eu
 setup=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=packages.sh
@@ -8,10 +8,11 @@ setup=$(cd "$(dirname "$0")" && pwd)
 
 step=$1
 shift
-with_packages=yes
+with_packages=yes with_ai=no
 for word; do
 	case $word in
 	--applications) packages="$packages $applications" ;;
+	--ai) packages="$packages $ai" with_ai=yes ;;
 	--no-packages) with_packages=no ;;
 	esac
 done
@@ -44,6 +45,7 @@ if [ "$step" = plan ]; then
 	fi
 	[ $may_write = no ] || say "programs: readers of RAPL and IPMI, libdelayjc in $prefix/libexec"
 	[ $may_write = no ] || ! wants_ior || say "programs: IOR in $ior, built from source"
+	[ $may_write$with_ai != yesyes ] || say "programs: DLIO in $prefix/libexec/dlio, from PyPI"
 	say "test profiles: for all tools that are found"
 	exit
 fi
@@ -69,6 +71,26 @@ elif command -v cc >/dev/null; then
 	done
 	compile "$delayjc" "$prefix/libexec/libdelayjc.so" -shared -fPIC -pthread ||
 		say "$delayjc could not be compiled: journal commits cannot be batched (delayJC)"
+fi
+
+# An environment of its own, of the system's Python, which has Debian's PyTorch.
+install_dlio() {
+	dlio=$prefix/libexec/dlio
+	/usr/bin/python3 -m venv --system-site-packages "$dlio" &&
+		timeout 600 "$dlio/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+			--only-binary :all: --requirement "$setup/dlio.txt" &&
+		"$dlio/bin/python" -I "$EEIO_SETUP_PROFILES/eeio-dlio-1.0.0/workload.py" probe >/dev/null &&
+		ln -sf ../libexec/dlio/bin/dlio_benchmark "$prefix/bin/dlio_benchmark"
+}
+if [ $with_ai = yes ]; then
+	if [ $may_write = no ]; then
+		say "DLIO is not installed: eeio is not in an environment of this user"
+	elif said=$(install_dlio 2>&1); then
+		say "installed DLIO in $prefix/libexec/dlio"
+	else
+		rm -f "$prefix/bin/dlio_benchmark"
+		say "DLIO could not be installed: $(printf '%s\n' "$said" | tail -n 1)"
+	fi
 fi
 
 profiles=

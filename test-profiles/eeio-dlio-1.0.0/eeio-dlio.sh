@@ -1,0 +1,17 @@
+#!/bin/sh
+# Runs DLIO once, as the factors say, and nothing else: whoever calls this measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+[ "$(cat "$scratch/eeio-dlio.ready" 2>/dev/null)" = "$marker" ] ||
+	refuse "$scratch: not prepared for these factors; run pre.sh with them first"
+
+run() {
+	rm -f "$output/eeio.json"
+	dlio run output="$output/dlio" eeio="$output/eeio.json"
+}
+
+# shellcheck source=../common/rates.sh
+. "$HOME/rates.sh"
