@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.conftest import DATA
+from tests.once import once
 from tests.started import Starter
 
 from eeio import bundle as bundles
@@ -162,7 +163,8 @@ class User:
             return self.starter.run(words, environment)
 
 
-def _user(home: Path, meter: str, starter: Starter) -> User:
+def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
+    """Fills a user's folder."""
     for folder in ("target", "locks", "own-profiles", "own-suites"):
         (home / folder).mkdir()
     (home / "mix.yaml").write_text(
@@ -180,31 +182,35 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
     stored = home / "data/eeio/results"
     shutil.copytree(stored / "before", stored / "third")
     bundles.write(home / "packed", bundles.data_files(load(stored / "before"), False), {})
-    return user
+
+
+def _user(home: Path, meter: str, starter: Starter, temporary: pytest.TempPathFactory) -> User:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EEIO_SUITES", str(DATA / "suites"))
+        made = once(
+            temporary, f"matrix-{meter}", lambda empty: _with_campaigns(empty, meter, starter)
+        )
+    shutil.copytree(made, home, dirs_exist_ok=True, symlinks=True)
+    return User(home, meter, starter)
 
 
 @pytest.fixture(scope="module")
 def user(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, starter: Starter
 ) -> User:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EEIO_SUITES", str(DATA / "suites"))
-        return _user(tmp_path_factory.mktemp(request.param), request.param, starter)
+    home = tmp_path_factory.mktemp(request.param)
+    return _user(home, request.param, starter, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def nobody(starter: Starter) -> Iterator[User]:
+def nobody(tmp_path_factory: pytest.TempPathFactory, starter: Starter) -> Iterator[User]:
     """Root takes an unprivileged user's place; it may read all files, as the checkout may be in
     root's home."""
     # Not in pytest's own folder: each start of pytest closes that to other users.
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("no setpriv: install util-linux")
-    with (
-        tempfile.TemporaryDirectory(prefix="eeio-nobody-") as home,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("EEIO_SUITES", str(DATA / "suites"))
-        made = _user(Path(home), "demo", starter)
+    with tempfile.TemporaryDirectory(prefix="eeio-nobody-") as home:
+        made = _user(Path(home), "demo", starter, tmp_path_factory)
         if os.geteuid() != 0:
             yield made
             return

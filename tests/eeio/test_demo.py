@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from tests import dummy
 from tests.conftest import Eeio
+from tests.once import once
 
 from eeio.cli import main
 from eeio_results.report.summary import MOST_LINES
@@ -16,15 +18,21 @@ _READ = "level=filesystem operation=read spatiality=sequential sleep_s=0.3 bytes
 
 
 @pytest.fixture
-def campaigns(home: Path, eeio: Eeio) -> Path:
+def campaigns(home: Path, eeio: Eeio, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`a` and `b` with demo power, `c` without a meter."""
-    suite = dummy.suite(home, _READ)
-    for name, meter in (("a", "demo"), ("b", "demo"), ("c", "none")):
-        done = eeio(
-            "run", suite, "--directory", str(home / "target"), "--name", name, "--idle", "0.5",
-            "--repetitions", "3", "--meter", meter,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+
+    def make(folder: Path) -> None:
+        suite = dummy.suite(folder, _READ)
+        (folder / "target").mkdir()
+        for name, meter in (("a", "demo"), ("b", "demo"), ("c", "none")):
+            done = eeio(
+                "run", suite, "--directory", str(folder / "target"), "--name", name, "--idle",
+                "0.5", "--repetitions", "3", "--meter", meter,
+                environment={"XDG_DATA_HOME": str(folder / "data")},
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+
+    shutil.copytree(once(tmp_path_factory, "demo", make) / "data", home / "data")
     return home
 
 

@@ -95,7 +95,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
             raise
         finally:
             tell(volumes.close())
-    return _outcome(store)
+    return outcome(store)
 
 
 @contextmanager
@@ -109,7 +109,8 @@ def _naming_left_files(plan: Plan) -> Iterator[None]:
         raise InterruptedCampaignError(error.signum, f"{error}; {left}") from error
 
 
-def _outcome(store: Store) -> Outcome:
+def outcome(store: Store) -> Outcome:
+    """How the stored campaign has ended."""
     campaign = load(store.folder)
     runs = (*campaign.set_aside, *campaign.runs)
     return Outcome(len(runs), sum(not run.valid for run in runs))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from eeio.arguments import OptionGroup
 from eeio.campaign.progress import duration_text
-from eeio.campaign.runner import store_lock
+from eeio.campaign.runner import outcome, store_lock
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.run import run_rest, stored
+from eeio.commands.restore import restore_orphans
+from eeio.commands.run import finish, run_rest, stored
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.campaign import Design
 from eeio_results.store import Campaign, Store, load, progress, read_design
@@ -56,6 +57,8 @@ def resume(arguments: argparse.Namespace) -> int:
         design, found = read_design(store.folder), progress(store.folder)
         if design.protocol.adaptive is None and found.stored_runs >= found.planned_runs:
             print(f"eeio: {arguments.name} is complete; there is nothing to do", file=sys.stderr)
+            restore_orphans()
+            return finish(store, outcome(store))
         return run_rest(store, design)
 
 

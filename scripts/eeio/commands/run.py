@@ -93,7 +93,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
             if not store.done_indices():  # its name is free again
                 shutil.rmtree(store.folder)
             raise
-    return _finish(store, outcome)
+    return finish(store, outcome)
 
 
 def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
@@ -143,7 +143,7 @@ def run_rest(store: Store, design: Design) -> int:
         if read_design(store.folder) != design:
             store.write_design(design)
         outcome = execute(plan, store)
-    return _finish(store, outcome)
+    return finish(store, outcome)
 
 
 def _absolute(options: Options) -> Options:
@@ -168,7 +168,7 @@ def _check_name(name: str) -> None:
         raise RejectedError(str(error)) from error
 
 
-def _finish(store: Store, outcome: Outcome) -> int:
+def finish(store: Store, outcome: Outcome) -> int:
     """The summary on stdout, the page in the campaign's folder."""
     report.print_summary(store.folder)
     if outcome.invalid == 0:
