@@ -55,7 +55,9 @@ def resume(arguments: argparse.Namespace) -> int:
     store = stored(arguments.name)
     with store_lock(store.folder):
         design, found = read_design(store.folder), progress(store.folder)
-        if design.protocol.adaptive is None and found.stored_runs >= found.planned_runs:
+        # The other two protocols decide after each round whether there is another one.
+        fixed = design.protocol.adaptive is None and design.protocol.steady is None
+        if fixed and found.stored_runs >= found.planned_runs:
             print(f"eeio: {arguments.name} is complete; there is nothing to do", file=sys.stderr)
             restore_orphans()
             return finish(store, outcome(store))
