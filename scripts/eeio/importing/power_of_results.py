@@ -35,6 +35,9 @@ LEAST_PULSES = 3
 MOST_PULSES = 2000
 MOST_REPEATED = 0.74
 """The share of the results' time that may lie on results again after a shift."""
+LEAST_UNREPEATED = 1.05
+"""Of the longest result's time: what must not lie on results again. Less is what one other load can
+look like."""
 _NO_START = "the file reports no start of this phase, so its power is not known"
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
 _NO_ZONE = (
@@ -137,9 +140,11 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
 
 
 def _repeats(pulses: Sequence[Pulse]) -> bool:
-    """Whether most of the pulses lie on pulses again after a shift. One other load at an end would
-    make the shifted place look better than the true one."""
+    """Whether all pulses but one, or most of them, lie on pulses again after a shift. One other load
+    at an end would make the shifted place look better than the true one."""
     total_s = sum(p.end_s - p.start_s for p in pulses)
+    longest_s = max(p.end_s - p.start_s for p in pulses)
+    limit_s = min(MOST_REPEATED * total_s, total_s - LEAST_UNREPEATED * longest_s)
     shifts = {q.start_s - p.start_s for p in pulses[:2] for q in pulses if q.start_s > p.start_s}
     for shift_s in sorted(shifts):
         if shift_s > 2 * SEARCH_S:
@@ -153,7 +158,7 @@ def _repeats(pulses: Sequence[Pulse]) -> bool:
                 if other.start_s >= end_s:
                     break
                 common_s += min(end_s, other.end_s) - max(begin_s, other.start_s)
-        if common_s > MOST_REPEATED * total_s:
+        if common_s > limit_s:
             return True
     return False
 

@@ -72,10 +72,10 @@ def found(arguments: Sequence[Path]) -> list[FoundFile]:
     made: list[FoundFile] = []
     seen: dict[str, Path] = {}
     for path, place in _files(arguments):
-        one = _read(path, place)
+        one, *further = _read(path, place)
         if one.sha256 and (first := seen.setdefault(one.sha256, path)) != path:
-            one = replace(one, reports=[], rejected=f"the same content as {first}")
-        made.append(one)
+            one, further = replace(one, reports=[], rejected=f"the same content as {first}"), []
+        made += (one, *further)
     _drop_summaries(made)
     return made
 
@@ -99,8 +99,9 @@ def _files(arguments: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
                 yield Path(folder, name), Path(folder).relative_to(argument).parts
 
 
-def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
-    one = FoundFile(path, place)
+def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
+    """One for each tool whose output is in the file."""
+    one, further = FoundFile(path, place), list[FoundFile]()
     try:
         if path.is_symlink() and not path.exists():
             raise EeioError("a link to a file that does not exist")
@@ -113,7 +114,7 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         if body[8:16] in darshan.MAGIC:
             one.tool, one.form = "darshan", "log"
             _take(one, darshan.read_log(path))
-            return one
+            return [one]
         if b"\0" in body[:4096]:
             raise EeioError("binary: unpack an archive first")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
@@ -122,27 +123,44 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
             one.tool, one.form = "pts", "xml"
             one.reports = list(_pts_reports(path))
-            return one
+            return [one]
         if not text.lstrip().startswith("{"):
             inputs.check_lines(text)
         kind = recognize.kind_of(text, path)
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
-        one.tool, one.form = kind.tool, kind.form
+        _read_by(kind, text, one)
+        for other in recognize.others_in(text, kind):
+            part = FoundFile(path, place, one.sha256)
+            _read_by(other, text, part)
+            further.append(part)
+    except _DAMAGED as error:
+        one.rejected, one.reports = _why(error), []
+    return [one, *further]
+
+
+def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
+    one.tool, one.form = kind.tool, kind.form
+    try:
         _take(one, kind.read(text))
-        if others := recognize.others_in(text, kind):
-            note = f"also contains output of {', '.join(others)}, which is not read"
-            one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
         if not any(report.phases for report in one.reports):
             raise EeioError("no result in it")
-    except RecursionError:
-        one.rejected, one.reports = "objects and lists are nested too deeply", []
-    except (OSError, EeioError, LimitError, csv.Error, ValueError, KeyError, TypeError, IndexError,
-            AttributeError, OverflowError, ZeroDivisionError) as error:  # fmt: skip
-        known = isinstance(error, OSError | EeioError | LimitError | csv.Error)
-        one.rejected = str(error) if known else f"not understood: {error!r:.150}"
-        one.reports = []
-    return one
+    except _DAMAGED as error:
+        one.rejected, one.reports = _why(error), []
+
+
+_DAMAGED = (
+    OSError, EeioError, LimitError, csv.Error, ValueError, KeyError, TypeError, IndexError,
+    AttributeError, OverflowError, ZeroDivisionError, RecursionError,
+)  # fmt: skip
+"""What readers raise for files that are cut off, damaged or of another form."""
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "objects and lists are nested too deeply"
+    known = isinstance(error, OSError | EeioError | LimitError | csv.Error)
+    return str(error) if known else f"not understood: {error!r:.150}"
 
 
 def _take(one: FoundFile, reports: Iterator[FoundReport]) -> None:
@@ -193,7 +211,8 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
 
 
 def _drop_summaries(files: Sequence[FoundFile]) -> None:
-    """Files that repeat results of files next to them: IO500's summary, parts of a vdbench run."""
+    """Files that repeat results of files next to them: IO500's summary, parts of a vdbench run.
+    IO500's summary may also be in the same file."""
     detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
     for one in files:
         if one.tool == "io500" and one.path.parent in detailed:

@@ -356,6 +356,10 @@ def test_results_at_the_same_time_share_the_energy(
     seed=5054, offset_s=65.0, noise_w=0.0, drift=0.0, gaps=0, period_s=0.5, form="sample",
     even=True, count=11, others=1,
 )  # fmt: skip
+@example(
+    seed=4_294_967_296, offset_s=-64.0, noise_w=0.0, drift=0.0, gaps=0, period_s=0.5, form="mean",
+    even=True, count=3, others=3,
+)  # fmt: skip
 def test_energy_of_simulated_logs_is_right_or_missing(
     seed: int, offset_s: float, noise_w: float, drift: float, gaps: int, period_s: float,
     form: power_logs.Form, even: bool, count: int, others: int,

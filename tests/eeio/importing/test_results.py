@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eeio import paths
 from eeio.cli import main
 from eeio.importing import results
 from eeio_results.store import load
@@ -245,16 +246,55 @@ def test_what_cannot_be_used_is_rejected_by_name(
     assert main(["import", str(tmp_path / "gone")]) == 2
 
 
-def test_two_tools_in_one_file_are_named(
+def test_each_tool_in_one_file_is_read(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {
+        "fio": DATA / "fio/jobs-3.1.txt", "dd": DATA / "others/dd.txt",
+        "ior": DATA / "ior/ior-3.2.1.txt", "mdtest": DATA / "ior/mdtest-4.0.0.txt",
+        "sysbench": DATA / "others/sysbench.txt", "iozone": DATA / "others/iozone-auto.txt",
+        "bonnie": DATA / "others/bonnie-2.txt",
+    }  # fmt: skip
+    alone = {}
+    for tool, path in texts.items():
+        (file,) = imported(capsys, path, "--dry-run")["files"]
+        alone[tool] = file["reports"]
+        assert file["tool"] == tool and file["reports"]
+    for order in (list(texts), list(reversed(texts))):
+        log = tmp_path / f"{order[0]}.log"
+        log.write_text("\n".join(f"$ ./run {tool}\n{texts[tool].read_text()}" for tool in order))
+        files = imported(capsys, log, "--dry-run")["files"]
+        assert {file["tool"]: file["reports"] for file in files} == alone
+        assert len(files) == len(texts) and len({file["sha256"] for file in files}) == 1
+    assert main(["import", str(log), "--name", "log"]) == 0
+    stored = [load(folder) for name, folder in paths.campaigns().items() if "log" in name]
+    runs = [run for campaign in stored for run in campaign.runs]
+    assert {run.experiment.tool for run in runs} == set(texts)
+    assert len(runs) == sum(
+        len({phase["group"] for phase in report["phases"]}) if tool == "fio"
+        else len(report["phases"])
+        for tool, reports in alone.items() for report in reports
+    )  # fmt: skip
+    assert main(["import", str(log)]) == 0
+    assert len(paths.campaigns()) == len(stored)
+
+
+def test_what_cannot_be_read_of_one_of_two_tools_is_named(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = tmp_path / "log.txt"
-    both.write_text((DATA / "fio/jobs-3.1.txt").read_text() + (DATA / "others/dd.txt").read_text())
-    assert main(["import", str(both)]) == 0
-    told = capsys.readouterr().err
-    assert f"{both}: also contains output of dd, which is not read" in told
-    (tmp_path / "empty").mkdir()
-    assert main(["import", str(tmp_path / "empty")]) == 2
+    cut = (DATA / "fio/jobs-3.41.txt").read_text()[:900]
+    both.write_text((DATA / "ior/ior-3.2.1.txt").read_text() + cut)
+    files = imported(capsys, both, code=3)["files"]
+    assert [file["tool"] for file in files] == ["ior", "fio"]
+    assert files[0]["reports"] and not files[1]["reports"]
+    assert "results of 1 of 6 jobs" in files[1]["rejected"]
+
+
+def test_an_empty_folder_is_rejected(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", str(tmp_path)]) == 2
     assert "no file in it" in capsys.readouterr().err
 
 
@@ -453,7 +493,7 @@ def test_runs_of_vdbench_in_loops_are_no_repetitions(
     files = imported(capsys, tmp_path)["files"]
     assert [len(file["reports"][0]["phases"]) for file in files] == [3, 1, 3]
     sets: dict[Any, list[float]] = defaultdict(list)
-    for run in load(results.paths.campaigns().popitem()[1]).runs:
+    for run in load(paths.campaigns().popitem()[1]).runs:
         sets[run.experiment].append(run.phases[0].metrics["iops"])
     assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
 
@@ -604,9 +644,10 @@ def test_dd_before_another_tool_is_not_what_the_file_is_of(
 ) -> None:
     text = (DATA / "others/dd.txt").read_text() + (DATA / "others/iozone-auto.txt").read_text()
     (tmp_path / "a.txt").write_text(text)
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    file, dd = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
     (report,) = file["reports"]
-    assert file["tool"] == "iozone" and "dd" in report["notes"][0]
+    assert file["tool"] == "iozone" and not report["notes"]
+    assert dd["tool"] == "dd" and len(dd["reports"]) == 2
 
 
 def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
@@ -639,7 +680,7 @@ def test_files_with_repetitions_of_their_own_are_not_joined(
             (folder / f"{name}.txt").write_text("".join(f"{name}\n{text}" for _ in range(count)))
         imported(capsys, folder, "--name", f"x{count}")
         sets: dict[Any, int] = defaultdict(int)
-        for run in load(results.paths.campaigns()[f"x{count}"]).runs:
+        for run in load(paths.campaigns()[f"x{count}"]).runs:
             sets[run.experiment] += 1
         assert sorted(sets.values()) == sorted(sizes * 2)
 

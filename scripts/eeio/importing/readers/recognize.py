@@ -80,14 +80,12 @@ def kind_of(text: str, path: Path) -> Kind | None:
     return None
 
 
-def others_in(text: str, kind: Kind) -> list[str]:
-    """Further tools in one file, whose results are not read."""
+def others_in(text: str, kind: Kind) -> list[Kind]:
+    """The further tools in one file, each once; a script's output may contain several."""
     if kind.form == "json":
         return []
-    return sorted(
-        {
-            other.tool
-            for pattern, other in _TEXTS
-            if other.tool != kind.tool and pattern.search(text)
-        }
-    )
+    found = {kind.tool: kind}
+    for pattern, other in _TEXTS:
+        if other.tool not in found and pattern.search(text):
+            found[other.tool] = other
+    return list(found.values())[1:]
