@@ -140,8 +140,8 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
 
 
 def _repeats(pulses: Sequence[Pulse]) -> bool:
-    """Whether all pulses but one, or most of them, lie on pulses again after a shift. One other load
-    at an end would make the shifted place look better than the true one."""
+    """Whether all pulses but one, or most of them, lie on pulses again after a shift. One other
+    load at an end would make the shifted place look better than the true one."""
     total_s = sum(p.end_s - p.start_s for p in pulses)
     longest_s = max(p.end_s - p.start_s for p in pulses)
     limit_s = min(MOST_REPEATED * total_s, total_s - LEAST_UNREPEATED * longest_s)
