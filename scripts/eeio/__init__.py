@@ -2,7 +2,7 @@
 
 import sys
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 # Before anything that an older Python cannot read: it would fail far from the reason.
 if sys.version_info < (3, 11):  # noqa: UP036
