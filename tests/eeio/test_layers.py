@@ -36,7 +36,7 @@ def test_a_layer_is_used_counted_and_taken_away(
         volume = volumes.describe(made.mount_point, made.how, made.served)
         mount = mount_of(volume.directory)
         assert mount.filesystem == kind
-        lines = Path("/proc/self/mounts").read_text().splitlines()
+        lines = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
         assert any(option in line.split()[3] for line in lines if str(target.name[-5:]) in line)
         assert volume.device is not None and volume.device.name.startswith("loop")
         assert volume.memory is None

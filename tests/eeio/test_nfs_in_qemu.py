@@ -92,7 +92,7 @@ for name in ("nfs@80mbit", "nfs@1gbit+40ms"):
         tell("undone", [entry.kind for entry in reversed(journal.entries)])
         tell("left", journal.undo_all())
         tell("there", [sorted(os.listdir(target)), sorted(os.listdir("/run/netns")),
-                       Path("/proc/mounts").read_text().count("nfs")])
+                       Path("/proc/mounts").read_text(errors="replace").count("nfs")])
 
 # A server that is gone before its client: nothing may hang.
 made = image.make_on_loop("nfs", target, 64 << 20, journal)
