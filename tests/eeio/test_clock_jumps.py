@@ -10,55 +10,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.clock import Clock
 from tests.simulators import FakeRapl
 
 POWER_W = 100.0
 RUNS = 6
-
-# The wall clock of every process below, off by as many seconds as the file says; the monotonic
-# clock is left alone. (Under libfaketime 0.9.10 no Python sleeps: it breaks clock_nanosleep.)
-SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
-
-static long offset(void) {
-    long seconds = 0;
-    FILE *file = fopen(getenv("CLOCK_OFFSET_FILE"), "re");
-    if (file) {
-        if (fscanf(file, "%ld", &seconds) != 1) seconds = 0;
-        fclose(file);
-    }
-    return seconds;
-}
-
-int clock_gettime(clockid_t clock, struct timespec *now) {
-    int (*real)(clockid_t, struct timespec *) =
-        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    int failed = real(clock, now);
-    if (!failed && clock == CLOCK_REALTIME) now->tv_sec += offset();
-    return failed;
-}
-
-int gettimeofday(struct timeval *restrict now, void *restrict zone) {
-    struct timespec exact;
-    (void)zone;
-    if (clock_gettime(CLOCK_REALTIME, &exact)) return -1;
-    now->tv_sec = exact.tv_sec;
-    now->tv_usec = exact.tv_nsec / 1000;
-    return 0;
-}
-
-time_t time(time_t *kept) {
-    struct timespec exact;
-    clock_gettime(CLOCK_REALTIME, &exact);
-    if (kept) *kept = exact.tv_sec;
-    return exact.tv_sec;
-}
-"""
 
 SUITE = """<?xml version="1.0"?>
 <PhoronixTestSuite>
@@ -77,25 +33,16 @@ PROTOCOL = "presets:\n  quick: {repetitions: 6, settle_s: 0, idle_s: 0, is_measu
 def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
     if shutil.which("fio") is None or shutil.which("cc") is None:
         pytest.skip("fio or a C compiler is not installed")
-    (home / "clock.c").write_text(SHIM)
-    library = home / "clock.so"
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(home / "clock.c"), "-ldl"],
-        check=True, timeout=60,
-    )  # fmt: skip
+    clock = Clock(home)
     suite = home / "jumps"
     suite.mkdir()
     (suite / "suite-definition.xml").write_text(SUITE)
     (suite / "protocol.yaml").write_text(PROTOCOL)
-    clock = home / "clock"
-    clock.write_text("0")
     jumps, over = random.Random(3), threading.Event()
 
     def set_clock() -> None:
         while not over.wait(jumps.uniform(0.05, 0.3)):
-            new = home / "clock.new"
-            new.write_text(str(jumps.choice([0, 2, -2, 3600, -86400, 946_080_000])))
-            new.replace(clock)
+            clock.set(jumps.choice([0, 2, -2, 3600, -86400, 946_080_000]))
 
     setter = threading.Thread(target=set_clock)
     setter.start()
@@ -105,7 +52,7 @@ def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
                 [sys.executable, "-m", "eeio", "run", str(suite), "--preset", "quick", "--name",
                  "jumps", "--directory", str(home / "target"), "--allow-memory-filesystem",
                  "--meter", f"rapl,root={rapl.root}"],
-                env={**os.environ, "LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(clock)},
+                env={**os.environ, **clock.environment},
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
             )  # fmt: skip
     finally:
