@@ -500,6 +500,8 @@ class BatchLoop(Column):
 
     def _failed_fetch(self, error: str) -> None:
         now_s = self._clock()
+        self._last_error = error
+        # A process that is started again within a period has missed no reading.
         if self._reads == 0 or now_s - self._times_s[-1] > self.info.period_s:
             self._take(now_s, now_s, (MISSING,) * len(self._values), error)
 
