@@ -165,7 +165,7 @@ def test_a_helper_that_is_killed_takes_ipmitool_with_it(
         assert batches._process is not None
         os.kill(batches._process.pid, signal.SIGKILL)
         first = meter._shell._process  # type: ignore[attr-defined]
-        until(lambda: sampler.rates()[0].failed_reads > 0)
+        until(lambda: "ended" in (sampler.rates()[0].last_error or ""))
         assert first.poll() is not None
         until(lambda: newest(sampler) == 301.0)
     meter.close()
