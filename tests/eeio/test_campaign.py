@@ -14,6 +14,7 @@ import pytest
 from tests import dummy
 from tests.conftest import Eeio
 from tests.dummy import suite as _suite
+from tests.mounts import unmount
 from tests.simulators.powercap import FakeRapl
 
 import eeio_results
@@ -261,7 +262,7 @@ def test_a_full_results_disk_stops_the_campaign_and_keeps_what_it_has(
         assert done.returncode == 0, done.stderr
         assert [record["order_index"] for record in _records(home)] == list(range(60))
     finally:
-        subprocess.run(["umount", str(results)], check=True)
+        unmount(results)
 
 
 def test_plan_touches_nothing(home: Path, eeio: Eeio) -> None:

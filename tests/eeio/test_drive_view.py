@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
+from tests.mounts import unmount
 
 from eeio.campaign.probes import DriveView, Seen
 from eeio.journal import trace
@@ -111,7 +112,7 @@ def disk(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
         try:
             yield node, folder
         finally:
-            subprocess.run(["umount", str(folder)], check=True, timeout=60)
+            unmount(folder)
     finally:
         subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
+from tests.mounts import unmount
 from tests.simulators.powercap import FakeRapl
 
 from eeio.campaign.measurement import _until_durable
@@ -155,7 +156,7 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
             yield folder
         finally:
             THROTTLE.write_text(f"{number} 0\n")
-            subprocess.run(["umount", str(folder)], check=True, timeout=120)
+            unmount(folder)
     finally:
         subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Eeio
+from tests.mounts import unmount
 
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
@@ -53,7 +54,7 @@ def _mounted(folder: Path, *mkfs: str) -> Iterator[Path]:
     try:
         yield directory
     finally:
-        subprocess.run(["umount", str(directory)], check=True)
+        unmount(directory)
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def traced(ext4: Path) -> Iterator[Path]:
     try:
         yield ext4
     finally:
-        subprocess.run(["umount", str(tracefs)], check=True)
+        unmount(tracefs)
 
 
 def _instances(directory: Path) -> list[Path]:
@@ -243,7 +244,7 @@ def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: 
         )  # fmt: skip
         assert not list((small / "out").iterdir())
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        unmount(small)
     assert done.returncode == 1
     assert "journal.gz: the trace was not written completely" in done.stderr
     assert "No space left on device" in done.stderr and "Traceback" not in done.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
+from tests.mounts import unmount
 
 from eeio import environment
 from eeio.cli import main
@@ -232,11 +233,11 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
         words = ("--directory", str(target), "--meter", "none", "--name", "killed")
         assert eeio("run", "dummy-suite", *words).returncode == 0
         drop_last_runs(home, 2)
-        subprocess.run(["umount", str(target)], check=True)
+        unmount(target)
         for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):
             subprocess.run([*way, str(target)], check=True)
             done = eeio("resume", "killed")
-            subprocess.run(["umount", str(target)], check=True)
+            unmount(target)
             assert done.returncode == 2, done.stderr
             assert str(target) in done.stderr and str(home / "first") in done.stderr
             assert len(stored(home)) == 4
@@ -274,7 +275,7 @@ def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) ->
         assert done.returncode == 0, done.stderr
         assert stored(home) == list(range(6))
     finally:
-        subprocess.run(["umount", str(target)], check=True)
+        unmount(target)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.mounts import unmount
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
@@ -35,7 +36,7 @@ def mounted(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
         shutil.rmtree(below)
         pytest.skip(f"no loop device: {done.stderr.strip()}")
     yield point
-    subprocess.run(["umount", str(point)], check=True)
+    unmount(point)
     shutil.rmtree(below)
 
 

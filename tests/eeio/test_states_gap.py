@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.mounts import unmount
 from tests.simulators.powercap import FakeRapl
 
 HDPARM = """\
@@ -155,7 +156,7 @@ def test_a_command_may_write_to_a_file_system_of_the_drive(
     try:
         _, body = _gaps(home, eeio, loop, drive, "--", "work")
     finally:
-        subprocess.run(["umount", str(home / "mounted")], check=True)
+        unmount(home / "mounted")
     assert {reading["invalid"] for reading in body["gaps"]} == {None}
 
 

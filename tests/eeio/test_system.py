@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_results import made
+from tests.mounts import unmount
 
 from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
@@ -90,7 +91,7 @@ def test_a_device_held_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: 
             with pytest.raises(RejectedError, match="mounted at"):
                 device.check_erasable(Path(again), Permission(Path(again)))
         finally:
-            subprocess.run(["umount", str(partition)], check=True)
+            unmount(partition)
     finally:
         subprocess.run(["losetup", "--detach", again], check=True)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.mounts import unmount
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
@@ -167,7 +168,7 @@ def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Pa
         journal.add(UndoEntry("directory", str(tmp_path / "instance")))
         assert journal.undo_all() == []
     finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+        unmount(tmp_path)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mounts import unmount
 from tests.profiles.harness import PROFILES, Installed
 
 TIMEOUT_S = 120
@@ -272,4 +273,4 @@ def memory_disk(folder: Path, options: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True, timeout=30)
+        unmount(folder)

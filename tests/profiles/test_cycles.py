@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
+from tests.mounts import unmount
 from tests.profiles import (
     test_archive,
     test_dlio,
@@ -492,4 +493,4 @@ def test_a_mounted_device_is_not_written(
             )
             assert refused.returncode == 2 and "mounted" in refused.stderr
     finally:
-        subprocess.run(["umount", device], check=True)
+        unmount(device)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
+from tests.mounts import unmount
 from tests.profiles.conftest import is_present
 from tests.profiles.harness import PROFILES, Installed, copy_of
 
@@ -331,7 +332,7 @@ def test_a_disk_that_fills(
         )
         assert list((disk / "eeio-scratch").iterdir()) == [] and running(place) == []
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 def _script(path: Path, text: str) -> None:

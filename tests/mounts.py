@@ -1,0 +1,21 @@
+"""Mounts that a test takes away."""
+
+import subprocess
+import time
+from pathlib import Path
+
+_PATIENCE_S = 60.0
+
+
+def unmount(point: Path | str) -> None:
+    """Unmounts it. Another test's process that looks at all mounts may keep it busy for a moment.
+    Raises CalledProcessError if that does not end."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        late = time.monotonic() > deadline_s
+        done = subprocess.run(["umount", str(point)], check=late, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        if "busy" not in done.stderr:
+            done.check_returncode()
+        time.sleep(0.2)
