@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.conftest import Eeio
+from tests.mounts import detach
 
 from eeio.system.filesystem import mounts
 
@@ -57,7 +58,7 @@ class Rig:
         if done.returncode != 0:
             pytest.skip(f"no loop device: {done.stderr.strip()}")
         node = Path(done.stdout.strip())
-        self.stack.callback(_detach, node, path)
+        self.stack.callback(detach, node, path)
         return node
 
     def device(self, megabytes: int = 64, name: str = "image") -> Path:
@@ -118,13 +119,6 @@ class Rig:
 def rig(home: Path, eeio: Eeio) -> Iterator[Rig]:
     with ExitStack() as stack:
         yield Rig(home, eeio, stack)
-
-
-def _detach(node: Path, path: Path) -> None:
-    """Unless it is another's by now."""
-    backing = _try("losetup", "--noheadings", "--output", "BACK-FILE", str(node)).stdout.strip()
-    if backing.removesuffix(" (deleted)") == str(path.resolve()) or path.is_symlink():
-        _try("losetup", "--detach", str(node))
 
 
 def _try(*words: str, **more: object) -> "subprocess.CompletedProcess[str]":

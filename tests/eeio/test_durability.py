@@ -127,6 +127,9 @@ def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Ee
     assert done.returncode in (0, 3), done.stderr
     for record, phase in phases(home):
         durable = phase["until_durable"]
+        if durable is None:  # a busy machine
+            assert phase["durable_reason"].endswith("s after the tool had ended")
+            continue
         assert durable["source"] == "syncfs of the target right after the tool ended"
         assert durable["end_s"] >= record["duration_s"]
         took_s = durable["end_s"] - phase["start_s"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_results import made
-from tests.mounts import unmount
+from tests.mounts import detach, unmount
 
 from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
@@ -39,7 +39,7 @@ def loop(tmp_path: Path) -> Iterator[Path]:
     node = Path(done.stdout.strip())
     yield node
     subprocess.run(["umount", "-q", str(node)], check=False)
-    subprocess.run(["losetup", "--detach", str(node)], check=False, capture_output=True)
+    detach(node, backing)
 
 
 @root
@@ -172,7 +172,7 @@ def test_an_image_behind_a_symbolic_link_is_detached(tmp_path: Path) -> None:
     loop = next(entry.subject for entry in journal.entries if entry.kind == "loop")
     assert journal.undo_all() == []
     attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
-    subprocess.run(["losetup", "--detach", loop], check=False, capture_output=True)
+    detach(loop, tmp_path)
     assert str(tmp_path) not in attached.stdout
 
 
