@@ -124,7 +124,7 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             one.tool, one.form = "pts", "xml"
             one.reports = list(_pts_reports(path))
             return [one]
-        if not text.lstrip().startswith("{"):
+        if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
         kind = recognize.kind_of(text, path)
         if kind is None:

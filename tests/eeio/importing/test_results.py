@@ -694,3 +694,15 @@ def test_noise_before_an_output_may_be_long(
         (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
         wanted = phases(imported(capsys, DATA / name, "--dry-run"))
         assert phases(imported(capsys, tmp_path / "a.txt", "--dry-run")) == wanted
+
+
+def test_fio_json_as_a_list_on_one_long_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = DATA / "fio/jobs-3.41.json"
+    body = json.loads(path.read_text())
+    (tmp_path / "a.json").write_text(json.dumps([body] * 9))
+    assert len((tmp_path / "a.json").read_text()) > 1 << 16
+    wanted = phases(imported(capsys, path, "--dry-run"))
+    (file,) = imported(capsys, tmp_path / "a.json", "--dry-run")["files"]
+    assert [report["phases"] for report in file["reports"]] == [wanted] * 9
