@@ -706,3 +706,16 @@ def test_fio_json_as_a_list_on_one_long_line(
     wanted = phases(imported(capsys, path, "--dry-run"))
     (file,) = imported(capsys, tmp_path / "a.json", "--dry-run")["files"]
     assert [report["phases"] for report in file["reports"]] == [wanted] * 9
+
+
+def test_fio_s_whole_reports_are_read_next_to_one_that_is_cut_off(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = DATA / "fio/jobs-3.41.txt"
+    text, wanted = path.read_text(), phases(imported(capsys, path, "--dry-run"))
+    failed = "fio-3.41\nfio: the disk is full\n"
+    (tmp_path / "a.txt").write_text(failed + text + text[: len(text) // 2])
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (report,) = file["reports"]
+    assert report["phases"] == wanted
+    assert "2 other reports of the file are not read" in report["notes"][0]
