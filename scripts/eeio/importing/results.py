@@ -126,6 +126,7 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             return [one]
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
+        text = recognize.unlabelled(text)
         kind = recognize.kind_of(text, path)
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")

@@ -719,3 +719,18 @@ def test_fio_s_whole_reports_are_read_next_to_one_that_is_cut_off(
     (report,) = file["reports"]
     assert report["phases"] == wanted
     assert "2 other reports of the file are not read" in report["notes"][0]
+
+
+@pytest.mark.parametrize("label", ["stdout[0] ", "[1,0]<stdout>:", "0: "])
+@pytest.mark.parametrize("name", ["ior-3.2.1", "ior-2.10.3", "mdtest-4.0.0"])
+def test_labels_of_processes_before_each_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, name: str
+) -> None:
+    path = DATA / f"ior/{name}.txt"
+    (tmp_path / path.name).write_text(
+        "".join(f"{label}{line}" for line in path.read_text().splitlines(keepends=True))
+    )
+    (wanted,), (file,) = (
+        imported(capsys, one, "--dry-run")["files"] for one in (path, tmp_path / path.name)
+    )
+    assert file["reports"] == wanted["reports"] and file["reports"]

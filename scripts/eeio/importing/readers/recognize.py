@@ -52,6 +52,16 @@ _JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
 )
 
 
+_LABEL = r"^(?:stdout\[\d{1,9}\]|\[\d{1,9},\d{1,9}\]<std(?:out|err)>:|\d{1,9}:) ?"
+_LABELLED = re.compile(rf"{_LABEL}(?:IOR-\d|mdtest-\S{{1,300}} was launched)", re.M)
+
+
+def unlabelled(text: str) -> str:
+    """Without the labels that mpirun, srun and others put before each line of a process, where one
+    is before the first line of IOR or mdtest."""
+    return re.sub(_LABEL, "", text, flags=re.M) if _LABELLED.search(text) else text
+
+
 def kind_of(text: str, path: Path) -> Kind | None:
     """None for a file that is no result of a known tool."""
     head = text[:HEAD_CHARACTERS]
