@@ -734,3 +734,39 @@ def test_labels_of_processes_before_each_line(
         imported(capsys, one, "--dry-run")["files"] for one in (path, tmp_path / path.name)
     )
     assert file["reports"] == wanted["reports"] and file["reports"]
+
+
+def test_ior_prints_the_header_of_its_tables_once(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def test(access: str, rows: str) -> str:
+        return (
+            "IOR-2.10.1: MPI Coordinated Test of Parallel I/O\n\n"
+            "Run began: Mon Mar  2 10:00:00 2020\nCommand line used: ./IOR -f two.ior\n"
+            f"Machine: Linux n1\n\nSummary:\n\tapi                = POSIX\n"
+            f"\taccess             = {access}\n\tclients            = 8 (4 per node)\n"
+            "\trepetitions        = 1\n\txfersize           = 1 MiB\n"
+            f"\tblocksize          = 64 MiB\n\taggregate filesize = 512 MiB\n\n{rows}\n"
+            "Max Write: 1.00 MiB/sec (1.05 MB/sec)\n\n"
+        )
+
+    header = (
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   iter\n"
+        "------    ---------  ---------- ---------  --------   --------   --------   ----\n"
+    )
+    rows = (
+        "write     {}     65536      1024       0.010000   2.00       0.010000   0   \n"
+        "read      {}     65536      1024       0.010000   1.00       0.010000   0   \n"
+    )
+    (tmp_path / "a.txt").write_text(
+        test("single-shared-file", header + rows.format(256.00, 512.00))
+        + test("file-per-process", rows.format(320.00, 640.00))
+    )
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    assert [
+        (phase["options"]["access"], phase["operation"], phase["bandwidth_bytes_per_s"] / (1 << 20))
+        for report in file["reports"] for phase in report["phases"]
+    ] == [
+        ("single-shared-file", "write", 256), ("single-shared-file", "read", 512),
+        ("file-per-process", "write", 320), ("file-per-process", "read", 640),
+    ]  # fmt: skip
