@@ -770,3 +770,26 @@ def test_ior_prints_the_header_of_its_tables_once(
         ("single-shared-file", "write", 256), ("single-shared-file", "read", 512),
         ("file-per-process", "write", 320), ("file-per-process", "read", 640),
     ]  # fmt: skip
+
+
+def test_sysbench_s_modes_keep_rows_apart(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end = "Throughput:\n         write: IOPS=320.00 5.00 MiB/s (5.24 MB/s)\n"
+    run = SYSBENCH_RUN.format(version="1.1.0", colon="", end=end)
+    settings = "Extra file open flags: {}\nUsing {} I/O mode\nDoing {} test"
+    old = "Extra file open flags: 0\nBlock size 16Kb\nDoing random r/w test"
+    made = [
+        ("(none)", "synchronous", "random r/w"), ("directio", "synchronous", "random r/w"),
+        ("(none)", "asynchronous", "random r/w"), ("(none)", "synchronous", "sequential rewrite"),
+        ("(none)", "synchronous", "sequential write (creation)"),
+    ]  # fmt: skip
+    assert old in run
+    (tmp_path / "a.txt").write_text(
+        "".join(run.replace(old, "Block size 16KiB\n" + settings.format(*one)) for one in made)
+    )
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    found = [phase for report in file["reports"] for phase in report["phases"]]
+    assert [phase["direct"] for phase in found] == [False, True, False, False, False]
+    (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
+    assert [run.repetition for run in campaign.runs] == [1] * 5

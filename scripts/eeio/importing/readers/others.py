@@ -532,6 +532,21 @@ SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
 _SYSBENCH_1_1 = r"^\s{1,99}%s:\s{1,99}IOPS=([\d.]{1,30})\s{1,99}([\d.]{1,30}) MiB/s"
 
 
+_SYSBENCH_FLAGS = {"directio": True, "direct": True, "(none)": False, "0": False}
+"""Extra file open flags -> whether they bypass the cache. sysbench 0.5 and 1.0 print a number,
+which is another one on other processors."""
+_SYSBENCH_OPTIONS = {
+    "files": r"^(\d{1,9} files, \S{1,20}) each",
+    "flags": r"^Extra file open flags: (\S[^\n]{0,80})",
+    "mode": r"^Using (\S[^\n]{0,80}) mode",
+    "test": r"^Doing (\S[^\n]{0,80}) test",
+    "fsync each": r"^Periodic FSYNC enabled, calling fsync\(\) each (\d{1,9}) requests",
+    "sync each": r"^Calling (f\w{4,9}\(\)) after each write",
+    "fsync at the end": r"^Calling fsync\(\) at the end of test, (\w{1,20})",
+    "reads per write": r"^Read/Write ratio for combined random IO test: ([\d.]{1,30})",
+}
+
+
 def read_sysbench(text: str) -> Iterator[FoundReport]:
     """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
     runs = 0
@@ -550,6 +565,7 @@ def _sysbench(part: str) -> Iterator[FoundPhase]:
     block = re.search(r"^Block size (\S{1,300})", part, re.M)
     threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
     mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
+    flags = re.search(r"^Extra file open flags: (\S{1,80})\s{0,9}$", part, re.M)
     total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
     seconds = figure(total[1]) if total else None
     done = re.search(r"(\d{1,20}) reads?, (\d{1,20}) writes?", part, re.I)
@@ -572,10 +588,11 @@ def _sysbench(part: str) -> Iterator[FoundPhase]:
             access_pattern=None if mode is None else "random" if "random" in mode[0]
             else "sequential",
             request_bytes=size(block[1]) if block else None,
-            direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
+            direct=None if flags is None else _SYSBENCH_FLAGS.get(flags[1]),
             jobs=int(threads[1]) if threads else None,
             bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
-            options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
+            options={name: found[1] for name, pattern in _SYSBENCH_OPTIONS.items()
+                     if (found := re.search(pattern, part, re.M))},
         )  # fmt: skip
 
 
