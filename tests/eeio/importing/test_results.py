@@ -793,3 +793,27 @@ def test_sysbench_s_modes_keep_rows_apart(
     assert [phase["direct"] for phase in found] == [False, True, False, False, False]
     (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
     assert [run.repetition for run in campaign.runs] == [1] * 5
+
+
+@pytest.mark.parametrize("before", ["  ", "W: ", "stderr: ", '"', "> "])
+def test_dd_behind_a_label(
+    home: Path, tmp_path: Path, before: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s"
+    (tmp_path / "a.txt").write_text(f"notes\n{before}{line}\n")
+    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
+
+
+def test_dd_s_progress_is_no_other_copy(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "# dd if=/dev/zero of=x bs=1M status=progress\n"
+    progress = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 1 s, 2.1 MB/s"
+    whole = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 0.5 s, 8.4 MB/s\n"
+    (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{whole}{command}{progress}\n")
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    rows = [report["phases"][0] for report in file["reports"]]
+    assert [(row["bytes"], row["operation"]) for row in rows] == [
+        (4 << 20, "write"), (2 << 20, "write")
+    ]  # fmt: skip

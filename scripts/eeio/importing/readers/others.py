@@ -430,7 +430,9 @@ def _bonnie_rate(cell: str) -> str:
 # ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
 
 DD = re.compile(
-    r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
+    # Behind blanks or a label, as in notes and logs.
+    r"^(?:[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
+    r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
     r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
@@ -439,12 +441,21 @@ DD = re.compile(
 )
 
 
+_RECORDS = re.compile(r"^\s{0,20}\d{1,20}\+\d{1,20}\s", re.M)
+"""dd's records in and out, above the line of a copy that has ended."""
+
+
 def read_dd(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
     start = 0
-    for place, copy in enumerate(DD.finditer(text)):
+    copies = list(DD.finditer(text))
+    for place, (copy, following) in enumerate(zip(copies, [*copies[1:], None], strict=True)):
         above = text[start : copy.start()]
+        between = text[copy.end() : following.start()] if following else ""
+        if (_RECORDS.search(between) and not _RECORDS.search(above)
+                and not re.search(r"\bdd\s", between)):  # fmt: skip
+            continue  # its progress before the end of the same copy
         start = copy.end()
         command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         options = (
