@@ -212,12 +212,21 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
 
 
 def _drop_summaries(files: Sequence[FoundFile]) -> None:
-    """Files that repeat results of files next to them: IO500's summary, parts of a vdbench run.
+    """Files that repeat results of others: summaries of IO500 and lmbench, parts of a vdbench run.
     IO500's summary may also be in the same file."""
     detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
     for one in files:
         if one.tool == "io500" and one.path.parent in detailed:
             one.reports, one.rejected = [], "its results are in the ior and mdtest files next to it"
+    measured = {
+        (report.host or "")[:10]
+        for one in files if one.tool == "lmbench" and one.form != "summary"
+        for report in one.reports
+    }  # fmt: skip
+    for one in files:
+        if one.form == "summary" and {report.host for report in one.reports} & measured:
+            one.reports = [report for report in one.reports if report.host not in measured]
+            one.rejected = None if one.reports else "repeats results of lmbench"
     # vdbench writes a run once more for each host, slave and volume.
     whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]

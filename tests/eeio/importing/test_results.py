@@ -817,3 +817,42 @@ def test_dd_s_progress_is_no_other_copy(
     assert [(row["bytes"], row["operation"]) for row in rows] == [
         (4 << 20, "write"), (2 << 20, "write")
     ]  # fmt: skip
+
+
+LMBENCH_SUMMARY = """\
+
+                 L M B E N C H  3 . 0   S U M M A R Y
+                 ------------------------------------
+
+*Local* Communication bandwidths in MB/s - bigger is better
+-----------------------------------------------------------------------------
+Host                OS  Pipe AF    TCP  File   Mmap  Bcopy  Bcopy  Mem   Mem
+                             UNIX      reread reread (libc) (hand) read write
+--------- ------------- ---- ---- ---- ------ ------ ------ ------ ---- -----
+host-a    Linux 5.10.0- 1500 4000 3000 2500.5  11.5K 6000.0 5000.0 9000 7000.
+host-b    Linux 5.10.0- 1500           3000.0        6000.0 5000.0 9000 7000.
+
+Memory latencies in nanoseconds - smaller is better
+"""
+
+
+def test_lmbench_s_summary_is_read_unless_its_results_are(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY)
+    (file,) = imported(capsys, tmp_path, "--dry-run")["files"]
+    rates = {
+        (report["host"], phase["name"]): phase["bandwidth_bytes_per_s"]
+        for report in file["reports"] for phase in report["phases"]
+    }  # fmt: skip
+    assert rates == {
+        ("host-a", "File reread"): 2500.5e6, ("host-a", "Mmap reread"): 11.5e9,
+        ("host-b", "File reread"): 3e9,
+    }  # fmt: skip
+    (tmp_path / "a.0").write_text(
+        '[lmbench3.0 results for Linux host-a 5.10.0 x86_64]\n"read bandwidth\n1.05 2500.50\n\n'
+    )
+    summary = imported(capsys, tmp_path, "--dry-run")["files"][1]
+    assert [report["host"] for report in summary["reports"]] == ["host-b"]
+    (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY.replace("File   Mmap", "Disk   Mmap"))
+    assert imported(capsys, tmp_path, "--dry-run", code=3)["files"][1]["rejected"]

@@ -537,6 +537,41 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases), version[1] if version else None, host)
 
 
+LMBENCH_SUMMARY = re.compile(
+    r"^\s{0,99}L M B E N C H\s{1,9}(\d) ?\. ?(\d)\s{1,9}S U M M A R Y", re.M
+)
+_LMBENCH_BANDWIDTHS = re.compile(
+    r"^\*Local\* Communication bandwidths in MB/s[^\n]*\n-+\nHost\s{1,99}OS\s{1,99}Pipe AF"
+    r"\s{1,99}TCP\s{1,99}File\s{1,99}Mmap[^\n]*\n[^\n]*\n(-[- ]+)\n((?:\S[^\n]*\n?)*)",
+    re.M,
+)
+
+
+def read_lmbench_summary(text: str) -> Iterator[FoundReport]:
+    """The tables that `make see` prints: for each host, the bandwidth of files that were read
+    again. MB is 10^6, and K 1000 of them. They are rounded, without the size of the file."""
+    found = False
+    version = ".".join(head.groups()) if (head := LMBENCH_SUMMARY.search(text)) else None
+    for dashes, rows in _LMBENCH_BANDWIDTHS.findall(text):
+        ends = [m.end() for m in re.finditer(r"-+", dashes)]
+        for row in rows.splitlines():
+            phases = []
+            for place, name in ((5, "File reread"), (6, "Mmap reread")):
+                cell = row[ends[place - 1] : ends[place]].strip() if len(ends) > place else ""
+                rate = re.fullmatch(r"([\d.]{1,30})(K?)", cell)
+                if rate is None:
+                    continue
+                phases.append(FoundPhase(
+                    name=name, operation="read", access_pattern="sequential",
+                    bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
+                ))  # fmt: skip
+            if phases:
+                found = True
+                yield FoundReport(tuple(phases), version, row[: ends[0]].strip() or None)
+    if not found:
+        raise none_found("lmbench", "no bandwidth of files in its summary")
+
+
 SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
 
 

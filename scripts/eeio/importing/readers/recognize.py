@@ -37,6 +37,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.BONNIE_CSV, Kind("bonnie", "csv", others.read_bonnie_csv)),
     (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
     (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
+    (others.LMBENCH_SUMMARY, Kind("lmbench", "summary", others.read_lmbench_summary)),
     (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
     (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
