@@ -237,10 +237,14 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
         kept = whole.setdefault(one.path.parent, [])
         # A flatfile does not report when its runs began.
-        names = {p.name for p in one.reports[0].phases} if one.form == "flatfile" else set()
+        flat = one.form == "flatfile"
+        names = {p.name for p in one.reports[0].phases} if flat else set()
+        if flat:
+            runs = {(p.name, f"{p.bandwidth_bytes_per_s:.4g}") for p in one.reports[0].phases}
         other = next((
             other for other, of in kept
-            if (runs and runs <= of) or (names and names <= {name for name, _ in of})
+            if (runs and runs <= of)
+            or (names and other.form != "flatfile" and names <= {name for name, _ in of})
         ), None)  # fmt: skip
         if other is None:
             kept.append((one, runs))

@@ -856,3 +856,34 @@ def test_lmbench_s_summary_is_read_unless_its_results_are(
     assert [report["host"] for report in summary["reports"]] == ["host-b"]
     (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY.replace("File   Mmap", "Disk   Mmap"))
     assert imported(capsys, tmp_path, "--dry-run", code=3)["files"][1]["rejected"]
+
+
+def test_vdbench_s_flatfile_as_csv(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = ["date", "Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "read%", "threads"]
+    made = [
+        ["10:00:01.000", "one", "1", "max", "999.0", "9.0", "4096", "100.0", "8"],
+        ["10:00:05.000", "one", "avg_2-5", "max", "512.0", "2.0", "4096", "100.0", "8"],
+        ["10:01:05.000", "two", "avg_2-5", "max", "256.0", "1.0", "4096", "0.0", "8"],
+    ]  # fmt: skip
+    table = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in [head, *made])
+    (tmp_path / "flatfile.csv").write_text(table)
+    rows = phases(imported(capsys, tmp_path / "flatfile.csv", "--dry-run"))
+    assert [(row["name"], row["operation"], row["iops"]) for row in rows] == [
+        ("one", "read", 512), ("two", "write", 256)
+    ]  # fmt: skip
+    assert [row["bandwidth_bytes_per_s"] for row in rows] == [2 << 20, 1 << 20]
+    (tmp_path / "flatfile.html").write_text(
+        "\n".join(" ".join(["tod" if cell == "date" else cell for cell in row])
+                  for row in [head, *made])
+    )  # fmt: skip
+    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    assert [bool(file["reports"]) for file in files] == [True, False]
+    assert files[1]["rejected"] == "repeats the runs of flatfile.csv, or a part"
+    (tmp_path / "flatfile.html").unlink()
+    (tmp_path / "later.csv").write_text(table.replace("512.0", "640.0").replace("2.0", "2.5"))
+    files = imported(capsys, tmp_path, "--dry-run")["files"]
+    assert [len(file["reports"]) for file in files] == [1, 1]
+    (tmp_path / "flatfile.csv").write_text(table[: table.rindex(",")])
+    assert "cut off" in imported(capsys, tmp_path, "--dry-run", code=3)["files"][0]["rejected"]

@@ -730,20 +730,42 @@ def read_vdbench(text: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases), version[1] if version else None)
 
 
+VDBENCH_FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)
+
+
 def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
     """`flatfile.html`: the average line of each run, in columns with names."""
     names: list[str] = []
-    phases: list[FoundPhase] = []
+    rows: list[Mapping[str, str]] = []
     for line in text.splitlines():
         cells = line.split()
         if VDBENCH_FLATFILE.match(line):
             names = [name.lower() for name in cells]
             continue
         row = dict(zip(names, cells, strict=False))
-        if not row.get("interval", "").startswith("avg_"):
-            continue
-        if len(cells) < len(names):
-            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        if row.get("interval", "").startswith("avg_"):
+            if len(cells) < len(names):
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def read_vdbench_flatfile_csv(text: str) -> Iterator[FoundReport]:
+    """The flatfile as `vdbench parseflat` writes it."""
+    begin = VDBENCH_FLATFILE_CSV.search(text)
+    rows = []
+    for cells in csv.DictReader(text[begin.start() if begin else 0 :].splitlines()):
+        row = {str(name).lower(): value for name, value in cells.items()}
+        if str(row.get("interval")).startswith("avg_"):
+            if None in row.values():
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
+    phases: list[FoundPhase] = []
+    for row in rows:
         reads = number(row.get("read%"))
         if reads is None:
             read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
@@ -754,7 +776,7 @@ def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
         phases.append(_vdbench(row["run"], len(phases), rates, f"For loops: {loops}", None))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases))
+    return FoundReport(tuple(phases))
 
 
 NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)

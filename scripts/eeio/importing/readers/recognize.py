@@ -40,6 +40,8 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.LMBENCH_SUMMARY, Kind("lmbench", "summary", others.read_lmbench_summary)),
     (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
     (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
+    (others.VDBENCH_FLATFILE_CSV, Kind("vdbench", "flatfile",
+                                       others.read_vdbench_flatfile_csv)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.DD, Kind("dd", "text", others.read_dd)),
