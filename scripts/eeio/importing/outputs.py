@@ -57,6 +57,7 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
             phases = tuple(phase.recorded() for phase in result.phases)
             return Output(phases, _longest_s(phases), result.context, result.notes)
         inputs.check_lines(text)
+        text = recognize.unlabelled(text)
         kind = recognize.kind_of(text, Path(source))
         if kind is None:
             raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")

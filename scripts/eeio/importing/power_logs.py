@@ -427,6 +427,8 @@ def _codecarbon(text: str) -> _Found:
             counter: list[tuple[float, float]] = []
             for row in rows:
                 time_s, found.clock = _time(row["timestamp"])
+                if not row[column].strip():
+                    continue  # The next row has the energy of this interval too.
                 before_s, before_j = (
                     counter[-1] if counter else (time_s - float(row["duration"]), 0.0)
                 )
@@ -436,7 +438,7 @@ def _codecarbon(text: str) -> _Found:
                 middle = ((before_s + time_s) / 2, (before_j + now_j) / 2)
                 counter += [] if counter else [(before_s, before_j)]
                 counter += [middle, (time_s, now_j)]
-            if counter[-1][1] > 0:
+            if counter and counter[-1][1] > 0:
                 name = f"codecarbon {run[:8]}"
                 found.series.append(_series(name, domain, "modelled", "counter", counter))
     return found

@@ -124,8 +124,9 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             one.tool, one.form = "pts", "xml"
             one.reports = list(_pts_reports(path))
             return [one]
-        if not text.lstrip().startswith("{"):
+        if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
+        text = recognize.unlabelled(text)
         kind = recognize.kind_of(text, path)
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
@@ -211,12 +212,21 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
 
 
 def _drop_summaries(files: Sequence[FoundFile]) -> None:
-    """Files that repeat results of files next to them: IO500's summary, parts of a vdbench run.
+    """Files that repeat results of others: summaries of IO500 and lmbench, parts of a vdbench run.
     IO500's summary may also be in the same file."""
     detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
     for one in files:
         if one.tool == "io500" and one.path.parent in detailed:
             one.reports, one.rejected = [], "its results are in the ior and mdtest files next to it"
+    measured = {
+        (report.host or "")[:10]
+        for one in files if one.tool == "lmbench" and one.form != "summary"
+        for report in one.reports
+    }  # fmt: skip
+    for one in files:
+        if one.form == "summary" and {report.host for report in one.reports} & measured:
+            one.reports = [report for report in one.reports if report.host not in measured]
+            one.rejected = None if one.reports else "repeats results of lmbench"
     # vdbench writes a run once more for each host, slave and volume.
     whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]
@@ -227,10 +237,14 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
         kept = whole.setdefault(one.path.parent, [])
         # A flatfile does not report when its runs began.
-        names = {p.name for p in one.reports[0].phases} if one.form == "flatfile" else set()
+        flat = one.form == "flatfile"
+        names = {p.name for p in one.reports[0].phases} if flat else set()
+        if flat:
+            runs = {(p.name, f"{p.bandwidth_bytes_per_s:.4g}") for p in one.reports[0].phases}
         other = next((
             other for other, of in kept
-            if (runs and runs <= of) or (names and names <= {name for name, _ in of})
+            if (runs and runs <= of)
+            or (names and other.form != "flatfile" and names <= {name for name, _ in of})
         ), None)  # fmt: skip
         if other is None:
             kept.append((one, runs))

@@ -423,3 +423,18 @@ def test_eeio_s_own_samples_have_the_time_of_their_header(
         assert reading["energy_j"] == pytest.approx(
             joules(START_S + begin, START_S + end), rel=0.02
         )
+
+
+def test_codecarbon_without_a_figure_in_a_row(tmp_path: Path) -> None:
+    rows = "".join(
+        f"2024-03-01T10:00:{10 * k:02},p,7c1,{10 * k},{energy},0.0,\n"
+        for k, energy in ((1, 1e-5), (2, ""), (3, 3e-5))
+    )
+    log = tmp_path / "emissions.csv"
+    log.write_text(
+        f"timestamp,project_name,run_id,duration,cpu_energy,gpu_energy,ram_energy\n{rows}"
+    )
+    found = power_logs.read(log)
+    assert found.rejected is None
+    (series,) = found.series
+    assert (series.domain, series.values[-1]) == ("package", pytest.approx(3e-5 * 3.6e6))

@@ -694,3 +694,196 @@ def test_noise_before_an_output_may_be_long(
         (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
         wanted = phases(imported(capsys, DATA / name, "--dry-run"))
         assert phases(imported(capsys, tmp_path / "a.txt", "--dry-run")) == wanted
+
+
+def test_fio_json_as_a_list_on_one_long_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = DATA / "fio/jobs-3.41.json"
+    body = json.loads(path.read_text())
+    (tmp_path / "a.json").write_text(json.dumps([body] * 9))
+    assert len((tmp_path / "a.json").read_text()) > 1 << 16
+    wanted = phases(imported(capsys, path, "--dry-run"))
+    (file,) = imported(capsys, tmp_path / "a.json", "--dry-run")["files"]
+    assert [report["phases"] for report in file["reports"]] == [wanted] * 9
+
+
+def test_fio_s_whole_reports_are_read_next_to_one_that_is_cut_off(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = DATA / "fio/jobs-3.41.txt"
+    text, wanted = path.read_text(), phases(imported(capsys, path, "--dry-run"))
+    failed = "fio-3.41\nfio: the disk is full\n"
+    (tmp_path / "a.txt").write_text(failed + text + text[: len(text) // 2])
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (report,) = file["reports"]
+    assert report["phases"] == wanted
+    assert "2 other reports of the file are not read" in report["notes"][0]
+
+
+@pytest.mark.parametrize("label", ["stdout[0] ", "[1,0]<stdout>:", "0: "])
+@pytest.mark.parametrize("name", ["ior-3.2.1", "ior-2.10.3", "mdtest-4.0.0"])
+def test_labels_of_processes_before_each_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, name: str
+) -> None:
+    path = DATA / f"ior/{name}.txt"
+    (tmp_path / path.name).write_text(
+        "".join(f"{label}{line}" for line in path.read_text().splitlines(keepends=True))
+    )
+    (wanted,), (file,) = (
+        imported(capsys, one, "--dry-run")["files"] for one in (path, tmp_path / path.name)
+    )
+    assert file["reports"] == wanted["reports"] and file["reports"]
+
+
+def test_ior_prints_the_header_of_its_tables_once(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def test(access: str, rows: str) -> str:
+        return (
+            "IOR-2.10.1: MPI Coordinated Test of Parallel I/O\n\n"
+            "Run began: Mon Mar  2 10:00:00 2020\nCommand line used: ./IOR -f two.ior\n"
+            f"Machine: Linux n1\n\nSummary:\n\tapi                = POSIX\n"
+            f"\taccess             = {access}\n\tclients            = 8 (4 per node)\n"
+            "\trepetitions        = 1\n\txfersize           = 1 MiB\n"
+            f"\tblocksize          = 64 MiB\n\taggregate filesize = 512 MiB\n\n{rows}\n"
+            "Max Write: 1.00 MiB/sec (1.05 MB/sec)\n\n"
+        )
+
+    header = (
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   iter\n"
+        "------    ---------  ---------- ---------  --------   --------   --------   ----\n"
+    )
+    rows = (
+        "write     {}     65536      1024       0.010000   2.00       0.010000   0   \n"
+        "read      {}     65536      1024       0.010000   1.00       0.010000   0   \n"
+    )
+    (tmp_path / "a.txt").write_text(
+        test("single-shared-file", header + rows.format(256.00, 512.00))
+        + test("file-per-process", rows.format(320.00, 640.00))
+    )
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    assert [
+        (phase["options"]["access"], phase["operation"], phase["bandwidth_bytes_per_s"] / (1 << 20))
+        for report in file["reports"] for phase in report["phases"]
+    ] == [
+        ("single-shared-file", "write", 256), ("single-shared-file", "read", 512),
+        ("file-per-process", "write", 320), ("file-per-process", "read", 640),
+    ]  # fmt: skip
+
+
+def test_sysbench_s_modes_keep_rows_apart(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end = "Throughput:\n         write: IOPS=320.00 5.00 MiB/s (5.24 MB/s)\n"
+    run = SYSBENCH_RUN.format(version="1.1.0", colon="", end=end)
+    settings = "Extra file open flags: {}\nUsing {} I/O mode\nDoing {} test"
+    old = "Extra file open flags: 0\nBlock size 16Kb\nDoing random r/w test"
+    made = [
+        ("(none)", "synchronous", "random r/w"), ("directio", "synchronous", "random r/w"),
+        ("(none)", "asynchronous", "random r/w"), ("(none)", "synchronous", "sequential rewrite"),
+        ("(none)", "synchronous", "sequential write (creation)"),
+    ]  # fmt: skip
+    assert old in run
+    (tmp_path / "a.txt").write_text(
+        "".join(run.replace(old, "Block size 16KiB\n" + settings.format(*one)) for one in made)
+    )
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    found = [phase for report in file["reports"] for phase in report["phases"]]
+    assert [phase["direct"] for phase in found] == [False, True, False, False, False]
+    (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
+    assert [run.repetition for run in campaign.runs] == [1] * 5
+
+
+@pytest.mark.parametrize("before", ["  ", "W: ", "stderr: ", '"', "> "])
+def test_dd_behind_a_label(
+    home: Path, tmp_path: Path, before: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s"
+    (tmp_path / "a.txt").write_text(f"notes\n{before}{line}\n")
+    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
+
+
+def test_dd_s_progress_is_no_other_copy(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "# dd if=/dev/zero of=x bs=1M status=progress\n"
+    progress = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 1 s, 2.1 MB/s"
+    whole = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 0.5 s, 8.4 MB/s\n"
+    (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{whole}{command}{progress}\n")
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    rows = [report["phases"][0] for report in file["reports"]]
+    assert [(row["bytes"], row["operation"]) for row in rows] == [
+        (4 << 20, "write"), (2 << 20, "write")
+    ]  # fmt: skip
+
+
+LMBENCH_SUMMARY = """\
+
+                 L M B E N C H  3 . 0   S U M M A R Y
+                 ------------------------------------
+
+*Local* Communication bandwidths in MB/s - bigger is better
+-----------------------------------------------------------------------------
+Host                OS  Pipe AF    TCP  File   Mmap  Bcopy  Bcopy  Mem   Mem
+                             UNIX      reread reread (libc) (hand) read write
+--------- ------------- ---- ---- ---- ------ ------ ------ ------ ---- -----
+host-a    Linux 5.10.0- 1500 4000 3000 2500.5  11.5K 6000.0 5000.0 9000 7000.
+host-b    Linux 5.10.0- 1500           3000.0        6000.0 5000.0 9000 7000.
+
+Memory latencies in nanoseconds - smaller is better
+"""
+
+
+def test_lmbench_s_summary_is_read_unless_its_results_are(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY)
+    (file,) = imported(capsys, tmp_path, "--dry-run")["files"]
+    rates = {
+        (report["host"], phase["name"]): phase["bandwidth_bytes_per_s"]
+        for report in file["reports"] for phase in report["phases"]
+    }  # fmt: skip
+    assert rates == {
+        ("host-a", "File reread"): 2500.5e6, ("host-a", "Mmap reread"): 11.5e9,
+        ("host-b", "File reread"): 3e9,
+    }  # fmt: skip
+    (tmp_path / "a.0").write_text(
+        '[lmbench3.0 results for Linux host-a 5.10.0 x86_64]\n"read bandwidth\n1.05 2500.50\n\n'
+    )
+    summary = imported(capsys, tmp_path, "--dry-run")["files"][1]
+    assert [report["host"] for report in summary["reports"]] == ["host-b"]
+    (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY.replace("File   Mmap", "Disk   Mmap"))
+    assert imported(capsys, tmp_path, "--dry-run", code=3)["files"][1]["rejected"]
+
+
+def test_vdbench_s_flatfile_as_csv(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = ["date", "Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "read%", "threads"]
+    made = [
+        ["10:00:01.000", "one", "1", "max", "999.0", "9.0", "4096", "100.0", "8"],
+        ["10:00:05.000", "one", "avg_2-5", "max", "512.0", "2.0", "4096", "100.0", "8"],
+        ["10:01:05.000", "two", "avg_2-5", "max", "256.0", "1.0", "4096", "0.0", "8"],
+    ]  # fmt: skip
+    table = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in [head, *made])
+    (tmp_path / "flatfile.csv").write_text(table)
+    rows = phases(imported(capsys, tmp_path / "flatfile.csv", "--dry-run"))
+    assert [(row["name"], row["operation"], row["iops"]) for row in rows] == [
+        ("one", "read", 512), ("two", "write", 256)
+    ]  # fmt: skip
+    assert [row["bandwidth_bytes_per_s"] for row in rows] == [2 << 20, 1 << 20]
+    (tmp_path / "flatfile.html").write_text(
+        "\n".join(" ".join(["tod" if cell == "date" else cell for cell in row])
+                  for row in [head, *made])
+    )  # fmt: skip
+    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    assert [bool(file["reports"]) for file in files] == [True, False]
+    assert files[1]["rejected"] == "repeats the runs of flatfile.csv, or a part"
+    (tmp_path / "flatfile.html").unlink()
+    (tmp_path / "later.csv").write_text(table.replace("512.0", "640.0").replace("2.0", "2.5"))
+    files = imported(capsys, tmp_path, "--dry-run")["files"]
+    assert [len(file["reports"]) for file in files] == [1, 1]
+    (tmp_path / "flatfile.csv").write_text(table[: table.rindex(",")])
+    assert "cut off" in imported(capsys, tmp_path, "--dry-run", code=3)["files"][0]["rejected"]

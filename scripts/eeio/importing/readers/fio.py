@@ -27,6 +27,7 @@ from eeio.importing.readers.found import (
     size,
     utc,
 )
+from eeio_results.errors import ToolOutputError
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
 _DIRECTIONS = ("read", "write", "trim")
@@ -232,14 +233,26 @@ def read_text(text: str) -> Iterator[FoundReport]:
     begins = [] if client else [match.start() for match in _BEGIN.finditer(text)]
     begins = begins or [0]
     before = 0
+    found, lost = list[FoundReport](), list[ToolOutputError]()
     for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # A report's settings are above its version.
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, end)]
         before = max((m.end() for m in _ENTRY.finditer(text, start, end)), default=start)
-        report = _text_report(text[start:end], headers)
-        if not client and _STATUS.search(text, before, end) is None:
-            raise none_found("fio", "the report is cut off before `Run status`")
-        yield replace(report, host=client[1], version=client[2]) if client else report
+        try:
+            report = _text_report(text[start:end], headers)
+            if not client and _STATUS.search(text, before, end) is None:
+                raise none_found("fio", "the report is cut off before `Run status`")
+        except ToolOutputError as error:
+            lost.append(error)
+            continue
+        found.append(replace(report, host=client[1], version=client[2]) if client else report)
+    if lost and not found:
+        raise lost[0]
+    if lost:
+        # The other runs of a script, or of a log that was ended early, are whole.
+        note = f"{len(lost)} other reports of the file are not read, the first: {lost[0]}"
+        found = [replace(report, notes=(*report.notes, note)) for report in found]
+    yield from found
 
 
 def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:

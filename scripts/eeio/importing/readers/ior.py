@@ -36,7 +36,9 @@ _ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s{0,99}=\s{0,99}(\d
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
-    """A report for each test of each IOR: a script of IOR's has several."""
+    """A report for each test of each IOR: a script of IOR's has several. IOR 2.10 prints the header
+    of their tables only once."""
+    header = ""
     for part in parts(text, BEGIN):
         head = re.match(r"IOR-(\S+?):", part)
         version = head[1] if head else None
@@ -49,6 +51,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
             note = "means of the repetitions: IOR 2.10 prints no others"
             yield FoundReport(means, version, host[1] if host else None, (note,))
             continue
+        if not tables and header and (first := _ROW.search(part)):
+            part = f"{part[: first.start()]}{header}\n{part[first.start() :]}"
+            tables = list(_COLUMNS.finditer(part))
+        header = tables[-1][0] if tables else ""
         if not tables:
             raise none_found("IOR", "no table of results: it was ended before its first one")
         start, found = 0, False

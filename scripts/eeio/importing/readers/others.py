@@ -430,7 +430,9 @@ def _bonnie_rate(cell: str) -> str:
 # ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
 
 DD = re.compile(
-    r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
+    # Behind blanks or a label, as in notes and logs.
+    r"^(?:[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
+    r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
     r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
@@ -439,12 +441,21 @@ DD = re.compile(
 )
 
 
+_RECORDS = re.compile(r"^\s{0,20}\d{1,20}\+\d{1,20}\s", re.M)
+"""dd's records in and out, above the line of a copy that has ended."""
+
+
 def read_dd(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
     start = 0
-    for place, copy in enumerate(DD.finditer(text)):
+    copies = list(DD.finditer(text))
+    for place, (copy, following) in enumerate(zip(copies, [*copies[1:], None], strict=True)):
         above = text[start : copy.start()]
+        between = text[copy.end() : following.start()] if following else ""
+        if (_RECORDS.search(between) and not _RECORDS.search(above)
+                and not re.search(r"\bdd\s", between)):  # fmt: skip
+            continue  # its progress before the end of the same copy
         start = copy.end()
         command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         options = (
@@ -526,10 +537,60 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases), version[1] if version else None, host)
 
 
+LMBENCH_SUMMARY = re.compile(
+    r"^\s{0,99}L M B E N C H\s{1,9}(\d) ?\. ?(\d)\s{1,9}S U M M A R Y", re.M
+)
+_LMBENCH_BANDWIDTHS = re.compile(
+    r"^\*Local\* Communication bandwidths in MB/s[^\n]*\n-+\nHost\s{1,99}OS\s{1,99}Pipe AF"
+    r"\s{1,99}TCP\s{1,99}File\s{1,99}Mmap[^\n]*\n[^\n]*\n(-[- ]+)\n((?:\S[^\n]*\n?)*)",
+    re.M,
+)
+
+
+def read_lmbench_summary(text: str) -> Iterator[FoundReport]:
+    """The tables that `make see` prints: for each host, the bandwidth of files that were read
+    again. MB is 10^6, and K 1000 of them. They are rounded, without the size of the file."""
+    found = False
+    version = ".".join(head.groups()) if (head := LMBENCH_SUMMARY.search(text)) else None
+    for dashes, rows in _LMBENCH_BANDWIDTHS.findall(text):
+        ends = [m.end() for m in re.finditer(r"-+", dashes)]
+        for row in rows.splitlines():
+            phases = []
+            for place, name in ((5, "File reread"), (6, "Mmap reread")):
+                cell = row[ends[place - 1] : ends[place]].strip() if len(ends) > place else ""
+                rate = re.fullmatch(r"([\d.]{1,30})(K?)", cell)
+                if rate is None:
+                    continue
+                phases.append(FoundPhase(
+                    name=name, operation="read", access_pattern="sequential",
+                    bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
+                ))  # fmt: skip
+            if phases:
+                found = True
+                yield FoundReport(tuple(phases), version, row[: ends[0]].strip() or None)
+    if not found:
+        raise none_found("lmbench", "no bandwidth of files in its summary")
+
+
 SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
 
 
 _SYSBENCH_1_1 = r"^\s{1,99}%s:\s{1,99}IOPS=([\d.]{1,30})\s{1,99}([\d.]{1,30}) MiB/s"
+
+
+_SYSBENCH_FLAGS = {"directio": True, "direct": True, "(none)": False, "0": False}
+"""Extra file open flags -> whether they bypass the cache. sysbench 0.5 and 1.0 print a number,
+which is another one on other processors."""
+_SYSBENCH_OPTIONS = {
+    "files": r"^(\d{1,9} files, \S{1,20}) each",
+    "flags": r"^Extra file open flags: (\S[^\n]{0,80})",
+    "mode": r"^Using (\S[^\n]{0,80}) mode",
+    "test": r"^Doing (\S[^\n]{0,80}) test",
+    "fsync each": r"^Periodic FSYNC enabled, calling fsync\(\) each (\d{1,9}) requests",
+    "sync each": r"^Calling (f\w{4,9}\(\)) after each write",
+    "fsync at the end": r"^Calling fsync\(\) at the end of test, (\w{1,20})",
+    "reads per write": r"^Read/Write ratio for combined random IO test: ([\d.]{1,30})",
+}
 
 
 def read_sysbench(text: str) -> Iterator[FoundReport]:
@@ -550,6 +611,7 @@ def _sysbench(part: str) -> Iterator[FoundPhase]:
     block = re.search(r"^Block size (\S{1,300})", part, re.M)
     threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
     mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
+    flags = re.search(r"^Extra file open flags: (\S{1,80})\s{0,9}$", part, re.M)
     total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
     seconds = figure(total[1]) if total else None
     done = re.search(r"(\d{1,20}) reads?, (\d{1,20}) writes?", part, re.I)
@@ -572,10 +634,11 @@ def _sysbench(part: str) -> Iterator[FoundPhase]:
             access_pattern=None if mode is None else "random" if "random" in mode[0]
             else "sequential",
             request_bytes=size(block[1]) if block else None,
-            direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
+            direct=None if flags is None else _SYSBENCH_FLAGS.get(flags[1]),
             jobs=int(threads[1]) if threads else None,
             bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
-            options=dict(re.findall(r"^(\S{1,20} files), (\S{1,20}) each", part, re.M)),
+            options={name: found[1] for name, pattern in _SYSBENCH_OPTIONS.items()
+                     if (found := re.search(pattern, part, re.M))},
         )  # fmt: skip
 
 
@@ -667,20 +730,42 @@ def read_vdbench(text: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases), version[1] if version else None)
 
 
+VDBENCH_FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)
+
+
 def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
     """`flatfile.html`: the average line of each run, in columns with names."""
     names: list[str] = []
-    phases: list[FoundPhase] = []
+    rows: list[Mapping[str, str]] = []
     for line in text.splitlines():
         cells = line.split()
         if VDBENCH_FLATFILE.match(line):
             names = [name.lower() for name in cells]
             continue
         row = dict(zip(names, cells, strict=False))
-        if not row.get("interval", "").startswith("avg_"):
-            continue
-        if len(cells) < len(names):
-            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        if row.get("interval", "").startswith("avg_"):
+            if len(cells) < len(names):
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def read_vdbench_flatfile_csv(text: str) -> Iterator[FoundReport]:
+    """The flatfile as `vdbench parseflat` writes it."""
+    begin = VDBENCH_FLATFILE_CSV.search(text)
+    rows = []
+    for cells in csv.DictReader(text[begin.start() if begin else 0 :].splitlines()):
+        row = {str(name).lower(): value for name, value in cells.items()}
+        if str(row.get("interval")).startswith("avg_"):
+            if None in row.values():
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
+    phases: list[FoundPhase] = []
+    for row in rows:
         reads = number(row.get("read%"))
         if reads is None:
             read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
@@ -691,7 +776,7 @@ def read_vdbench_flatfile(text: str) -> Iterator[FoundReport]:
         phases.append(_vdbench(row["run"], len(phases), rates, f"For loops: {loops}", None))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases))
+    return FoundReport(tuple(phases))
 
 
 NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)

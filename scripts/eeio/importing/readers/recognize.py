@@ -37,8 +37,11 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.BONNIE_CSV, Kind("bonnie", "csv", others.read_bonnie_csv)),
     (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
     (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
+    (others.LMBENCH_SUMMARY, Kind("lmbench", "summary", others.read_lmbench_summary)),
     (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
     (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
+    (others.VDBENCH_FLATFILE_CSV, Kind("vdbench", "flatfile",
+                                       others.read_vdbench_flatfile_csv)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.DD, Kind("dd", "text", others.read_dd)),
@@ -50,6 +53,16 @@ _JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     (('"tests"', '"Results"', '"Parameters"'), Kind("ior", "json", ior.read_json)),
     (('"results"', '"command"', '"mean"'), Kind("hyperfine", "json", others.read_hyperfine)),
 )
+
+
+_LABEL = r"^(?:stdout\[\d{1,9}\]|\[\d{1,9},\d{1,9}\]<std(?:out|err)>:|\d{1,9}:) ?"
+_LABELLED = re.compile(rf"{_LABEL}(?:IOR-\d|mdtest-\S{{1,300}} was launched)", re.M)
+
+
+def unlabelled(text: str) -> str:
+    """Without the labels that mpirun, srun and others put before each line of a process, where one
+    is before the first line of IOR or mdtest."""
+    return re.sub(_LABEL, "", text, flags=re.M) if _LABELLED.search(text) else text
 
 
 def kind_of(text: str, path: Path) -> Kind | None:
