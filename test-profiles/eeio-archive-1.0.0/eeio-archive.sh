@@ -11,7 +11,8 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 
 run() {
 	rm -f "$output/eeio.json"
-	"$python" -I -S "$HOME/workload.py" run directory="$scratch" action="$action" eeio="$output/eeio.json"
+	"$python" -I -S "$HOME/workload.py" run directory="$scratch" action="$action" copy="$copy" \
+		eeio="$output/eeio.json"
 }
 
 # shellcheck source=../common/rates.sh

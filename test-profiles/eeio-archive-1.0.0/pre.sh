@@ -5,6 +5,12 @@
 . "$HOME/factors.sh"
 enter "$scratch"
 rm -rf eeio-archive.out eeio-archive.tar*
+if [ "$copy" = reflink ]; then
+	echo >eeio-archive.from
+	cp --reflink=always eeio-archive.from eeio-archive.to 2>/dev/null && reflinks=yes || reflinks=no
+	rm -f eeio-archive.from eeio-archive.to
+	[ "$reflinks" = yes ] || refuse "copy=reflink: no reflinks in the file system of $scratch; use xfs or btrfs"
+fi
 if [ "$(cat eeio-archive.ready 2>/dev/null)" != "$files" ]; then
 	rm -rf eeio-archive.*
 	# Tree and copy: 10 KiB in the mean, in whole blocks, with an inode.

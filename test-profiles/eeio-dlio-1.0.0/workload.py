@@ -208,9 +208,18 @@ def drop(paths):
 
 
 def warm():
-    """The code of Python and PyTorch into the page cache: what they load later is no sample."""
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-    for path in {line[line.index("/") :] for line in lines if "r-xp" in line and "/" in line}:
+    """The code of Python and PyTorch into the page cache: what they load later is no sample. Locked
+    pages stay there if other programs drop the page cache; where the limit of locked memory is too
+    low, they are only read."""
+    libc = ctypes.CDLL(None)
+    unlocked = set()
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        if "/" not in line or "w" in line.split()[1]:
+            continue
+        start, end = (int(edge, 16) for edge in line.split()[0].split("-"))
+        if libc.mlock(ctypes.c_void_p(start), ctypes.c_size_t(end - start)):
+            unlocked.add(line[line.index("/") :])
+    for path in unlocked:
         with suppress(OSError), Path(path).open("rb", buffering=0) as file:
             while file.read(1 << 20):
                 pass

@@ -611,8 +611,8 @@ _APPLICATIONS = {
 
 
 class Workloads(Applications):
-    """Requests of AI servers, an object store and IO500, if EEIO_S3_SERVER and EEIO_IO500 name
-    them."""
+    """Requests of AI servers, an object store, IO500 and DLIO, if EEIO_S3_SERVER, EEIO_IO500 and
+    EEIO_DLIO name them."""
 
     name = "workloads"
     codes = (0, 3)  # so few requests are no valid measurement
@@ -630,6 +630,11 @@ class Workloads(Applications):
             found["io500"] = (
                 "level=application operation=mixed spatiality=mixed buffer=on processes=2 "
                 "flush=end stonewall_s=1 data=2m files=50"
+            )
+        if "EEIO_DLIO" in os.environ:
+            found["dlio"] = (
+                "level=application operation=mixed spatiality=sequential buffer=on flush=each "
+                "workload=checkpoint checkpoint_size=7m checkpoints=2"
             )
         return found
 

@@ -34,8 +34,8 @@ class Objects(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, address: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__((address, port), _Handler)
         self.buckets: dict[str, dict[str, bytes]] = {"users-own": {"kept": b"x"}}
         self.made: list[str] = []
         self.full = self.stops = 10**9
@@ -49,6 +49,7 @@ class Objects(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Objects
 
     def _answer(self, status: int, body: bytes = b"") -> None:

@@ -87,7 +87,7 @@ _TELLING = {
 _NAMED = (
     "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
     "workload", "distribution", "latency_ms", "flush_log_at_trx_commit", "clients",
-    "sync", "compute", "compressible",
+    "sync", "compute", "compressible", "copy",
 )  # fmt: skip
 # Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
 # its experiments differ in.
