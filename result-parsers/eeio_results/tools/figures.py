@@ -134,7 +134,7 @@ def _window(capture: Capture) -> tuple[float, float, str]:
         if start_s is not None and end_s is not None:
             if begins[2] and ends[2]:
                 # On a busy machine the first line is read late.
-                ran_s = float(ends[2]) - float(begins[2]) - _UPTIME_STEP_S
+                ran_s = round(float(ends[2]) - float(begins[2]) - _UPTIME_STEP_S, 2)
                 start_s = min(start_s, end_s - ran_s)
             if 0 <= start_s < end_s:
                 source = "when the lines that its script prints around the command arrived"

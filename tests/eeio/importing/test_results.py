@@ -291,6 +291,33 @@ def test_what_cannot_be_read_of_one_of_two_tools_is_named(
     assert "results of 1 of 6 jobs" in files[1]["rejected"]
 
 
+def test_settings_of_fio_reports_in_one_text_are_their_own(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The settings of the next report are above its version, right below the report before."""
+    text = (DATA / "fio/jobs-3.41.txt").read_text()
+    texts = [text, re.sub(r"(?<=B-)4096B|(?<=\) )4096B", "8192B", text), text]
+    assert texts[1] != text
+    alone = []
+    for number, one in enumerate(texts):
+        (tmp_path / f"{number}.txt").write_text(one)
+        body = imported(capsys, tmp_path / f"{number}.txt", "--dry-run")
+        alone += [report["phases"] for report in body["files"][0]["reports"]]
+    assert len({phase["request_bytes"] for phases in alone for phase in phases}) > 1
+    (tmp_path / "all.txt").write_text("\n".join(texts))
+    body = imported(capsys, tmp_path / "all.txt", "--dry-run")
+    assert [report["phases"] for report in body["files"][0]["reports"]] == alone
+
+
+def test_results_of_io500_of_2017(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "[RESULT] BW   phase 1   ior_easy_write   0.500 GB/s : time 300.00 seconds\n"
+    (tmp_path / "a.txt").write_text(line + line)
+    (phase,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    assert phase["bandwidth_bytes_per_s"] == 512 << 20
+
+
 def test_an_empty_folder_is_rejected(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,18 @@ def test_a_first_line_that_was_read_late_does_not_shorten_the_window(
     assert (phase.start_s, phase.end_s) == (pytest.approx(start_s), 1.5)
 
 
+def test_lines_that_arrive_together_give_no_window_of_rounding_errors(tmp_path: Path) -> None:
+    """0.03 - 0.02 - 0.01 is not 0."""
+    capture = _capture(tmp_path, DD, bytes=BYTES)
+    for begins, ends in (("0.02", "0.03"), ("0.05", "0.06"), ("9.99", "10.00")):
+        text = f"# eeio: begins {begins}\n{DD}# eeio: ends {ends}\n"
+        (tmp_path / "stderr.txt").write_text(text)
+        stamps = (Stamp("stderr", len(text), 101.5),)
+        phase = _phase(replace(capture, stamps=stamps))
+        assert (phase.start_s, phase.end_s) == (0.0, 2.0)
+        assert "complete run" in phase.window_source
+
+
 def test_bytes_over_the_time_of_the_command(tmp_path: Path) -> None:
     seconds = {"pattern": "copied, ([0-9.]+) s", "unit": "s"}
     phase = _phase(_capture(tmp_path, DD, figure=seconds, bytes=BYTES))

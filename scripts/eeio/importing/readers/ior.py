@@ -390,11 +390,17 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
 def read_io500(text: str) -> Iterator[FoundReport]:
     """`result_summary.txt`: a rate and a time for each phase."""
     phases = []
+    seen: set[tuple[str, ...]] = set()
     for line in RESULT.finditer(text):
         if not line["kind"].startswith("RESULT"):
             continue  # it has no score
+        # IO500 of 2017 lists all results once more at the end.
+        if (key := line.group("name", "rate", "unit", "seconds")) in seen:
+            continue
+        seen.add(key)
         name, rate, unit, seconds = line["name"], line["rate"], line["unit"], line["seconds"]
-        bandwidth = figure(rate) * {"GiB/s": float(1 << 30), "GB/s": 1e9}.get(unit, 0)
+        # IO500 of 2017 divided MiB/s by 1024 and named that GB/s.
+        bandwidth = figure(rate) * (1 << 30)
         moves = unit in ("GiB/s", "GB/s")
         phase = FoundPhase(
             name=name.replace("_", "-"),
