@@ -65,9 +65,13 @@ def test_a_first_line_that_was_read_late_does_not_shorten_the_window(
 
 
 def test_lines_that_arrive_together_give_no_window_of_rounding_errors(tmp_path: Path) -> None:
-    """0.03 - 0.02 - 0.01 is not 0."""
+    """The difference of two uptimes 10 ms apart is not 0.01."""
     capture = _capture(tmp_path, DD, bytes=BYTES)
-    for begins, ends in (("0.02", "0.03"), ("0.05", "0.06"), ("9.99", "10.00")):
+    for begins, ends in (
+        ("25000.01", "25000.02"),
+        ("25000.03", "25000.04"),
+        ("25000.05", "25000.06"),
+    ):
         text = f"# eeio: begins {begins}\n{DD}# eeio: ends {ends}\n"
         (tmp_path / "stderr.txt").write_text(text)
         stamps = (Stamp("stderr", len(text), 101.5),)
