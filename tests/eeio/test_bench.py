@@ -381,7 +381,8 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
     home: Path, eeio: Eeio
 ) -> None:
     (home / "target/a").write_bytes(b"x" * MIB)
-    for name, text in (("before", "cat a a >b"), ("after", "cp a b")):
+    # No writes: on a busy machine their flush may begin too late, which leaves them out.
+    for name, text in (("before", "cat a a >/dev/null"), ("after", "cat a >/dev/null")):
         words = ("bench", "-n", "copy", text, "sleep 0.2", "-r", "3", "--meter", "demo",
                  "--directory", str(home / "target"))  # fmt: skip
         exported = home / "hyperfine.json", home / "table.md"
@@ -400,8 +401,7 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
     rows = json.loads(compared.stdout)["changes"][0]["experiments"]
     assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]
     gate = eeio("compare", "before", "after", "--fail-if", "worse:100%:time")
-    # On a busy machine too few runs of one may be valid.
-    assert re.search(r"of 2 experiments worse, [01] not tested", gate.stderr), gate.stderr
+    assert "of 2 experiments worse, 0 not tested" in gate.stderr, gate.stderr
 
 
 def test_names_of_commands() -> None:

@@ -119,17 +119,24 @@ def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:
 def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Eeio) -> None:
     words = "level=filesystem operation=write spatiality=sequential buffer=on bytes_moved=500000"
     suite = dummy_suite(home, f"{words} sleep_s=0.3")
-    with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS) as rapl:
-        done = eeio(
-            "run", suite, "--directory", str(home / "target"), "--name", "c", "--meter",
-            f"rapl,root={home / 'powercap'}", "--idle", "0.3",
-        )  # fmt: skip
-    assert done.returncode in (0, 3), done.stderr
-    for record, phase in phases(home):
+    for _ in range(5):
+        shutil.rmtree(home / "data", ignore_errors=True)
+        with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS) as rapl:
+            done = eeio(
+                "run", suite, "--directory", str(home / "target"), "--name", "c", "--meter",
+                f"rapl,root={home / 'powercap'}", "--idle", "0.3",
+            )  # fmt: skip
+        assert done.returncode in (0, 3), done.stderr
+        found = list(phases(home))
+        late = [phase["durable_reason"] for _, phase in found if phase["until_durable"] is None]
+        if not late:
+            break
+        # On a busy machine; the next campaign may be faster.
+        assert all(reason.endswith("s after the tool had ended") for reason in late), late
+        shutil.rmtree(home / "powercap")
+    assert not late, late
+    for record, phase in found:
         durable = phase["until_durable"]
-        if durable is None:  # a busy machine
-            assert phase["durable_reason"].endswith("s after the tool had ended")
-            continue
         assert durable["source"] == "syncfs of the target right after the tool ended"
         assert durable["end_s"] >= record["duration_s"]
         took_s = durable["end_s"] - phase["start_s"]

@@ -21,8 +21,7 @@ MIB = 1 << 20
         ("ext4+journal", "ext4", "data=journal", 2.0, 2.3),
         ("ext4+fscrypt", "ext4", "", 1.0, 1.3),
         ("ext4+overlay", "overlay", "upperdir=upper", 1.0, 1.3),
-        # On a busy machine the kernel writes some of the data before it has compressed it.
-        ("btrfs+zstd", "btrfs", "compress=zstd", 0.45, 0.97),
+        ("btrfs+zstd", "btrfs", "compress=zstd", 0.45, 0.7),
     ],
 )
 def test_a_layer_is_used_counted_and_taken_away(
@@ -43,13 +42,18 @@ def test_a_layer_is_used_counted_and_taken_away(
         assert volume.memory is None
         scratch = volume.directory / "eeio-scratch"
         scratch.mkdir()
-        before = counters.read_counters(volume.device)
         half = b"".join(os.urandom(2048) + bytes(2048) for _ in range(16 * MIB // 4096))
-        (scratch / "file").write_bytes(half)
-        assert caches.flush(volume.directory, None).error is None
-        after = counters.read_counters(volume.device)
-        written = after.written_bytes - before.written_bytes
-        assert least <= written / len(half) <= most
+        shares = []
+        # On a busy machine the kernel may write back single pages, which zstd makes no shorter.
+        while len(shares) < 5 and not (shares and least <= shares[-1] <= most):
+            (scratch / "file").unlink(missing_ok=True)
+            assert caches.flush(volume.directory, None).error is None
+            before = counters.read_counters(volume.device)
+            (scratch / "file").write_bytes(half)
+            assert caches.flush(volume.directory, None).error is None
+            after = counters.read_counters(volume.device)
+            shares.append((after.written_bytes - before.written_bytes) / len(half))
+        assert least <= shares[-1] <= most, shares
         assert (scratch / "file").read_bytes() == half
     finally:
         failures = journal.undo_all()

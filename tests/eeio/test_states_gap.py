@@ -197,7 +197,8 @@ def test_after_sigkill_restore_puts_the_drive_back(
                 sys.executable, "-m", "eeio", "drive", "states", "--device", loop, "--meter",
                 f"rapl,root={home / 'rapl'}", "--gap", "60", "--seed", "2" if saving else "1",
             ],
-            env={**os.environ, **drive}, stdout=subprocess.DEVNULL,
+            # A killed process leaves its temporary folder.
+            env={**os.environ, **drive, "TMPDIR": str(home)}, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         changed, deadline = home / "fake", time.monotonic() + 60
         wanted = "standby\n"

@@ -176,6 +176,8 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
             loop,
          "--meter", meter, "--seconds", "60", "--settle", "0"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2],
+        # A killed process leaves its temporary folder.
+        env={**os.environ, "TMPDIR": str(file.parent)},
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while FakeNvmeStates(file).body()["autonomous"]:

@@ -138,6 +138,10 @@ class Soaked(Target):
                 soft_s = time.monotonic() + self.random.expovariate(1 / _SOFT_S)
         life.runs = self.stored_runs(name) - before
         self.lives.append(life)
+        if (life.growth or 0.0) > _MOST_GROWTH:
+            self.wrong.append(f"{name}: memory grew by {100 * (life.growth or 0):.1f} %")
+        if life.growth is not None and life.more_files > 2:
+            self.wrong.append(f"{name}: {life.more_files} more files are open")
         if process.returncode not in _ENDED and hard is None:
             text = (self.home / "log").read_text(errors="replace")[-800:]
             self.wrong.append(f"{name}: status {process.returncode} without a reason: {text}")
@@ -266,12 +270,6 @@ def main() -> int:
 
 def _line(soaked: Soaked) -> str:
     growths = [life.growth for life in soaked.lives if life.growth is not None]
-    for life in soaked.lives:
-        if (life.growth or 0.0) > _MOST_GROWTH:
-            soaked.wrong.append(f"memory grew by {100 * (life.growth or 0):.1f} %")
-        if life.growth is not None and life.more_files > 2:
-            soaked.wrong.append(f"{life.more_files} more files are open")
-    soaked.wrong = list(dict.fromkeys(soaked.wrong))
     most = f"at most {100 * max(growths):+.1f} % in {len(growths)} processes" if growths else "-"
     faults = ", ".join(f"{count} {name}" for name, count in sorted(soaked.faults.items()))
     return (

@@ -237,10 +237,11 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
         kept = whole.setdefault(one.path.parent, [])
         # A flatfile does not report when its runs began.
-        flat = one.form == "flatfile"
-        names = {p.name for p in one.reports[0].phases} if flat else set()
-        if flat:
-            runs = {(p.name, f"{p.bandwidth_bytes_per_s:.4g}") for p in one.reports[0].phases}
+        names: set[str] = set()
+        if one.form == "flatfile":
+            names = {p.name for p in one.reports[0].phases}
+            runs = {(p.name, f"{p.bandwidth_bytes_per_s or 0.0:.4g}")
+                    for p in one.reports[0].phases}  # fmt: skip
         other = next((
             other for other, of in kept
             if (runs and runs <= of)

@@ -837,13 +837,18 @@ def test_dd_s_progress_is_no_other_copy(
 ) -> None:
     command = "# dd if=/dev/zero of=x bs=1M status=progress\n"
     progress = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 1 s, 2.1 MB/s"
-    whole = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 0.5 s, 8.4 MB/s\n"
+    whole = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 2 s, 2.1 MB/s\n"
     (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{whole}{command}{progress}\n")
     (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
     rows = [report["phases"][0] for report in file["reports"]]
     assert [(row["bytes"], row["operation"]) for row in rows] == [
         (4 << 20, "write"), (2 << 20, "write")
     ]  # fmt: skip
+    # A smaller copy below is another one, also if its command is not in the file.
+    smaller = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 3 s, 0.3 MB/s\n"
+    (tmp_path / "b.txt").write_text(f"{command}{progress}\n{smaller}")
+    (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run")["files"]
+    assert [report["phases"][0]["bytes"] for report in file["reports"]] == [2 << 20, 1 << 20]
 
 
 LMBENCH_SUMMARY = """\

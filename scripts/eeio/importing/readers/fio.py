@@ -236,10 +236,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
     found, lost = list[FoundReport](), list[ToolOutputError]()
     for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # A report's settings are above its version, and so are those of the next one.
-        first = _ENTRY.search(text, start, end)
-        limit = first.start() if first and not client else end
+        entries = list(_ENTRY.finditer(text, start, end))
+        limit = entries[0].start() if entries and not client else end
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
-        before = max((m.end() for m in _ENTRY.finditer(text, start, end)), default=start)
+        before = entries[-1].end() if entries else start
         try:
             report = _text_report(text[start:end], headers)
             if not client and _STATUS.search(text, before, end) is None:

@@ -445,6 +445,17 @@ _RECORDS = re.compile(r"^\s{0,20}\d{1,20}\+\d{1,20}\s", re.M)
 """dd's records in and out, above the line of a copy that has ended."""
 
 
+def _dd_amounts(copy: re.Match[str]) -> tuple[int, float]:
+    """Bytes and seconds."""
+    return int(copy[1] or copy[3]), figure(copy[2] or copy[4].replace(",", "."))
+
+
+def _is_progress(below: str, above: str) -> bool:
+    """Whether dd's records are below a line and not above it, and no other dd begins below."""
+    records = _RECORDS.search(below) and not _RECORDS.search(above)
+    return bool(records) and not re.search(r"\bdd\s", below)
+
+
 def read_dd(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
@@ -452,10 +463,10 @@ def read_dd(text: str) -> Iterator[FoundReport]:
     copies = list(DD.finditer(text))
     for place, (copy, following) in enumerate(zip(copies, [*copies[1:], None], strict=True)):
         above = text[start : copy.start()]
-        between = text[copy.end() : following.start()] if following else ""
-        if (_RECORDS.search(between) and not _RECORDS.search(above)
-                and not re.search(r"\bdd\s", between)):  # fmt: skip
-            continue  # its progress before the end of the same copy
+        if following is not None and _is_progress(text[copy.end() : following.start()], above):
+            (moved, seconds), (all_bytes, all_s) = _dd_amounts(copy), _dd_amounts(following)
+            if moved <= all_bytes and seconds <= all_s:
+                continue  # of the same copy, which ends later
         start = copy.end()
         command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         options = (
@@ -468,8 +479,8 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        moved = int(copy[1] or copy[3])
-        seconds, bs = figure(copy[2] or copy[4].replace(",", ".")), options.get("bs", "")
+        moved, seconds = _dd_amounts(copy)
+        bs = options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
             name="dd", operation=operation,
