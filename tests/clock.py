@@ -57,7 +57,7 @@ class Clock:
         (folder / "clock.c").write_text(_SHIM)
         subprocess.run(
             ["cc", "-shared", "-fPIC", "-O2", "-o", str(self._library), str(folder / "clock.c"),
-             "-ldl"], check=True, timeout=60,
+             "-ldl"], check=True, timeout=300,
         )  # fmt: skip
         self.set(0)
 

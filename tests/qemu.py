@@ -115,7 +115,7 @@ class Guest:
             names = "\n".join(str(p.relative_to(root)) for p in sorted(root.rglob("*")))
             subprocess.run(
                 ["cpio", "--quiet", "-o", "-H", "newc"], cwd=root, input=names.encode(),
-                stdout=out, timeout=60, check=True,
+                stdout=out, timeout=300, check=True,
             )  # fmt: skip
         return archive
 
@@ -137,7 +137,7 @@ def guest(modules: Sequence[str], programs: Sequence[str]) -> Guest | str:
 def _libraries(program: Path) -> set[Path]:
     """The shared libraries that a program or an extension loads."""
     done = subprocess.run(
-        ["ldd", str(program)], capture_output=True, text=True, timeout=20, check=False
+        ["ldd", str(program)], capture_output=True, text=True, timeout=300, check=False
     )
     return {Path(word) for word in re.findall(r"(/\S+) \(0x", done.stdout)}
 

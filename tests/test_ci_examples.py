@@ -23,7 +23,7 @@ def test_the_workflow_for_github_is_valid(tmp_path: Path) -> None:
     workflow = tmp_path / "gate.yml"
     workflow.write_text(blocks()[0])
     done = subprocess.run(
-        [program, str(workflow)], capture_output=True, text=True, check=False, timeout=60
+        [program, str(workflow)], capture_output=True, text=True, check=False, timeout=300
     )
     assert (done.returncode, done.stdout) == (0, "")
 

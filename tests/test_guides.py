@@ -85,7 +85,7 @@ class Copy:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,  # in the order of a terminal
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

@@ -28,7 +28,9 @@ def throttled_directory(
     below.mkdir()
     if in_memory:
         subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(below)], check=True, timeout=60
+            ["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(below)],
+            check=True,
+            timeout=300,
         )
     try:
         with _throttled(below / "image", mount, bytes_per_s, direct=not in_memory):
@@ -36,7 +38,7 @@ def throttled_directory(
     finally:
         if in_memory:
             # Lazily: the kernel may still be detaching the loop device.
-            subprocess.run(["umount", "--lazy", str(below)], check=True, timeout=60)
+            subprocess.run(["umount", "--lazy", str(below)], check=True, timeout=300)
 
 
 @contextmanager
@@ -45,21 +47,21 @@ def _throttled(image: Path, mount: Path, bytes_per_s: int, *, direct: bool) -> I
         file.truncate(400 << 20)
     loop = subprocess.run(
         ["losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", str(image)],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=300,
     ).stdout.strip()  # fmt: skip
     number = Path(loop).stat().st_rdev
     name = f"{os.major(number)}:{os.minor(number)}"
     try:
         subprocess.run(
-            ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0", loop], check=True, timeout=60
+            ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0", loop], check=True, timeout=300
         )
         mount.mkdir()
-        subprocess.run(["mount", loop, str(mount)], check=True, timeout=60)
+        subprocess.run(["mount", loop, str(mount)], check=True, timeout=300)
         for path in _THROTTLES:
             path.write_text(f"{name} {bytes_per_s}")
         yield
     finally:
         for path in _THROTTLES:
             path.write_text(f"{name} 0")
-        subprocess.run(["umount", str(mount)], check=False, timeout=60)
-        subprocess.run(["losetup", "--detach", loop], check=True, timeout=60)
+        subprocess.run(["umount", str(mount)], check=False, timeout=300)
+        subprocess.run(["losetup", "--detach", loop], check=True, timeout=300)

@@ -148,6 +148,6 @@ def test_the_published_data_as_a_command() -> None:
 def test_data_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--data", str(tmp_path), "--json"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 2 and "give the folder of the published data" in done.stderr

@@ -56,7 +56,7 @@ def _run(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
         check=False,
     )
 

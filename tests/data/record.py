@@ -121,7 +121,7 @@ def record(directory: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         (version / "other" / name).write_bytes(bare.stdout)

@@ -225,7 +225,7 @@ def test_a_user_has_an_account_of_bytes(tmp_path: Path) -> None:
         subprocess.run(
             [python, "-I", "-S", str(LOOP), 'command="head -c 1048576 /dev/zero >f; echo | cat"',
              "count=3", f"directory={folder}", f"output={folder}"],
-            check=True, timeout=60, **nobody,  # type: ignore[call-overload]
+            check=True, timeout=300, **nobody,  # type: ignore[call-overload]
         )  # fmt: skip
         account = json.loads((Path(folder) / "command.json").read_text())["account"]
     assert account["wchar"] >= 3 * MIB

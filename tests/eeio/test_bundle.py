@@ -92,7 +92,7 @@ def test_the_tables_are_made_again_the_same(bundled: Path, home: Path) -> None:
     }
     done = subprocess.run(
         ["sh", str(bundled / "remake.sh")], env=environment, capture_output=True, text=True,
-        timeout=120, check=False,
+        timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for sub in ("tables", "figures"):

@@ -322,7 +322,7 @@ def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
     def run(*words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-c", program, *words],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",

@@ -123,7 +123,7 @@ def rig(home: Path, eeio: Eeio) -> Iterator[Rig]:
 
 def _try(*words: str, **more: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        words, capture_output=True, text=True, timeout=60, check=False, **more
+        words, capture_output=True, text=True, timeout=300, check=False, **more
     )
 
 

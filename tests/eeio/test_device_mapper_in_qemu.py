@@ -36,7 +36,7 @@ from eeio_results.errors import EeioError
 LVM = "devices{use_devicesfile=0} activation{udev_sync=0 udev_rules=0 monitoring=0}"
 
 def do(*words):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=-3)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, stdin=-3)
     if done.returncode:
         print("failed:", words, done.stdout, done.stderr)
 

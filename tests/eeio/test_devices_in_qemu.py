@@ -40,7 +40,7 @@ from eeio.errors import RejectedError
 from eeio.system.device import Permission, check_erasable
 
 def do(*words):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=-3)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, stdin=-3)
     if done.returncode:
         print("failed:", words, done.stdout, done.stderr)
 
@@ -114,17 +114,17 @@ def test_what_may_be_written_on_a_machine_with_disks(tmp_path: Path) -> None:
             file.truncate(64 << 20)
     subprocess.run(
         ["sfdisk", "--quiet", str(disks[0])], input="label: gpt\nsize=32M\nsize=16M\n", text=True,
-        check=True, timeout=60,
+        check=True, timeout=300,
     )  # fmt: skip
     file_system = tmp_path / "partition"
     with file_system.open("wb") as file:
         file.truncate(32 << 20)
-    subprocess.run(["mkfs.ext4", "-q", "-L", "DATA", str(file_system)], check=True, timeout=60)
+    subprocess.run(["mkfs.ext4", "-q", "-L", "DATA", str(file_system)], check=True, timeout=300)
     with disks[0].open("r+b") as file:
         file.seek(1 << 20)
         file.write(file_system.read_bytes())
     subprocess.run(
-        ["mkswap", "-q", "-L", "SWAP", str(disks[4])], check=True, timeout=60, capture_output=True
+        ["mkswap", "-q", "-L", "SWAP", str(disks[4])], check=True, timeout=300, capture_output=True
     )
     before = hashlib.sha256(disks[3].read_bytes()).hexdigest()
     said = GUEST.run(

@@ -101,20 +101,20 @@ def disk(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     with image.open("wb") as file:
         file.truncate(128 << 20)
     folder.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=60)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=300)
     attach = ["losetup", "--find", "--show", str(image)]
-    done = subprocess.run(attach, check=False, timeout=60, capture_output=True, text=True)
+    done = subprocess.run(attach, check=False, timeout=300, capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"no loop device: {done.stderr.strip()}")
     node = Path(done.stdout.strip())
     try:
-        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=60)
+        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=300)
         try:
             yield node, folder
         finally:
             unmount(folder)
     finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
+        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=300)
 
 
 def began(view: DriveView) -> None:

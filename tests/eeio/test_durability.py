@@ -154,13 +154,13 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(300 << 20)
     folder.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=60)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=300)
     attach = ["losetup", "--find", "--show", str(image)]
-    loop = subprocess.run(attach, check=True, timeout=60, capture_output=True, text=True)
+    loop = subprocess.run(attach, check=True, timeout=300, capture_output=True, text=True)
     node = Path(loop.stdout.strip())
     number = (Path("/sys/block") / node.name / "dev").read_text().strip()
     try:
-        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=60)
+        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=300)
         try:
             THROTTLE.write_text(f"{number} {RATE_BYTES_PER_S}\n")
             yield folder
@@ -168,7 +168,7 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
             THROTTLE.write_text(f"{number} 0\n")
             unmount(folder)
     finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
+        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=300)
 
 
 _SEQUENTIAL = "operation=write spatiality=sequential request_size=1m buffer=on file_size=32m"

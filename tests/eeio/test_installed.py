@@ -146,7 +146,7 @@ def test_two_checkouts_with_one_home_do_not_share_programs(
 def test_two_processes_that_install_at_once_make_one(profile: Profile) -> None:
     command = [sys.executable, "-m", "eeio", "profile", "install", "eeio-dummy-1.0.0"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in both] == [
+    assert [process.communicate(timeout=300)[0] for process in both] == [
         f"eeio-dummy-1.0.0: 1 {os.environ['PATH'].partition(':')[0]}/measure\n"
     ] * 2
     assert len([path for path in paths.install_root().iterdir() if path.is_dir()]) == 1

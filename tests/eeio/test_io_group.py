@@ -171,7 +171,7 @@ def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:
     for disk in disks:
         with disk.open("wb") as file:
             file.truncate(256 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(disks[0])], check=True, timeout=60)
+    subprocess.run(["mkfs.ext4", "-q", str(disks[0])], check=True, timeout=300)
     said = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=[Path(str(p.__file__)).parent for p in (eeio, eeio_limits, eeio_results, yaml)],

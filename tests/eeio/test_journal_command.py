@@ -226,7 +226,7 @@ def test_a_container_s_own_process_numbers_are_rejected(traced: Path, home: Path
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "record",
         "journal",
          "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "--pid=host" in done.stderr
@@ -349,7 +349,7 @@ def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: P
     )
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, "sh", *words],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (mount,) = (line for line in done.stdout.splitlines() if " tracefs " in line)
@@ -363,7 +363,7 @@ def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     state = ext4.parent / "state"
     subprocess.run(
-        [sys.executable, "-c", WRITERS, str(ext4)], check=True, timeout=60,
+        [sys.executable, "-c", WRITERS, str(ext4)], check=True, timeout=300,
         env={**os.environ, **delayjc.settings(state, window_us=20000)},
     )  # fmt: skip
     done = eeio("record", "journal", "--counters", str(state))

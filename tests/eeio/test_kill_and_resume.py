@@ -94,7 +94,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     )  # fmt: skip
     _until(process, "[20/")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 128 + signal.SIGTERM
     assert list(target.iterdir()) == []
     assert stored(home) == list(range(len(stored(home))))
@@ -292,7 +292,7 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(
     )  # fmt: skip
     _until(process, "[2/")
     process.send_signal(signum)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 128 + signum
     assert "eeio resume killed" in errors
     assert f"0.02 GB of test files are left in {scratch}" in errors
@@ -310,6 +310,6 @@ def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) ->
     )  # fmt: skip
     _until(process, "[2/")
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 0
     assert stored(home) == list(range(6))

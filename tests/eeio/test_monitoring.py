@@ -230,7 +230,7 @@ def promtool(*words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]"
     if found is None:
         pytest.skip("needs promtool (Debian: prometheus)")
     return subprocess.run(
-        [found, *words], input=stdin, capture_output=True, text=True, check=False, timeout=60
+        [found, *words], input=stdin, capture_output=True, text=True, check=False, timeout=300
     )
 
 

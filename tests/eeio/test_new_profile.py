@@ -173,7 +173,7 @@ def test_words_reach_the_program_as_they_were_typed(home: Path, odd: Path) -> No
 
     def run(*command: str) -> str:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -184,7 +184,7 @@ def test_words_reach_the_program_as_they_were_typed(home: Path, odd: Path) -> No
     assert said == """a'b "c" $HOME `id` $(id) <&> \\ * ; 2x\n\n"""
     done = subprocess.run(
         [str(home / "in/eeio-odd"), "n=3"], env=environment, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 2 and "n=3: give one of: 1 2" in done.stderr
 
@@ -195,7 +195,7 @@ def test_its_scripts_are_clean_and_short(odd: Path) -> None:
     scripts = sorted(odd.glob("*.sh"))
     done = subprocess.run(
         ["shellcheck", "-x", *(path.name for path in scripts)],
-        cwd=odd, capture_output=True, text=True, timeout=60, check=False,
+        cwd=odd, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert all(len(path.read_text().splitlines()) <= 70 for path in scripts)
@@ -207,6 +207,6 @@ def test_its_xml_against_pts_s_schemas(odd: Path, name: str) -> None:
         pytest.skip("xmllint is not installed")
     done = subprocess.run(
         ["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name], odd / name],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -112,7 +112,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with disk.open("wb") as file:
         file.truncate(2 << 30)
-    subprocess.run(["mkfs.ext4", "-q", str(disk)], check=True, timeout=60)
+    subprocess.run(["mkfs.ext4", "-q", str(disk)], check=True, timeout=300)
     said = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=[Path(str(one.__file__)).parent for one in PACKAGES],

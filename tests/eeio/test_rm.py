@@ -47,7 +47,7 @@ def test_a_terminal_is_asked(results: Path, home: Path, answer: str, left: list[
         os.write(terminal, f"{answer}\n".encode())
         done = subprocess.run(
             [sys.executable, "-m", "eeio", "rm", "one"],
-            stdin=other, capture_output=True, text=True, check=False, timeout=60,
+            stdin=other, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
     finally:
         os.close(terminal)

@@ -74,7 +74,7 @@ def test_the_power_of_client_and_store_is_added(
             ]  # fmt: skip
             done = subprocess.run(
                 hosts.on_first(words), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=120, check=False,
+                timeout=300, check=False,
             )  # fmt: skip
     campaign = home / "data/eeio/results/c"
     (line,) = (campaign / "runs.jsonl").read_text().splitlines()

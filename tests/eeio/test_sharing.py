@@ -68,7 +68,7 @@ def test_two_campaigns_at_once(
             assert not (home / "ran").exists()
             assert main(_words(home, "b", other_drive, "--share-machine")) in (0, 3)
             gate.write_text("go on")
-            _, said = first.communicate(timeout=60)
+            _, said = first.communicate(timeout=300)
             assert first.returncode == 0, said
         finally:
             first.kill()

@@ -33,7 +33,7 @@ def file(home: Path) -> Path:
 def eeio(file: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "tests.nvme_drive", str(file), "--", *words],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=300,
         stdin=subprocess.DEVNULL, cwd=Path(__file__).parents[2], check=False,
     )  # fmt: skip
 

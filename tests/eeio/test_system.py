@@ -38,7 +38,6 @@ def loop(tmp_path: Path) -> Iterator[Path]:
         pytest.skip(f"no loop device: {done.stderr.strip()}")
     node = Path(done.stdout.strip())
     yield node
-    subprocess.run(["umount", "-q", str(node)], check=False)
     detach(node, backing)
 
 
@@ -55,9 +54,12 @@ def test_a_mounted_device_is_rejected(loop: Path, tmp_path: Path) -> None:
     mount_point = tmp_path / "mnt"
     mount_point.mkdir()
     subprocess.run(["mount", str(loop), str(mount_point)], check=True)
-    with pytest.raises(RejectedError, match="mounted at"):
-        device.check_erasable(loop, Permission(loop))
-    device.check_readable(loop)  # reading a mounted device harms nobody
+    try:
+        with pytest.raises(RejectedError, match="mounted at"):
+            device.check_erasable(loop, Permission(loop))
+        device.check_readable(loop)  # reading a mounted device harms nobody
+    finally:
+        unmount(mount_point)
 
 
 @root
@@ -91,7 +93,7 @@ def test_a_device_held_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: 
             with pytest.raises(RejectedError, match="mounted at"):
                 device.check_erasable(Path(again), Permission(Path(again)))
         finally:
-            unmount(partition)
+            unmount(tmp_path / "mnt")
     finally:
         subprocess.run(["losetup", "--detach", again], check=True)
 
@@ -264,8 +266,11 @@ def test_a_read_only_file_system_is_rejected(loop: Path, tmp_path: Path) -> None
     subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
     (tmp_path / "mnt").mkdir()
     subprocess.run(["mount", "-o", "ro", str(loop), str(tmp_path / "mnt")], check=True)
-    with pytest.raises(RejectedError, match=r"read-only|not writable"):
-        check_directory(tmp_path / "mnt", 0, False)
+    try:
+        with pytest.raises(RejectedError, match=r"read-only|not writable"):
+            check_directory(tmp_path / "mnt", 0, False)
+    finally:
+        unmount(tmp_path / "mnt")
 
 
 def _experiment(buffer: str) -> Experiment:

@@ -31,7 +31,7 @@ def _no_bpftrace(path: str = os.environ.get("PATH", os.defpath)) -> str | None:
     program = "from eeio import tracers; print(tracers.no_bpftrace() or '')"
     done = subprocess.run(
         [*WITH_TRACEFS, sys.executable, "-c", program], env={**os.environ, "PATH": path},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     return (done.stdout if done.returncode == 0 else done.stderr).strip() or None
 

@@ -321,7 +321,7 @@ def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
             pass
         assert [journal.undo_all() for journal in found.journals] == [[]]
         assert other.poll() is None
-    _, said = other.communicate(timeout=30)
+    _, said = other.communicate(timeout=300)
     assert (other.returncode, said.strip()) == (0, "no settings to restore")
 
 

@@ -32,7 +32,7 @@ def nvml(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-Wl,-soname,libnvidia-ml.so.1",
          "-o", str(file), str(SOURCE)],
-        check=True, timeout=60,
+        check=True, timeout=300,
     )  # fmt: skip
     return ctypes.CDLL(str(file))
 

@@ -60,7 +60,7 @@ def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:
     reader = tmp_path / "eeio-ipmi-reader"
     subprocess.run(
         ["cc", "-std=c11", "-O2", "-o", str(reader), str(package / "helper/eeio-ipmi-reader.c")],
-        check=True, timeout=60,
+        check=True, timeout=300,
     )  # fmt: skip
     preload = [
         (path, str(path.relative_to("/")))

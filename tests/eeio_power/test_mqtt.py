@@ -39,11 +39,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int,
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
          "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"],
-        check=True, capture_output=True, timeout=60,
+        check=True, capture_output=True, timeout=300,
     )  # fmt: skip
     subprocess.run(
         ["mosquitto_passwd", "-b", "-c", f"{folder}/users", AUTH["username"], AUTH["password"]],
-        check=True, capture_output=True, timeout=60,
+        check=True, capture_output=True, timeout=300,
     )  # fmt: skip
     plain, tls = free_port(), free_port()
     (folder / "m.conf").write_text(

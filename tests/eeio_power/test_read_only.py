@@ -73,7 +73,7 @@ def test_only_the_samples_file_is_opened_for_writing(machine: Path, tmp_path: Pa
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout.split() == [str(samples)], done.stderr
@@ -90,7 +90,7 @@ def test_the_hook_would_see_a_meter_that_writes(machine: Path, tmp_path: Path) -
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert str(machine / "proc/stat") in done.stdout

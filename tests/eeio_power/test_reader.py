@@ -35,7 +35,7 @@ def compiled(folder: Path, *flags: str) -> Path:
     program = folder / "eeio-energy-reader"
     command = [str(compiler), "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion"]
     command += ["-Werror", *flags, "-o", str(program), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if flags and "cannot find" in done.stderr:  # no sanitizers' libraries here
         return compiled(folder)
     assert done.returncode == 0, done.stderr

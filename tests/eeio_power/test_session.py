@@ -46,7 +46,7 @@ def session(path: Path, *arguments: str) -> Iterator[Client]:
         yield Client(process)
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(timeout=20)
+        process.wait(timeout=300)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_meter_that_is_not_there_is_rejected_in_one_line(tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-m", "eeio_power.session", "--samples", str(tmp_path / "s.gz"),
          "--meter", f"rapl,root={tmp_path}/none"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     lines = done.stdout.splitlines()
@@ -170,4 +170,4 @@ def test_quit_ends_it_with_its_input_still_open(tmp_path: Path) -> None:
         assert client.process.stdin is not None
         client.process.stdin.write('{"do": "quit"}\n')
         client.process.stdin.flush()
-        assert client.process.wait(timeout=20) == 0
+        assert client.process.wait(timeout=300) == 0

@@ -355,7 +355,7 @@ def test_on_paper_no_heading_is_alone_and_no_page_nearly_empty(
     (tmp_path / "page.pdf").write_bytes(_printed(reader))
     done = subprocess.run(
         ["pdftotext", "-layout", tmp_path / "page.pdf", "-"],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     sheets = [
         [line for line in sheet.splitlines() if line.strip()]
@@ -479,6 +479,6 @@ def test_a_pdf_is_made_without_anyone_at_the_screen(
     subprocess.run(
         ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
          f"--print-to-pdf={made}", write("one", one).as_uri()],
-        check=True, timeout=120, capture_output=True,
+        check=True, timeout=300, capture_output=True,
     )  # fmt: skip
     assert made.read_bytes().startswith(b"%PDF-") and made.stat().st_size > 20_000

@@ -17,7 +17,7 @@ TESTS = sorted(str(path) for path in (Path(__file__).parent / "script").glob("*.
 
 def _run(*command: str) -> None:
     done = subprocess.run(
-        command, cwd=ROOT, timeout=120, capture_output=True, text=True, check=False
+        command, cwd=ROOT, timeout=300, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

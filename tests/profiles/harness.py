@@ -83,7 +83,7 @@ class Installed:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 
@@ -93,7 +93,7 @@ class Installed:
         try:
             subprocess.run(
                 words, cwd=self.home, env={**self.environment, **settings}, check=True,
-                stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, timeout=120,
+                stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, timeout=300,
             )  # fmt: skip
             os.close(writing)
             os.set_blocking(reading, False)
@@ -128,14 +128,14 @@ class Installed:
             selector.register(process.stdout, selectors.EVENT_READ, "stdout")
             selector.register(process.stderr, selectors.EVENT_READ, "stderr")
             while selector.get_map():
-                for key, _ in selector.select(timeout=120):
+                for key, _ in selector.select(timeout=300):
                     chunk = os.read(key.fd, 65536)
                     if not chunk:
                         selector.unregister(key.fileobj)
                         continue
                     kept[key.data] += chunk
                     stamps.append(Stamp(key.data, len(kept[key.data]), time.monotonic()))
-        exit_code = process.wait(timeout=120)
+        exit_code = process.wait(timeout=300)
         for stream, content in kept.items():
             (output / f"{stream}.txt").write_bytes(content)
         capture = Capture(

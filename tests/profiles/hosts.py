@@ -56,7 +56,7 @@ class Hosts:
 
 
 def ip(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.fixture

@@ -245,7 +245,7 @@ def reported_of_a_death(
         assert len(found) == ranks
         killed_s = time.monotonic()
         os.kill(victim(found), how)
-        _, told = wrapper.communicate(timeout=60)
+        _, told = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         while running(program) and time.monotonic() < killed_s + 60:
             time.sleep(0.02)
@@ -255,7 +255,7 @@ def reported_of_a_death(
             os.kill(rank, signal.SIGKILL)
         if wrapper.poll() is None:
             os.killpg(wrapper.pid, signal.SIGKILL)
-            wrapper.communicate(timeout=20)
+            wrapper.communicate(timeout=300)
     assert (profile.home / "test-exit-status").read_text() != "0\n"
     return told.decode()
 
@@ -266,7 +266,7 @@ def memory_disk(folder: Path, options: str) -> Iterator[Path]:
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "eeio", str(folder)],
-        capture_output=True, check=False, timeout=30,
+        capture_output=True, check=False, timeout=300,
     )  # fmt: skip
     if mounted.returncode:
         pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")

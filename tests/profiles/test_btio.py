@@ -198,7 +198,7 @@ def test_a_wrong_value_is_told(program: Program, tmp_path: Path) -> None:
         with path.open("r+b") as file:
             file.seek(69_120 * 7 + 80)
             file.write(b"\xff")
-        told, _ = process.communicate(timeout=60)
+        told, _ = process.communicate(timeout=300)
     finally:
         if process.poll() is None:
             process.kill()

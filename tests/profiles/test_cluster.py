@@ -182,7 +182,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
                 **programs.environment({"PATH": eeio_on_path}), **hosts.settings(),
                 "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path / "state"),
             },
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
     assert done.returncode in (0, 3), done.stderr
     (line,) = (tmp_path / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
@@ -238,7 +238,7 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
         assert len(remote) == 2
         killed_s = time.monotonic()
         os.kill(remote[0], signal.SIGKILL)
-        wrapper.communicate(timeout=60)
+        wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         while programs.running(program) and time.monotonic() < killed_s + 60:
             time.sleep(0.02)
@@ -248,7 +248,7 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
             os.kill(rank, signal.SIGKILL)
         if wrapper.poll() is None:
             os.killpg(wrapper.pid, signal.SIGKILL)
-            wrapper.communicate(timeout=20)
+            wrapper.communicate(timeout=300)
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
@@ -307,7 +307,7 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
         env=programs.environment(
             {"EEIO_MPIRUN": str(mpirun), "TMPDIR": str(tmp_path), "JOB": str(job)}
         ),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.stdout == "stuck\nended with 137\n", done.stderr
     assert not list(tmp_path.glob("ompi.*/pid.*"))
@@ -327,7 +327,7 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
             ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
              str(PROFILES / "common/mpi.sh")],
             env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.stdout == f"{told}\n", done.stderr
 
@@ -377,7 +377,7 @@ def test_the_romio_of_this_open_mpi_is_asked(
             "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),
             **({"OMPI_MCA_io": given} if given else {}),
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.stdout == f"{chosen}\n", done.stderr
     assert (output / "notes.txt").read_text().startswith(note)
@@ -407,7 +407,7 @@ def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
             "SLURM_JOB_ID": "17", "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_LOCALID": "0",
             "SLURM_SUBMIT_DIR": str(root), "EEIO_METER": rapl, "EEIO_PRESET": "quick",
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stdout + done.stderr
     results = target / "eeio-17"

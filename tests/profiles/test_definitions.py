@@ -41,7 +41,7 @@ def test_shell(folder: Path) -> None:
         pytest.skip("shellcheck is not installed")
     scripts = sorted(folder.glob("*.sh"))
     done = subprocess.run(
-        ["shellcheck", *map(str, scripts)], capture_output=True, text=True, timeout=60, check=False
+        ["shellcheck", *map(str, scripts)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout
     for script in scripts:
@@ -67,7 +67,7 @@ def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

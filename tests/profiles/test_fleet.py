@@ -57,7 +57,7 @@ class Site:
     def slurm_says(self, *words: str) -> str:
         done = subprocess.run(
             self.slurm.hosts.on_first(list(words)), env=self.environment,
-            capture_output=True, text=True, check=True, timeout=60,
+            capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
         return done.stdout
 
@@ -192,7 +192,7 @@ def test_without_slurm_it_says_where_to_run_it(tmp_path: Path) -> None:
         [sys.executable, "-m", "eeio", "fleet", "submit", "--nodes", "2", "eeio-suite",
          "--directory", str(tmp_path)],
         env={**os.environ, "PATH": "/nonexistent"}, cwd=tmp_path, capture_output=True, text=True,
-        check=False, timeout=60,
+        check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.splitlines() == [

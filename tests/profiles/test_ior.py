@@ -100,7 +100,9 @@ def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
     program = ior_program()
     if program is None:
         pytest.skip("ior is not installed")
-    asked = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=60)
+    asked = subprocess.run(
+        [program, "-h"], capture_output=True, text=True, check=False, timeout=300
+    )
     if "|HDF5" not in asked.stdout + asked.stderr or "IOR-3" in asked.stdout:
         pytest.skip(f"{program}: no IOR 4 with HDF5")
     profile = Installed("ior", tmp_path / "home", tmp_path / "disk")

@@ -537,7 +537,7 @@ def test_an_ended_run_removes_its_files(
         while len(programs.at_work(forking.path, "eeio-metadata.files")) < 3:
             assert process.poll() is None
         os.kill(process.pid, how)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=300)
     finally:
         if process.poll() is None:
             process.kill()

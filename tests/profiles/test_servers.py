@@ -276,7 +276,7 @@ def test_as_a_plain_user(served: Served, place: Path, tool: str) -> None:
             ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", "-i",
              "PATH=/usr/bin:/bin", f"HOME={place}/home", f"EEIO_DIRECTORY={place}/disk",
              "EEIO_PRESET=quick", *command],
-            cwd="/", capture_output=True, text=True, timeout=120, check=False,
+            cwd="/", capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (script, done.stderr)
         if script == "run":

@@ -157,7 +157,7 @@ def _until(holds: Callable[[], bool], failure: str, folder: Path) -> None:
 def _idle_nodes(hosts: Hosts, environment: dict[str, str]) -> int:
     done = subprocess.run(
         hosts.on_first(["sinfo", "--noheader", "--Node", "--format=%T"]), env=environment,
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     return done.stdout.split().count("idle")
 
@@ -249,13 +249,13 @@ def test_a_rank_that_dies_ends_the_step_on_both_nodes(
                 time.sleep(0.02)
             assert len(ranks) == 4, output.read_text()
             os.kill(ranks[0], signal.SIGKILL)
-            job.communicate(timeout=60)
+            job.communicate(timeout=300)
             assert job.returncode != 0
             assert programs.running(program) == []
         finally:
             for rank in programs.running(program):
                 os.kill(rank, signal.SIGKILL)
             job.kill()
-            job.communicate(timeout=20)
+            job.communicate(timeout=300)
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []

@@ -46,7 +46,7 @@ def link(home: Path, pts: Path | None, *arguments: str, **more: str) -> tuple[in
     wrapper = ["unshare", "-m", "sh", "-c", _USER, "sh"] if os.geteuid() == 0 else []
     done = subprocess.run(
         [*wrapper, str(SCRIPT), *arguments],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
+        env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     if done.returncode == 77:
         pytest.skip("root without the right to make namespaces")

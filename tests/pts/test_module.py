@@ -37,7 +37,7 @@ def run(
     own = {key: value for key, value in os.environ.items() if not key.startswith("EEIO_")}
     done = subprocess.run(
         ["php", "-d", "display_errors=stderr", str(STUB), str(module), str(folder), *suites],
-        input=json.dumps(tests), capture_output=True, text=True, timeout=60, check=False,
+        input=json.dumps(tests), capture_output=True, text=True, timeout=300, check=False,
         env={**own, "EEIO_PYTHON": sys.executable, "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0",
              **settings},
     )  # fmt: skip
@@ -419,7 +419,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     script.write_text(ASK_TWICE)
     done = subprocess.run(
         ["php", str(script), str(MODULE), str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "EEIO_PYTHON": str(session)},
     )  # fmt: skip
     assert done.stdout.splitlines() == ["the power session does not answer", '{"to":"two"}']

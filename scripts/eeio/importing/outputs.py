@@ -56,7 +56,8 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
             result = lmbench.parse_results(text, source)
             phases = tuple(phase.recorded() for phase in result.phases)
             return Output(phases, _longest_s(phases), result.context, result.notes)
-        inputs.check_lines(text)
+        if not text.lstrip().startswith(("{", "[")):
+            inputs.check_lines(text)
         text = recognize.unlabelled(text)
         kind = recognize.kind_of(text, Path(source))
         if kind is None:

@@ -686,6 +686,7 @@ _READERS: tuple[tuple[str, str, Callable[[str], _Found]], ...] = (
 )
 _HEAD = 65536
 _RESULTS_ONLY = re.compile(r"SPECpower_ssj2008|ssj_ops", re.I)
+_PERF_TOTALS = re.compile(r"\bJoules\b.{0,9}power/energy-")
 
 
 def _reader_of(text: str) -> tuple[str, Callable[[str], _Found]]:
@@ -696,4 +697,6 @@ def _reader_of(text: str) -> tuple[str, Callable[[str], _Found]]:
             return tool, reader
     if _RESULTS_ONLY.search(head):
         raise PowerError("means of SPECpower's load levels without times: give PTDaemon's log")
+    if _PERF_TOTALS.search(head):
+        raise PowerError("perf's totals without times: run `perf stat -I 1000 -x,`")
     raise PowerError("no known power log (docs/how-to/import-results.md); a table needs a map")

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -315,7 +315,15 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
     }
 
 
-def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
+def _headed(rows: Sequence[_Row]) -> set[str]:
+    """SHA-256 of the files whose reports are below several headings."""
+    seen: dict[str, set[str | None]] = {}
+    for row in rows:
+        seen.setdefault(row.file.sha256, set()).add(row.report.heading)
+    return {sha256 for sha256, headings in seen.items() if len(headings) > 1}
+
+
+def _experiment(row: _Row, varying: Mapping[str, set[str]], headed: Collection[str]) -> Experiment:
     first = row.phases[0]
     operations = {phase.operation for phase in row.phases}
     operation = first.operation if len(operations) == 1 else "mixed"
@@ -327,6 +335,8 @@ def _experiment(row: _Row, varying: Mapping[str, set[str]]) -> Experiment:
     for name, value in first.options.items():
         if name in varying.get(row.file.tool or "", ()):
             arguments[name.replace(" ", "_")] = value
+    if row.file.sha256 in headed:
+        arguments["heading"] = row.report.heading or "-"
     if not first.options and first.request_bytes is None:
         # No setting is reported, so nothing shows that another report is a repetition.
         arguments["report"] = f"{row.file.sha256[:12]} {row.number} {first.group}"
@@ -355,8 +365,8 @@ class _Runs(Sequence[Run]):
         self._repetitions: list[int] = []
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
-        varying = _varying(rows)
-        made = [equal.setdefault(e, e) for e in (_experiment(row, varying) for row in rows)]
+        varying, headed = _varying(rows), _headed(rows)
+        made = [equal.setdefault(e, e) for e in (_experiment(r, varying, headed) for r in rows)]
         in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
         # A file with repetitions is no repetition of another one.
         sets = {experiment for (experiment, _), runs in in_file.items() if runs > 1}

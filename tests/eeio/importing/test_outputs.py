@@ -1,5 +1,6 @@
 """The outputs that a map names, one file per run."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_cut_off_output_is_rejected_by_its_name(form: str, name: str) -> None:
     text = _text(name)
     with pytest.raises(EeioError, match=r"there\.txt"):
         outputs.read(form, text[: len(text) // 3], "there.txt")
+
+
+def test_json_in_one_long_line_is_read() -> None:
+    text = json.dumps(json.loads(_text("fio/3.33/read/fio.json")) | {"note": "x" * (1 << 16)})
+    whole = outputs.read("fio-json", _text("fio/3.33/read/fio.json"), "a.json")
+    assert outputs.read("fio-json", text, "a.json") == whole
 
 
 @pytest.mark.parametrize("form", outputs.FORMATS)

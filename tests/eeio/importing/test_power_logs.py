@@ -287,6 +287,7 @@ def test_energy_is_stored_and_reported(
         (collectl().replace("Power", "Fan2"), "no column of power"),
         (wattsup() + wattsup(), "runs backwards"),
         (scaphandre()[:-400], "damaged or cut off"),
+        (" Performance counter stats:\n\n  2 Joules power/energy-pkg/\n", "perf stat -I 1000 -x,"),
         ("", "no known power log"),
     ],
 )  # fmt: skip

@@ -316,6 +316,10 @@ def test_results_of_io500_of_2017(
     (tmp_path / "a.txt").write_text(line + line)
     (phase,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
     assert phase["bandwidth_bytes_per_s"] == 512 << 20
+    (tmp_path / "b.txt").write_text(line + line.replace("0.500", "0.750"))
+    (campaign,) = results.campaigns(results.found([tmp_path / "b.txt"]), "x")
+    # Runs of which no setting is known.
+    assert [run.repetition for run in campaign.runs] == [1, 1]
 
 
 def test_an_empty_folder_is_rejected(
@@ -642,9 +646,70 @@ def test_sysbench_of_all_versions(
         read, write = report["phases"]
         assert (read["bandwidth_bytes_per_s"], read["iops"]) == (75 << 20, 4800)
         assert (write["bandwidth_bytes_per_s"], write["iops"]) == (50 << 20, 3200)
-    (tmp_path / "b.txt").write_text(first + SYSBENCH_RUN.format(version="1", colon="", end=""))
+    ended_early = SYSBENCH_RUN.format(version="1", colon="", end="")
+    (tmp_path / "b.txt").write_text(ended_early)
     (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run", code=2)["files"]
     assert "cut off" in file["rejected"]
+    (tmp_path / "c.txt").write_text(first + ended_early)
+    (file,) = imported(capsys, tmp_path / "c.txt", "--dry-run")["files"]
+    (report,) = file["reports"]
+    assert len(report["phases"]) == 2 and "1 other tests" in report["notes"][0]
+
+
+def test_sysbench_s_runs_without_the_beginning_of_their_output(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts keep a part of each run: with the settings, or only its results."""
+    text = (DATA / "others/sysbench.txt").read_text()
+    other = text.replace("Block size 16KiB", "Block size 64KiB").replace("95.53", "80.25")
+    results_only = text[text.index("File operations:") :].replace("95.53", "70.5")
+    settings = other[other.index("Extra file open flags") :]
+    (tmp_path / "a.txt").write_text(results_only + text + settings + results_only)
+    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    reads = [report["phases"][0] for report in file["reports"]]
+    assert [(p["request_bytes"], p["bandwidth_bytes_per_s"] / (1 << 20)) for p in reads] == [
+        (None, 70.5), (16384, 95.53), (65536, 80.25), (None, 70.5),
+    ]  # fmt: skip
+    (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
+    # Nothing shows that those without settings are repetitions.
+    assert [run.repetition for run in campaign.runs] == [1] * 8
+
+
+DD_COPY = (
+    "$ dd if=/dev/zero of=out bs=1M count=64 oflag=direct\n64+0 records in\n64+0 records out\n"
+    "67108864 bytes (67 MB, 64 MiB) copied, 0.{0} s, 99 MB/s\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("headings", "repetitions"),
+    [
+        (("// HDD", "// SSD", "// NVMe"), [1, 1, 1]),
+        (("## HDD\n### dd", "## SSD\n### dd", "### dd"), [1, 1, 2]),
+        (("=== Run 1 ===", "=== Run 2 ===", "=== Run 3 ==="), [1, 2, 3]),
+        (("# date 10:00:01", "# fio --name=x", "# dd if=/dev/zero of=out"), [1, 2, 3]),
+        (("", "", ""), [1, 2, 3]),
+    ],
+)
+def test_reports_below_other_headings_are_no_repetitions(
+    home: Path, tmp_path: Path, headings: tuple[str, ...], repetitions: list[int]
+) -> None:
+    """A note names what the tool does not report, for example the drive."""
+    sysbench = (DATA / "others/sysbench.txt").read_text()
+    texts = {
+        "dd": [DD_COPY.format(5 + k) for k in range(3)],
+        "sysbench": [sysbench] * 3,
+        "fio": [(DATA / "fio/jobs-3.41.txt").read_text()] * 3,
+    }
+    for tool, parts in texts.items():
+        path = tmp_path / f"{tool}.txt"
+        path.write_text("".join(f"{h}\n{part}\n" for h, part in zip(headings, parts, strict=True)))
+        (campaign,) = results.campaigns(results.found([path]), "x")
+        of_report: dict[str, set[int]] = {}
+        for run in campaign.runs:
+            report = run.notes[0].partition(", report ")[2].partition(",")[0]
+            of_report.setdefault(report, set()).add(run.repetition)
+        assert list(of_report.values()) == [{k} for k in repetitions], tool
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def compiled(tmp_path: Path) -> Callable[[str], str]:
         done = subprocess.run(
             [program, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape",
              "paper.tex"],
-            cwd=tmp_path, capture_output=True, timeout=120, check=False,
+            cwd=tmp_path, capture_output=True, timeout=300, check=False,
         )  # fmt: skip
         told = done.stdout.decode("utf-8", errors="replace")
         assert done.returncode == 0, told[-2000:]

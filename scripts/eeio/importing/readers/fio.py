@@ -21,6 +21,7 @@ from eeio.importing.readers.found import (
     count,
     figure,
     groups,
+    headings,
     local_date,
     none_found,
     number,
@@ -234,7 +235,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
     begins = begins or [0]
     before = 0
     found, lost = list[FoundReport](), list[ToolOutputError]()
-    for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
+    ends = [*begins[1:], len(text)]
+    for start, end, heading in zip(begins, ends, headings(text, begins), strict=True):
         # A report's settings are above its version, and so are those of the next one.
         entries = list(_ENTRY.finditer(text, start, end))
         limit = entries[0].start() if entries and not client else end
@@ -247,6 +249,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         except ToolOutputError as error:
             lost.append(error)
             continue
+        report = replace(report, heading=heading)
         found.append(replace(report, host=client[1], version=client[2]) if client else report)
     if lost and not found:
         raise lost[0]

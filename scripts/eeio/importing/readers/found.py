@@ -64,12 +64,14 @@ class FoundPhase:
 
 @dataclass(frozen=True, slots=True)
 class FoundReport:
-    """One report of a file: fio may append one after the other."""
+    """One report of a file: fio may append one after the other. `heading` is what the author of a
+    note or script wrote above it: reports below different ones are no repetitions."""
 
     phases: tuple[FoundPhase, ...]
     version: str | None = None
     host: str | None = None
     notes: tuple[str, ...] = ()
+    heading: str | None = None
 
 
 def to_json(report: FoundReport, number: int) -> dict[str, Any]:
@@ -207,11 +209,40 @@ def local_date(text: str) -> str | None:
     return date.isoformat(timespec="seconds") + zone
 
 
-def parts(text: str, begin: re.Pattern[str]) -> Iterator[str]:
-    """The reports of a file: each from a match of `begin` to the next."""
+def parts(text: str, begin: re.Pattern[str]) -> Iterator[tuple[str, str | None]]:
+    """The reports of a file, each from a match of `begin` to the next, with their headings."""
     places = [match.start() for match in begin.finditer(text)]
-    for start, end in zip(places, [*places[1:], len(text)], strict=True):
-        yield text[start:end]
+    ends = [*places[1:], len(text)]
+    for start, end, heading in zip(places, ends, headings(text, places), strict=True):
+        yield text[start:end], heading
+
+
+_HEADING = re.compile(
+    r"^[ \t]{0,3}(#{1,6}|//+|\*\*+|==+|--+|>>+|\+\++)[ \t]{0,99}"
+    r"(?=[^\n]{0,99}[^\W\d_])([^\n]{1,200})$",
+    re.M,
+)
+_NO_HEADING = re.compile(r"\d:\d\d|\s--?\w|\w=\S")
+"""A line with a time of day, or a command behind a prompt."""
+_RUN_NUMBER = re.compile(
+    r"\b(run|iteration|repetition|repeat|round|pass|try|test)\W{0,3}\d{1,9}\b", re.I
+)
+
+
+def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
+    """The heading above each place, with those of Markdown that are above it; numbers of
+    repetitions are left out. None where there is none."""
+    lines = _HEADING.finditer(text)
+    line = next(lines, None)
+    above: list[tuple[int, str]] = []
+    for place in places:
+        while line is not None and line.start() < place:
+            level = len(line[1]) if line[1].startswith("#") else 7
+            words = _RUN_NUMBER.sub(r"\1", line[2]).strip(" \t*=-#>+/")
+            if words and not _NO_HEADING.search(line[2]):
+                above = [one for one in above if one[0] < level] + [(level, words)]
+            line = next(lines, None)
+        yield " / ".join(words for _, words in above) or None
 
 
 def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Iterator[int]:

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -39,7 +40,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     """A report for each test of each IOR: a script of IOR's has several. IOR 2.10 prints the header
     of their tables only once."""
     header = ""
-    for part in parts(text, BEGIN):
+    for part, heading in parts(text, BEGIN):
         head = re.match(r"IOR-(\S+?):", part)
         version = head[1] if head else None
         host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
@@ -49,7 +50,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         means = tuple(_means(part)) if not tables else ()
         if means:
             note = "means of the repetitions: IOR 2.10 prints no others"
-            yield FoundReport(means, version, host[1] if host else None, (note,))
+            yield FoundReport(means, version, host[1] if host else None, (note,), heading)
             continue
         if not tables and header and (first := _ROW.search(part)):
             part = f"{part[: first.start()]}{header}\n{part[first.start() :]}"
@@ -71,7 +72,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
                 found = True
                 if len(tables) == len(phases) == 1 and phases[0].started_utc:
                     phases = (replace(phases[0], starts_within_s=2.0),)
-                yield FoundReport(phases, version, host[1] if host else None)
+                yield FoundReport(phases, version, host[1] if host else None, (), heading)
         if not found:
             raise none_found("IOR", "its table of results has no row")
 
@@ -351,7 +352,7 @@ _OPERATION = re.compile(
 
 def read_mdtest(text: str) -> Iterator[FoundReport]:
     """The mean rate of each operation over the iterations; 0 is one that was not requested."""
-    for part in parts(text, MDTEST):
+    for part, heading in parts(text, MDTEST):
         head = re.search(
             r"mdtest-(\S{1,300}) was launched with (\d{1,20}) total task\S* on (\d{1,20}) node",
             part,
@@ -384,12 +385,14 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
             raise none_found("mdtest", "cut off before mdtest was finished")
         if not phases:
             raise none_found("mdtest", "no operation has a rate")
-        yield FoundReport(phases, head[1] if head else None)
+        yield FoundReport(phases, head[1] if head else None, heading=heading)
 
 
 def read_io500(text: str) -> Iterator[FoundReport]:
-    """`result_summary.txt`: a rate and a time for each phase."""
+    """`result_summary.txt`: a rate and a time for each phase. A file may list several runs, whose
+    settings it does not report."""
     phases = []
+    times: Counter[str] = Counter()
     seen: set[tuple[str, ...]] = set()
     for line in RESULT.finditer(text):
         if not line["kind"].startswith("RESULT"):
@@ -404,10 +407,12 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         moves = unit in ("GiB/s", "GB/s")
         phase = FoundPhase(
             name=name.replace("_", "-"),
+            group=str(times[name]),
             operation=("write" if "write" in name else "read") if moves else "metadata",
             access_pattern="sequential" if moves and "easy" in name else None if moves else "none",
             runtime_s=figure(seconds),
         )
+        times[name] += 1
         phases.append(
             replace(phase, bandwidth_bytes_per_s=bandwidth)
             if moves

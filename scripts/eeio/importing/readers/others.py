@@ -15,6 +15,7 @@ from eeio.importing.readers.found import (
     columns,
     count,
     figure,
+    headings,
     none_found,
     number,
     parts,
@@ -209,7 +210,7 @@ _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\
 
 def read_iozone(text: str) -> Iterator[FoundReport]:
     """Tables of sizes and throughput tests. Rates are in KiB/s."""
-    for part in parts(text, IOZONE):
+    for part, heading in parts(text, IOZONE):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         direct = "O_DIRECT feature enabled" in part
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
@@ -228,7 +229,7 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
             raise none_found("IOzone", "no result: it was ended before its first one")
         if "iozone test complete" not in part and not part.endswith("\n"):
             raise none_found("IOzone", "cut off in its last line")
-        yield FoundReport(tuple(phases), version[1] if version else None)
+        yield FoundReport(tuple(phases), version[1] if version else None, heading=heading)
 
 
 def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
@@ -395,7 +396,7 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
     if len(BONNIE_CSV.findall(text)) == len(BONNIE_TEXT.findall(text)):
         yield from read_bonnie_csv(text)
         return
-    for part in parts(text, BONNIE_TEXT):
+    for part, heading in parts(text, BONNIE_TEXT):
         version = re.match(r"Version\s{1,99}(\S{1,300})", part)
         row = re.search(
             r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
@@ -417,7 +418,8 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
         phases = tuple(_bonnie(fields, row[3], "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        yield FoundReport(phases, version[1] if version else None, row[2] or None)
+        told = version[1] if version else None
+        yield FoundReport(phases, told, row[2] or None, heading=heading)
 
 
 def _bonnie_rate(cell: str) -> str:
@@ -461,7 +463,10 @@ def read_dd(text: str) -> Iterator[FoundReport]:
     file has it above, does."""
     start = 0
     copies = list(DD.finditer(text))
-    for place, (copy, following) in enumerate(zip(copies, [*copies[1:], None], strict=True)):
+    above_each = headings(text, [copy.start() for copy in copies])
+    for place, (copy, following, heading) in enumerate(
+        zip(copies, [*copies[1:], None], above_each, strict=True)
+    ):
         above = text[start : copy.start()]
         if following is not None and _is_progress(text[copy.end() : following.start()], above):
             (moved, seconds), (all_bytes, all_s) = _dd_amounts(copy), _dd_amounts(following)
@@ -491,7 +496,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             jobs=1, bytes=moved, runtime_s=seconds,
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
             options=options | {"bytes": str(moved)},
-        ),))  # fmt: skip
+        ),), heading=heading)  # fmt: skip
 
 
 def read_hyperfine(text: str) -> Iterator[FoundReport]:
@@ -583,7 +588,15 @@ def read_lmbench_summary(text: str) -> Iterator[FoundReport]:
         raise none_found("lmbench", "no bandwidth of files in its summary")
 
 
-SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
+SYSBENCH = re.compile(
+    r"^(?:sysbench (\d\S*?)[:\s]|Extra file open flags: |File operations:$)", re.M
+)
+_SYSBENCH_BEGINS = re.compile(
+    r"^(?:(?P<banner>sysbench \d\S*?[:\s])|(?P<running>Running the test with following options)"
+    r"|(?P<settings>Extra file open flags: )|(?P<done>File operations:|Operations performed:)"
+    r"|(?P<rates>Throughput:))",
+    re.M,
+)
 
 
 _SYSBENCH_1_1 = r"^\s{1,99}%s:\s{1,99}IOPS=([\d.]{1,30})\s{1,99}([\d.]{1,30}) MiB/s"
@@ -606,16 +619,32 @@ _SYSBENCH_OPTIONS = {
 
 def read_sysbench(text: str) -> Iterator[FoundReport]:
     """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
-    runs = 0
-    for part in parts(text, SYSBENCH):
+    reports, cut_off = list[FoundReport](), 0
+    for part, heading in _sysbench_runs(text):
         if phases := tuple(_sysbench(part)):
-            runs += 1
             version = SYSBENCH.match(part)
-            yield FoundReport(phases, version[1] if version else None)
+            reports.append(FoundReport(phases, version[1] if version else None, heading=heading))
         elif "Extra file open flags" in part and "Threads started" in part:
-            raise none_found("sysbench", "a test of file I/O without throughput: cut off")
-    if not runs:
+            cut_off += 1
+    if not reports:
         raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
+    notes = (f"{cut_off} other tests of file I/O have no throughput: cut off",) if cut_off else ()
+    yield from (replace(report, notes=notes) for report in reports)
+
+
+def _sysbench_runs(text: str) -> Iterator[tuple[str, str | None]]:
+    """Each run with its heading: scripts may cut off the beginning of a run, so it also begins
+    where its lines are not in their order."""
+    order = list(_SYSBENCH_BEGINS.groupindex)
+    places, last = list[int](), len(order)
+    for match in _SYSBENCH_BEGINS.finditer(text):
+        place = order.index(match.lastgroup or "")
+        if place <= last:
+            places.append(match.start())
+        last = place
+    ends = [*places[1:], len(text)]
+    for start, end, heading in zip(places, ends, headings(text, places), strict=True):
+        yield text[start:end], heading
 
 
 def _sysbench(part: str) -> Iterator[FoundPhase]:
