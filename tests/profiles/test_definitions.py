@@ -32,7 +32,7 @@ def schema_folder() -> Path:
 
 
 def parsed(path: Path) -> ElementTree.Element:
-    return ElementTree.parse(path).getroot()  # noqa: S314 - the project's own file
+    return ElementTree.parse(path).getroot()
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, PROFILES / "common"], ids=lambda p: p.name)

@@ -65,7 +65,7 @@ def _post(url: str, token: str, annotation: Mapping[str, Any]) -> None:
         raise ValueError(f"set {TOKEN} to a service account token")
     if not (token.isascii() and token.isprintable()):
         raise ValueError(f"{TOKEN} contains characters that a header cannot")
-    request = urllib.request.Request(
+    request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
         f"{url.rstrip('/')}/api/annotations",
         json.dumps(annotation).encode(),
         {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},

@@ -145,7 +145,8 @@ def state_file(journal: UndoJournal) -> Iterator[Path]:
     In memory: its pages would be written to the disk that is measured. In a private folder:
     everybody may write to /dev/shm, and create links there.
     """
-    folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
+    name = f"eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}"
+    folder = Path("/dev/shm", name)  # noqa: S108 - a new folder of its own
     with journal.held(UndoEntry("directory", str(folder))):
         folder.mkdir(mode=0o700)
         with journal.held(UndoEntry("file", str(folder / "state"))):

@@ -87,7 +87,7 @@ def lock_folders() -> Sequence[Path]:
     """Those that exist here, or can be made."""
     if chosen := os.environ.get("EEIO_LOCKS"):
         return [Path(chosen)]
-    folders = [Path("/run/lock"), Path("/tmp")]
+    folders = [Path("/run/lock"), Path("/tmp")]  # noqa: S108 - no link is followed in them
     found = [folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)]
     # Of this kernel only: other machines may have the same home.
     boot = this_process(os.getpid()).boot_id[:8]
