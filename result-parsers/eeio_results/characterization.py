@@ -223,6 +223,17 @@ def _phase_row(
     invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
     uncounted = [phase for phase in good if phase.bytes_moved is None]
     bandwidths = [w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s is not None]
+    partly = None
+    if bandwidths and len(bandwidths) < len(windows):
+        # A median of a part of the repetitions is not one of the row.
+        lacking = len(windows) - len(bandwidths)
+        partly = f"{lacking} of {len(windows)} repetitions moved no bytes, or report no bandwidth"
+        bandwidths = []
+        windows = [
+            replace(w, bandwidth_bytes_per_s=None, bytes_moved=None, why_no_efficiency=partly)
+            for w in windows
+        ]
+        used = list(zip((phase for phase, _ in used), windows, strict=True))
     first = pairs[0][1]
     figures = [
         replace(one, metrics=metrics.further(used, one.key))
@@ -242,7 +253,7 @@ def _phase_row(
     if campaign.machine.drive is None:
         reasons["drive"] = campaign.machine.missing.get("drive_id", _NO_IDENTITY)
     if not bandwidths:
-        reasons["bandwidth_bytes_per_s"] = next(
+        reasons["bandwidth_bytes_per_s"] = partly or next(
             iter(invalid_reasons),
             _NO_BYTES if uncounted else "the tool reported no bandwidth for this phase",
         )
@@ -284,7 +295,7 @@ def _phase_row(
         request_size_bytes=first.request_size_bytes,
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
         # Experiments that move uncounted bytes have time and power, too.
-        n=len(bandwidths) or len(rates) or len(uncounted),
+        n=len(bandwidths) or len(rates) or (len(used) if partly else len(uncounted)),
         invalid_runs=len(runs) - len(good),
         bandwidth_bytes_per_s=quartiles(bandwidths),
         bandwidth_values=tuple(bandwidths),

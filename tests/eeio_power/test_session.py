@@ -50,13 +50,19 @@ def session(path: Path, *arguments: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def rapl(tmp_path: Path) -> Iterator[str]:
-    root = tmp_path / "powercap"
-    with FakeRapl(root, power_w=lambda _: POWER_W):
-        yield f"rapl,root={root}"
+def counters(tmp_path: Path) -> Iterator[FakeRapl]:
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: POWER_W) as running:
+        yield running
 
 
-def test_a_trial_from_its_start_to_the_end_of_its_process(tmp_path: Path, rapl: str) -> None:
+@pytest.fixture
+def rapl(counters: FakeRapl) -> str:
+    return f"rapl,root={counters.root}"
+
+
+def test_a_trial_from_its_start_to_the_end_of_its_process(
+    tmp_path: Path, counters: FakeRapl, rapl: str
+) -> None:
     path = tmp_path / "power.csv.gz"
     with session(path, "--meter", rapl) as client:
         assert [meter["name"] for meter in client.greeting["meters"]] == ["rapl"]
@@ -71,7 +77,9 @@ def test_a_trial_from_its_start_to_the_end_of_its_process(tmp_path: Path, rapl: 
         assert 0.4 <= window["duration_s"] <= requested_s - start_s
         total = sum(reading["energy_j"] for reading in window["readings"])
         expected = POWER_W * window["duration_s"]
-        assert total == pytest.approx(expected, rel=0.15)
+        # Counters of a busy machine are behind at either end of the window.
+        late_j = 2 * POWER_W * counters.largest_lag_s
+        assert total == pytest.approx(expected, rel=0.15, abs=0.15 * expected + late_j)
     assert samples.load(path).meters[0].info.name == "rapl"
     assert json.loads((tmp_path / "power.json").read_text())["write_error"] is None
 

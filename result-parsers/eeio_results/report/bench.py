@@ -198,12 +198,25 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
             "median": statistics.median(times),
             "user": user, "system": system, "min": min(times), "max": max(times),
             "times": list(times),
-            "exit_codes": [code for code, n in one.exit_codes.items() for _ in range(n)],
+            "exit_codes": list(map(_exit_code, one.phases)),
             **({"parameters": dict(one.parameters)} if one.parameters else {}),
             f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
                 None if energy is None else energy.median,
         })  # fmt: skip
     return json.dumps({"results": results}, indent=2) + "\n"
+
+
+def _exit_code(phase: Phase) -> int:
+    """The highest of its executions."""
+    codes = (name.removeprefix("exit_code_") for name, count in phase.metrics.items() if count)
+    return max((int(code) for code in codes if code.isdigit()), default=0)
+
+
+_OF_ALL = (
+    "efficiency_bytes_per_j", "memory_peak_bytes", "durable_s", "bytes_device_read",
+    "bytes_device_written", "bytes_asked",
+)  # fmt: skip
+"""A median of some of the repetitions is none of these figures."""
 
 
 def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
@@ -235,6 +248,10 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
             if name.startswith("exit_code_"):
                 code = int(name.removeprefix("exit_code_"))
                 codes[code] = codes.get(code, 0) + int(count)
+    for name in _OF_ALL:
+        if 0 < len(values.get(name, ())) < len(used):
+            lacking = len(used) - len(values.pop(name))
+            reasons[name] = f"{reasons[name]} (in {lacking} of {len(used)} repetitions)"
     if not runs:
         reasons = dict.fromkeys(FIGURES, "it was not run")
     return Bench(

@@ -87,9 +87,9 @@ def _answers(costs: Sequence[Cost]) -> Table:
         rows=tuple(rows),
         numeric=frozenset(range(1, len(costs) + 1)),
         note=
-            f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap, "
-            f"{first.resamples} resamples, seed {first.seed}; they include only the variation "
-            "of power",
+            f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
+            f"({first.resamples} resamples, seed {first.seed}), or as the remark says; they include "
+            "only the variation of bandwidth and power",
     )  # fmt: skip
 
 
