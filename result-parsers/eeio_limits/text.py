@@ -74,13 +74,6 @@ def latex(text: str) -> str:
     return "-{}".join("".join(map(_latex, part)) for part in _HYPHENS.split(shown(text)))
 
 
-def bibtex(text: str) -> str:
-    """For the value of a BibTeX field, in braces: as `latex`, with braces that are balanced, which
-    those of `latex` are but for escaped ones, which BibTeX counts."""
-    braces = {r"\{": r"\textbraceleft{}", r"\}": r"\textbraceright{}"}
-    return "".join(braces.get(found, found) for found in map(_latex, shown(text)))
-
-
 def _latex(character: str) -> str:
     known = _LATEX.get(character)
     if known is not None:

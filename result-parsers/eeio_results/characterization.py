@@ -20,6 +20,7 @@ from eeio_results.domains import (
     idle_powers,
     quartiles,
 )
+from eeio_results.imported import IMPORTED
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.rows import FIRST, LATER, Row
@@ -337,6 +338,8 @@ def _why_no_energy(
             return figures.reason
     if not used and invalid_reasons:
         return invalid_reasons[0]
+    if campaign.design.suite == IMPORTED and not any(phase.energy for phase, _ in used):
+        return "the import had no power log of its time (`eeio import --power LOG`)"
     if campaign.idle_reason:
         return campaign.idle_reason
     if any(phase.start_s is None for phase, _ in used):

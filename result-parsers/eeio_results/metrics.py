@@ -184,7 +184,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("marginal_energy_j_per_gb", "J/GB above idle", 1.0, _above_idle("energy_j_per_gb"),
            better="less", of_domain=True, ranked=True, page="energy"),
-    Metric("busy_energy_j_per_gb", "J/GB, idle shared out", 1.0,
+    Metric("busy_energy_j_per_gb", "J/GB with idle", 1.0,
            _of_domain("busy_energy_j_per_gb"), better="less", of_domain=True, ranked=True),
     Metric(
         "energy_j_per_operation", "J/operation", 1.0, _of_domain("energy_j_per_operation"),

@@ -359,6 +359,8 @@ def load(folder: Path) -> Campaign:
     """
     design = read_design(folder)
     if not (folder / _MACHINE).exists():
+        if (folder / _RUNS).exists() and (folder / _RUNS).stat().st_size:
+            raise SchemaError(f"{folder}: {_MACHINE} is missing, so its runs cannot be used")
         raise EeioError(
             f"{folder}: ended before its first run; continue with `eeio resume {folder.name}`"
         )
@@ -479,7 +481,7 @@ def _read_json(path: Path, typed: bool = False) -> dict[str, Any]:
     try:
         body = inputs.read_json(path, typed=typed)
     except OSError as error:
-        raise EeioError(
+        raise SchemaError(
             f"{path}: {error.strerror}; is this the folder of a campaign? `eeio list` shows them"
         ) from error
     except LimitError as error:

@@ -76,6 +76,9 @@ class Parser(argparse.ArgumentParser):
         found, left = super().parse_known_args(args, namespace)
         # Of a subcommand too: its options are known here, to its parent they are not.
         unknown = next((word for word in left if word.startswith("--") and word != "--"), None)
+        if unknown == "--help-all":
+            self.print_help()  # there are no rare ones
+            self.exit()
         if unknown is not None:
             name = unknown.partition("=")[0]
             options = [
@@ -98,6 +101,19 @@ class WithProgram(Parser):
         found, rest = super().parse_known_args(words[:place], namespace)
         found.program = tuple(words[place + 1 :])
         return found, rest
+
+
+class AnyOrder(WithProgram):
+    """Its words may stand before, between and after its options."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        if vars(self).get("_in_order"):
+            return super().parse_known_args(args, namespace)  # type: ignore[no-untyped-call]
+        self._in_order = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._in_order = False
 
 
 class OptionGroup:

@@ -36,7 +36,7 @@ def campaign(tmp_path: Path) -> str:
 def test_the_options_of_a_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", campaign, "--columns", "iops,latency", "--duty-cycle", "10%"]) == 0
     page = capsys.readouterr().out
-    assert "p99.9 (ms)" in page and "J/GB, idle shared out" in page
+    assert "p99.9 (ms)" in page and "J/GB with idle" in page
     assert "Cost per layer" in page
     assert main(["report", campaign, "--most-uncertain", "0.001%"]) == 0
     assert "no experiment may be ranked" in capsys.readouterr().out

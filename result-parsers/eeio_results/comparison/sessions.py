@@ -59,7 +59,7 @@ def compare_groups(
 ) -> Sessions:
     """Raises EeioError where a group is not of one machine, or none has two sessions."""
     if all(len(group) < 2 for group in groups):
-        raise EeioError("one campaign each are no sessions; give several of a machine, as A1,A2")
+        raise EeioError("--sessions needs several campaigns of each machine, such as A1,A2 B1,B2")
     effects, cells = [], []
     for group in groups:
         check_one_machine(group)

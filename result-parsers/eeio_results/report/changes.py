@@ -142,7 +142,7 @@ def _others(changes: Changes) -> Table:
         title="Other changes",
         header=("Experiment", *(header_and_unit(metric)[0] for metric in metrics)),
         rows=tuple(
-            (label(e, changes), *(_short(e.metrics[metric], changes) for metric in metrics))
+            (label(e, changes), *(_short(e.metrics[metric]) for metric in metrics))
             for e in sorted(changes.experiments, key=lambda e: _order(e.metrics[changes.headline]))
         ),
         numeric=frozenset(range(1, len(metrics) + 1)),
@@ -247,7 +247,7 @@ def verdict(found: MetricChange, changes: Changes) -> str:
     )
 
 
-def _short(found: MetricChange, changes: Changes) -> str:
+def _short(found: MetricChange) -> str:
     if found.change.ratio is None or found.verdict == "not compared":
         return NONE
     mark = {"open": " ?", "none above": " ="}.get(found.verdict, f" {found.verdict}")

@@ -88,8 +88,8 @@ def _answers(costs: Sequence[Cost]) -> Table:
         numeric=frozenset(range(1, len(costs) + 1)),
         note=
             f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
-            f"({first.resamples} resamples, seed {first.seed}), or as the remark says; they include "
-            "only the variation of bandwidth and power",
+            f"({first.resamples} resamples, seed {first.seed}), or as the remark says; they "
+            "include only the variation of bandwidth and power",
     )  # fmt: skip
 
 

@@ -227,8 +227,8 @@ def _reasons(runs: Iterable[Run]) -> str:
 def _statistics(rows: Sequence[Row]) -> list[str]:
     found = [
         "Figures are medians over the valid repetitions with their quartiles (linear "
-        "interpolation). J/GB is energy over bytes of the same window, of each repetition, then the "
-        "median; MB/J is 1000 over it. MB is 10^6 bytes, GB 10^9.",
+        "interpolation). J/GB is energy over bytes of the same window, of each repetition, then "
+        "the median; MB/J is 1000 over it. MB is 10^6 bytes, GB 10^9.",
     ]
     durable = {row.durable for row in rows if row.durable is not None}
     if True in durable:

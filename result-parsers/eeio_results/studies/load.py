@@ -175,10 +175,13 @@ def _step(
     reason = None
     if bandwidth is None:
         reason = cell.reasons.get(BANDWIDTH, "not measured")
-    elif power_w is None:
-        reason = cell.reasons.get(power or POWER["system"], "not measured")
-    elif held is not None and abs(held - 1.0) > HELD:
-        reason = f"the load was not reached: {100 * held:.1f} % of the offer"
+    else:
+        why = []
+        if held is not None and abs(held - 1.0) > HELD:
+            why.append(f"the load was not reached: {100 * held:.1f} % of the offer")
+        if power_w is None:
+            why.append(cell.reasons.get(power or POWER["system"], "power was not measured"))
+        reason = "; ".join(why) or None
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
         latency or None, held, domain, reason,

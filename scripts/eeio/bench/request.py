@@ -87,7 +87,10 @@ def scanned(name: str, least: str, most: str, step: str | None) -> tuple[str, li
     except InvalidOperation as error:
         raise RejectedError(f"--parameter-scan {name}: numbers, such as 1 8") from error
     if not (by > 0 and low.is_finite() and high.is_finite() and low <= high):
-        raise RejectedError(f"--parameter-scan {name}: from {least} to {most} by {by} is no way up")
+        raise RejectedError(
+            f"--parameter-scan {name}: there is no value from {least} to {most} by {by}; give the "
+            "lower one first"
+        )
     count = int((high - low) / by) + 1
     if count > MOST_COMMANDS:
         raise RejectedError(f"--parameter-scan {name}: {count} values: {MOST_COMMANDS} at most")

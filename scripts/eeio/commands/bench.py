@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import OptionGroup, WithProgram, add_help_all
+from eeio.arguments import AnyOrder, OptionGroup, add_help_all
 from eeio.bench import plan as plans
 from eeio.bench import request, trial
 from eeio.bench.plan import How
@@ -48,7 +48,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "the ratio of energies. A run repeats commands shorter than 0.2 s.",
         epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure)",
     )
-    parser.__class__ = WithProgram
+    parser.__class__ = AnyOrder
     parser.add_argument(
         "commands", metavar="COMMAND", nargs="*",
         help="shell command in quotes, or a program with arguments after --",

@@ -75,7 +75,10 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     if unknown:
         raise RejectedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
     missing = dict.fromkeys(
-        f.name for f in findings if not required.isdisjoint({f.kind, f.name}) and not f.found
+        f.name
+        for f in findings
+        # The first run installs the profile of a program that is here.
+        if not required.isdisjoint({f.kind, f.name}) and not f.found and f.program is None
     )
     code = EXIT_FAILED if missing else EXIT_DONE
     if missing:

@@ -105,7 +105,8 @@ def import_files(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         # File by file: there may be very many.
         power = json.dumps([used.to_json() for used in taken.logs], allow_nan=False)
-        print(f'{{"campaigns": {json.dumps(taken.names)}, "power": {power}, "files": [')
+        names = json.dumps(taken.names)
+        print(f'{{"schema_version": 1, "campaigns": {names}, "power": {power}, "files": [')
         for place, one in enumerate(taken.files):
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")

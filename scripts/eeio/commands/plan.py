@@ -62,6 +62,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     add_format(parser)
     plan_detection.add(parser)
+    # The options of a run may be tried as they are.
+    parser.add_argument("--name", help=argparse.SUPPRESS)
+    parser.add_argument("--yes", action="store_true", help=argparse.SUPPRESS)
     add_help_all(parser)
     parser.set_defaults(action=show)
 
@@ -78,7 +81,7 @@ def show(arguments: argparse.Namespace) -> int:
     plan = plans.make(options, suite)
     seen = plan_detection.detected(plan, suite, arguments)
     if arguments.format == "json":
-        body: dict[str, Any] = dict(forecast(plan, suite).to_json())
+        body: dict[str, Any] = {"schema_version": 1, **forecast(plan, suite).to_json()}
         body["experiments"] = [
             {
                 "id": planned.experiment.id,

@@ -26,10 +26,12 @@ _LOG_BYTES = 4096
 
 @dataclass(frozen=True)
 class Collected:
-    """The nodes in the order of their names, and what could not be used."""
+    """The nodes in the order of their names, what could not be read, and remarks on what was not
+    used."""
 
     nodes: tuple[NodeResults, ...]
     rejected: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def collect(paths: Sequence[Path]) -> Collected:
     if not found and not fleets:
         why = f" ({shown(rejected[0])})" if rejected else ""
         raise RejectedError(f"{', '.join(map(str, paths))}: no campaign and no {_PTS} found{why}")
+    found, remarks = _of_one_suite(found)
     nodes, repeated = _nodes(found)
     reported = {node.name for node in nodes}
     for folder, submitted in fleets.items():
@@ -75,9 +78,22 @@ def collect(paths: Sequence[Path]) -> Collected:
             for name in submitted.nodes
             if name not in reported
         ]
-    return Collected(
-        tuple(sorted(nodes, key=lambda node: _natural(node.name))), (*rejected, *repeated)
-    )
+    ordered = sorted(nodes, key=lambda node: _natural(node.name))
+    return Collected(tuple(ordered), tuple(rejected), (*remarks, *repeated))
+
+
+def _of_one_suite(found: list[_Found]) -> tuple[list[_Found], list[str]]:
+    """The campaigns of the suite that most nodes have, and remarks on the others."""
+    nodes: dict[str, set[str]] = {}
+    for one in found:
+        nodes.setdefault(Path(one.campaign.design.suite).name, set()).add(one.node)
+    suite = max(nodes, key=lambda name: len(nodes[name]), default="")
+    same = [one for one in found if Path(one.campaign.design.suite).name == suite]
+    return same, [
+        f"{one.place}: not used; its suite is {Path(one.campaign.design.suite).name}, not {suite}"
+        for one in found
+        if one not in same
+    ]
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:

@@ -323,12 +323,46 @@ def _headed(rows: Sequence[_Row]) -> set[str]:
     return {sha256 for sha256, headings in seen.items() if len(headings) > 1}
 
 
-def _experiment(row: _Row, varying: Mapping[str, set[str]], headed: Collection[str]) -> Experiment:
+_SHOWN_HEADING = 120
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T_ -]\d\d[:h-]?\d\d(?:[:m-]?\d\d)?)?|\d{8,}(?:[T_-]?\d{4,6})?"
+)
+
+
+def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
+    """The name of each file as a factor: without dates, and without numbers that count the files
+    (1, 2, 3). Others (100, 200, 400) may be a setting that the tool does not report."""
+    stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
+    for row in rows:
+        stem = _DATE.sub("#", row.file.path.stem)
+        same = stems.setdefault((row.file.place, re.sub(r"\d+", "#", stem)), {})
+        same[row.file.path] = stem
+    names: dict[Path, str] = {}
+    for of_paths in stems.values():
+        numbers = {path: re.findall(r"\d+", stem) for path, stem in of_paths.items()}
+        seen = [
+            {int(number) for number in column} for column in zip(*numbers.values(), strict=True)
+        ]
+        counted = [max(column) - min(column) == len(column) - 1 for column in seen]
+        for path, stem in of_paths.items():
+            shown = iter(zip(numbers[path], counted, strict=True))
+
+            def one(_: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
+                number, is_count = next(shown)
+                return "#" if is_count else number
+
+            names[path] = re.sub(r"\d+", one, stem)
+    return names
+
+
+def _experiment(
+    row: _Row, varying: Mapping[str, set[str]], headed: Collection[str], names: Mapping[Path, str]
+) -> Experiment:
     first = row.phases[0]
     operations = {phase.operation for phase in row.phases}
     operation = first.operation if len(operations) == 1 else "mixed"
     arguments = {
-        "file": re.sub(r"\d+", "#", row.file.path.stem),
+        "file": names[row.file.path],
         **{f"path_{place}": name for place, name in enumerate(row.file.place, start=1)},
         "phase": first.name,
     }
@@ -336,7 +370,11 @@ def _experiment(row: _Row, varying: Mapping[str, set[str]], headed: Collection[s
         if name in varying.get(row.file.tool or "", ()):
             arguments[name.replace(" ", "_")] = value
     if row.file.sha256 in headed:
-        arguments["heading"] = row.report.heading or "-"
+        heading = row.report.heading or "-"
+        if len(heading) > _SHOWN_HEADING:
+            digest = hashlib.sha256(heading.encode()).hexdigest()
+            heading = f"{heading[:_SHOWN_HEADING]}... ({digest[:8]})"
+        arguments["heading"] = heading
     if not first.options and first.request_bytes is None:
         # No setting is reported, so nothing shows that another report is a repetition.
         arguments["report"] = f"{row.file.sha256[:12]} {row.number} {first.group}"
@@ -365,8 +403,8 @@ class _Runs(Sequence[Run]):
         self._repetitions: list[int] = []
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
-        varying, headed = _varying(rows), _headed(rows)
-        made = [equal.setdefault(e, e) for e in (_experiment(r, varying, headed) for r in rows)]
+        found = _varying(rows), _headed(rows), _file_names(rows)
+        made = [equal.setdefault(e, e) for e in (_experiment(row, *found) for row in rows)]
         in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
         # A file with repetitions is no repetition of another one.
         sets = {experiment for (experiment, _), runs in in_file.items() if runs > 1}

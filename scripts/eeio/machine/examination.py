@@ -132,7 +132,9 @@ def _tools() -> list[Finding]:
             continue
         program = _program(profile.tool)
         if program is None:
-            found.append(Finding("tool", profile.tool, False, "not installed", cost, _SETUP))
+            why = "no program of its name on PATH, and its profile is not installed yet"
+            remedy = f"{_SETUP}, or `eeio profile install {name}`, which says what it needs"
+            found.append(Finding("tool", profile.tool, False, why, cost, remedy))
             continue
         found.append(
             Finding(

@@ -133,13 +133,13 @@ def elsewhere(device: BlockDevice) -> str | None:
         if interface in _REMOTE_LINKS:
             kind = f"is connected by {interface}"
         if interface == "virtio":
-            return f"/dev/{disk.name} is a drive of this virtual machine's host: {_NOT_HERE}"
+            return f"/dev/{disk.name} is a drive of this virtual machine's host; {_NOT_HERE}"
         if kind is not None:
-            return f"/dev/{disk.name} {kind}: its drive is in another machine, {_NOT_HERE}"
+            return f"/dev/{disk.name} {kind}: its drive is in another machine; {_NOT_HERE}"
     return None
 
 
-_NOT_HERE = "and the power of this machine does not include it"
+_NOT_HERE = "the power of this machine does not include it"
 _REMOTE_LINKS = ("NVMe over tcp", "NVMe over rdma", "NVMe over fc", "iSCSI", "Fibre Channel")
 _REMOTE = (
     (r"nbd[0-9]+", "is a network block device (nbd)"),

@@ -11,7 +11,7 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 from tests.page.made import campaign
 
-from eeio_limits.text import bibtex, latex
+from eeio_limits.text import latex
 from eeio_results.report.contents import document
 from eeio_results.report.document import render_latex
 from eeio_results.report.latex import render_table
@@ -115,17 +115,11 @@ def test_no_table_of_a_large_report_is_wider_or_higher_than_a_page(
     assert "Overfull" not in told and "Float too large" not in told
 
 
-@pytest.mark.parametrize("escape", [latex, bibtex])
-def test_nothing_of_others_is_a_command(escape: "type[str]") -> None:
-    text = escape(HOSTILE)
+def test_nothing_of_others_is_a_command() -> None:
+    text = latex(HOSTILE)
     assert "\\input" not in text and "\x1b" not in text
     known = (
         r"\\(textbackslash|textasciicircum|textasciitilde|textbrace(left|right))\{\}|\\[{}$&#%_]"
     )
     left = re.sub(known, "", text)
     assert not re.search(r"[\\$&#%_^~]", left)
-
-
-def test_braces_of_bibtex_are_balanced() -> None:
-    text = bibtex("}{ \\} {")
-    assert text.count("{") == text.count("}")

@@ -215,7 +215,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
         Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
              (Part(" · ".join(words for _, words in energies if words)),))
     )  # fmt: skip
-    found.append(_iops_tile(page, ranked))
+    found.append(_iops_tile(ranked))
     return found
 
 
@@ -264,7 +264,7 @@ def _span(page: Page, place: int) -> tuple[str, str]:
     return span, f"{key[0]} ({key[1]}) {span}"
 
 
-def _iops_tile(page: Page, ranked: Sequence[_Of]) -> Tile:
+def _iops_tile(ranked: Sequence[_Of]) -> Tile:
     title = "IOPS per watt, random, best"
     found = [
         (figures.iops_per_w.median, place)

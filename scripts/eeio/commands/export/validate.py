@@ -37,6 +37,7 @@ def validate(arguments: argparse.Namespace) -> int:
     found = examined.problems
     if arguments.format == "json":
         body = {
+            "schema_version": 1,
             "bundle": str(arguments.bundle),
             "valid": not found,
             "signer": examined.signer,

@@ -139,6 +139,6 @@ def collect(arguments: argparse.Namespace) -> int:
     compared = fleet(found.nodes)
     demo = any(campaign.is_demo for campaign in campaigns)
     title = f"Fleet {', '.join(path.resolve().name for path in arguments.paths)}"
-    write_document(arguments, document(compared, found.rejected, title, demo))
+    write_document(arguments, document(compared, (*found.rejected, *found.remarks), title, demo))
     done = all(node.state == "complete" for node in compared.nodes)
     return EXIT_DONE if done and not found.rejected else EXIT_DONE_WITH_INVALID_RUNS

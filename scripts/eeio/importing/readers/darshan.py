@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.importing.readers.found import FoundPhase, FoundReport, none_found, number, utc
@@ -66,6 +66,7 @@ def read_log(path: Path) -> Iterator[FoundReport]:
 def read_text(text: str) -> Iterator[FoundReport]:
     """The output of darshan-parser."""
     header = dict(re.findall(r"^# (nprocs|start_time): (\d{1,18})", text, re.M))
+    command = re.search(r"^# exe: (\S[^\n]{0,999})", text, re.M)
     version = re.search(r"^# darshan log version: (\S{1,20})", text, re.M)
     counters: dict[tuple[str, int, str, str], dict[str, float]] = {}
     for line in text.splitlines():
@@ -91,6 +92,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         raise none_found("Darshan", "no bytes were read or written by POSIX, MPI-IO or STDIO")
     notes = tuple(f"{module}: incomplete: Darshan had no memory for all files"
                   for module in dict.fromkeys(incomplete))  # fmt: skip
+    if command:
+        options = {"command": command[1].strip()}
+        phases = tuple(replace(phase, options={**options, **phase.options}) for phase in phases)
     yield FoundReport(phases, version[1] if version else None, notes=notes)
 
 
@@ -99,6 +103,7 @@ def _print(path: Path) -> None:
     with darshan.opened(path) as report:
         job = report.metadata["job"]
         print(f"# darshan log version: {job['log_ver']}")
+        print("# exe:", " ".join(str(report.metadata.get("exe", "")).split()))
         print(f"# start_time: {job['start_time_sec']}\n# nprocs: {job['nprocs']}")
         for module in (m for m in _APIS if m in report.records):
             if report.modules[module]["partial_flag"]:

@@ -214,7 +214,7 @@ _ENTRY = re.compile(
     r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
     r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
 )  # fmt: skip
-_BEGINNING = r"^\s{1,99}(read|write|trim)\s{0,99}:\s{0,99}"
+_BEGINNING = r"^\s{0,99}(read|write|trim)\s{0,99}:\s{0,99}"
 _FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
 _OLD = re.compile(
     rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
@@ -249,7 +249,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         except ToolOutputError as error:
             lost.append(error)
             continue
-        report = replace(report, heading=heading)
+        report = replace(_on_disks(report, text[before:end]), heading=heading)
         found.append(replace(report, host=client[1], version=client[2]) if client else report)
     if lost and not found:
         raise lost[0]
@@ -258,6 +258,18 @@ def read_text(text: str) -> Iterator[FoundReport]:
         note = f"{len(lost)} other reports of the file are not read, the first: {lost[0]}"
         found = [replace(report, notes=(*report.notes, note)) for report in found]
     yield from found
+
+
+_DISK = re.compile(r"^\s{1,99}([\w.!-]{1,80}): ios=\d", re.M)
+
+
+def _on_disks(report: FoundReport, after: str) -> FoundReport:
+    """With the drives that fio names below the report."""
+    disks = ", ".join(dict.fromkeys(_DISK.findall(after)))
+    if not disks:
+        return report
+    phases = (replace(p, options={**p.options, "disks": disks}) for p in report.phases)
+    return replace(report, phases=tuple(phases))
 
 
 def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
@@ -393,7 +405,8 @@ def _rate(
     for 70.9 MiB/s), but not of the others."""
     rate = size(line["bw"], base)
     if not rate:
-        return None
+        # fio 2.x prints the rates of networks in bits.
+        return moved / runtime_s if moved and runtime_s else None
     found = [float(rate), moved / runtime_s if moved and runtime_s else None, requested]
     found.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
     return statistics.median(one for one in found if one and abs(one / rate - 1) < 0.1)

@@ -222,6 +222,7 @@ _HEADING = re.compile(
     r"(?=[^\n]{0,99}[^\W\d_])([^\n]{1,200})$",
     re.M,
 )
+_TIME = re.compile(r"\d:\d\d")
 _NO_HEADING = re.compile(r"\d:\d\d|\s--?\w|\w=\S")
 """A line with a time of day, or a command behind a prompt."""
 _RUN_NUMBER = re.compile(
@@ -229,9 +230,37 @@ _RUN_NUMBER = re.compile(
 )
 
 
+_OWN = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^(?:[\W\d_])*$")
+"""Lines above a report that describe no experiment: of tools, marks of code, without a word."""
+_LABEL_LINES, _LABEL_CHARACTERS = 4, 4000
+
+
 def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
-    """The heading above each place, with those of Markdown that are above it; numbers of
-    repetitions are left out. None where there is none."""
+    """What the author of a note or of a script wrote above the report at each place: the headings
+    of Markdown that it is below, and the lines between it and the report before. Numbers of
+    repetitions and lines with a time of day are left out. None where there is nothing."""
+    last = places[-1] if places else 0
+    own = {_without_figures(line) for line in text[last:].splitlines()}
+    start, label = 0, list[str]()
+    for place, heading in zip(places, _markdown(text, places), strict=True):
+        lines = list[str]()
+        for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
+            words = line.strip()
+            if not words or _OWN.search(words) or _HEADING.match(line) or _TIME.search(words):
+                continue
+            # The end of the report before; the last report ends so, too.
+            if _without_figures(line) in own or len(lines) == _LABEL_LINES:
+                break
+            lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
+        start, label = place, lines or label
+        yield " / ".join([*([heading] if heading else []), *label]) or None
+
+
+def _without_figures(line: str) -> str:
+    return re.sub(r"\d[\d.]*", "#", line.strip())
+
+
+def _markdown(text: str, places: Sequence[int]) -> Iterator[str | None]:
     lines = _HEADING.finditer(text)
     line = next(lines, None)
     above: list[tuple[int, str]] = []

@@ -433,7 +433,7 @@ def _bonnie_rate(cell: str) -> str:
 
 DD = re.compile(
     # Behind blanks or a label, as in notes and logs.
-    r"^(?:[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
+    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
     r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
