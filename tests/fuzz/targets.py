@@ -120,14 +120,15 @@ def of_folders(pattern: str, *names: str) -> list[Files]:
 
 def foreign_results(folder: Path) -> Any:
     """`eeio import` of one file; only documented reasons may reject it."""
-    (found,) = results.found([folder / "result"])
-    assert not (found.rejected or "").startswith("not understood"), found.rejected
-    if found.rejected:
-        raise EeioError(found.rejected)
-    for campaign in results.campaigns([found], "x"):
+    found = results.found([folder / "result"])
+    for one in found:
+        assert not (one.rejected or "").startswith("not understood"), one.rejected
+    if rejected := next((one.rejected for one in found if one.rejected), None):
+        raise EeioError(rejected)
+    for campaign in results.campaigns(found, "x"):
         for run in campaign.runs:
             typed.check(run)
-    return found.to_json()
+    return [one.to_json() for one in found]
 
 
 def power_log(folder: Path) -> Any:

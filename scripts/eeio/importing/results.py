@@ -335,7 +335,7 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
     for row in rows:
         stem = _DATE.sub("#", row.file.path.stem)
-        same = stems.setdefault((row.file.place, re.sub(r"\d+", "#", stem)), {})
+        same = stems.setdefault((row.file.place, re.sub(r"\d+", "\0", stem)), {})
         same[row.file.path] = stem
     names: dict[Path, str] = {}
     for of_paths in stems.values():

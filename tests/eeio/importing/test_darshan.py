@@ -54,7 +54,9 @@ def test_each_file_and_api_has_its_counters(
         assert one["jobs"] == 4 and one["request_bytes"] is None
     assert (read["bytes"], written["bytes"], mpi["bytes"]) == (8 * KIB, 8 * MIB, 8 * MIB)
     assert read["metrics"] == {"read_calls": 8, "read_time_all_processes_s": 0.25}
-    assert written["options"] == {"access sizes": f"{MIB} x 8, {KIB} x 8"}
+    assert written["options"] == {
+        "command": "./app", "access sizes": f"{MIB} x 8, {KIB} x 8"
+    }  # fmt: skip
     assert mpi["engine"] == "MPI-IO" and mpi["metrics"]["write_calls"] == 8
 
 
@@ -114,7 +116,7 @@ def test_sums_over_years_and_sizes_that_cannot_be(
     )
     written = phases(imported(capsys, path, "--dry-run"))[2]
     assert written["bytes"] == 8 * MIB and written["metrics"] == {"write_calls": 8}
-    assert written["options"] == {"access sizes": f"{MIB} x 8"}
+    assert written["options"] == {"command": "./app", "access sizes": f"{MIB} x 8"}
 
 
 def test_the_output_of_the_dxt_parser_is_rejected_by_name(

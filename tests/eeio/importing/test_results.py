@@ -309,6 +309,64 @@ def test_settings_of_fio_reports_in_one_text_are_their_own(
     assert [report["phases"] for report in body["files"][0]["reports"]] == alone
 
 
+@pytest.mark.parametrize(
+    ("names", "repetitions"),
+    [
+        (("run-1", "run-2", "run-3"), [1, 2, 3]),
+        (("rate-100000", "rate-200000", "rate-300000"), [1, 1, 1]),
+        (("rate-100-1", "rate-100-2", "rate-400-1"), [1, 2, 1]),
+        (("fio-2026-01-31_10-00", "fio-2026-02-01_10-15", "fio-2026-02-07_09-00"), [1, 2, 3]),
+        (("fio-20260131", "fio-20260201", "fio-20260207"), [1, 2, 3]),
+    ],
+)
+def test_numbers_in_names_may_be_settings(
+    home: Path, tmp_path: Path, names: tuple[str, ...], repetitions: list[int]
+) -> None:
+    """Numbers that count the files are repetitions; others are what the tool does not report."""
+    text = (DATA / "fio/mix-30.json").read_text()
+    for place, name in enumerate(names):
+        (tmp_path / f"{name}.json").write_text(text + "\n" * place)
+    files = [tmp_path / f"{name}.json" for name in names]
+    (campaign,) = results.campaigns(results.found(files), "x")
+    of_file: dict[str, set[int]] = {}
+    for run in campaign.runs:
+        of_file.setdefault(run.notes[0].partition(", report")[0], set()).add(run.repetition)
+    found = {Path(name.removeprefix("imported from ")).stem: n for name, n in of_file.items()}
+    assert sorted(map(sorted, found.values())) == sorted([k] for k in repetitions)
+
+
+def test_fio_text_names_its_drives_and_may_lack_leading_blanks(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "fio/jobs-3.41.txt").read_text()
+    wanted = phases(imported(capsys, DATA / "fio/jobs-3.41.txt", "--dry-run"))
+    (tmp_path / "notes.md").write_text(re.sub(r"^[ \t]+", "", text, flags=re.M))
+    found = phases(imported(capsys, tmp_path / "notes.md", "--dry-run"))
+    assert [p["bandwidth_bytes_per_s"] for p in found] == [
+        p["bandwidth_bytes_per_s"] for p in wanted
+    ]
+    for number in (3, 4):
+        disk = f"\nDisk stats (read/write):\n  nvme{number}n1: ios=1/2, merge=0/0\n"
+        (tmp_path / f"row_{number}.txt").write_text(text.partition("\nDisk stats")[0] + disk)
+    rows = [tmp_path / f"row_{number}.txt" for number in (3, 4)]
+    (campaign,) = results.campaigns(results.found(rows), "x")
+    assert {run.repetition for run in campaign.runs} == {1}
+    assert "nvme3n1" in str([run.experiment.arguments for run in campaign.runs])
+
+
+def test_fio_s_bits_of_networks(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.log").write_text(
+        "r: (g=0): rw=read, bs=64K-64K/64K-64K/64K-64K, ioengine=net, iodepth=8\nfio-2.8\n"
+        "r: (groupid=0, jobs=1): err= 0: pid=1: Mon Dec 31 19:52:46 2007\n"
+        "  read : io=8000.0MB, bw=8388.6Mbit/s, iops=16000, runt=  8000msec\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (phase,) = phases(imported(capsys, tmp_path / "net.log", "--dry-run"))
+    assert phase["bandwidth_bytes_per_s"] == pytest.approx(1000 * KIB**2, rel=1e-3)
+
+
 def test_results_of_io500_of_2017(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -346,7 +404,7 @@ def test_settings_that_differ_keep_rows_apart(
     for share in (30, 70):
         text = (DATA / f"fio/mix-{share}.json").read_text()
         for run in (1, 2, 3):
-            number = 10 * run + share  # only the digits of the names differ
+            number = run + (share == 70) * 3  # only the digits of the names differ
             (tmp_path / f"mix{number}.json").write_text(text + "\n" * run)
     imported(capsys, *sorted(tmp_path.glob("mix*.json")), "--name", "mix")
     found = [(row["operation"], row["n"]) for row in _rows("mix", capsys)]
@@ -687,8 +745,12 @@ DD_COPY = (
         (("// HDD", "// SSD", "// NVMe"), [1, 1, 1]),
         (("## HDD\n### dd", "## SSD\n### dd", "### dd"), [1, 1, 2]),
         (("=== Run 1 ===", "=== Run 2 ===", "=== Run 3 ==="), [1, 2, 3]),
-        (("# date 10:00:01", "# fio --name=x", "# dd if=/dev/zero of=out"), [1, 2, 3]),
         (("", "", ""), [1, 2, 3]),
+        (("a local disk", "a local disk, again", "the NFS share"), [1, 1, 1]),
+        (("Testing A...", "Testing A...", "Testing B..."), [1, 2, 1]),
+        (("Tue 10:00:01", "Tue 10:05:11", "Tue 10:09:20"), [1, 2, 3]),
+        (("# numactl --membind=0 fio x", "# numactl --membind=1 fio x", "end"), [1, 1, 1]),
+        (("# fio --size=1G --sync=1", "# fio --size=1G --sync=1", "# fio --size=9G"), [1, 2, 1]),
     ],
 )
 def test_reports_below_other_headings_are_no_repetitions(
@@ -887,7 +949,7 @@ def test_sysbench_s_modes_keep_rows_apart(
     assert [run.repetition for run in campaign.runs] == [1] * 5
 
 
-@pytest.mark.parametrize("before", ["  ", "W: ", "stderr: ", '"', "> "])
+@pytest.mark.parametrize("before", ["  ", "W: ", "stderr: ", '"', "> ", "# ", "// "])
 def test_dd_behind_a_label(
     home: Path, tmp_path: Path, before: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

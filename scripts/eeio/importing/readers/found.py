@@ -246,7 +246,7 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
         lines = list[str]()
         for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
             words = line.strip()
-            if not words or _OWN.search(words) or _HEADING.match(line) or _TIME.search(words):
+            if not words or _OWN.search(words) or _is_heading(line) or _TIME.search(words):
                 continue
             # The end of the report before; the last report ends so, too.
             if _without_figures(line) in own or len(lines) == _LABEL_LINES:
@@ -254,6 +254,10 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
         start, label = place, lines or label
         yield " / ".join([*([heading] if heading else []), *label]) or None
+
+
+def _is_heading(line: str) -> bool:
+    return bool(_HEADING.match(line)) and not _NO_HEADING.search(line)
 
 
 def _without_figures(line: str) -> str:
