@@ -148,6 +148,19 @@ def test_repeated_reports_copies_and_namesakes(
     assert len(found["rejected"]) == 4
 
 
+def test_what_is_not_used_fails_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A repeated report, and a campaign of another suite than that of most nodes."""
+    fleet_of(tmp_path, 5)
+    store_node(tmp_path / "b", "n1", [1e8], created_utc="2026-11-02T06:00:00+00:00")
+    other = store_node(tmp_path / "c", "n2", [1e8], created_utc="2026-11-03T06:00:00+00:00")
+    body = json.loads((other / "campaign.json").read_text())
+    body["suite"] = "bench"
+    (other / "campaign.json").write_text(json.dumps(body))
+    found = collected(capsys, tmp_path)
+    assert len(found["nodes"]) == 5 and len(found["rejected"]) == 2
+    assert f"{other}: not used; its suite is bench, not" in "\n".join(found["rejected"])
+
+
 def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

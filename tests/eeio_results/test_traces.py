@@ -497,5 +497,5 @@ def test_a_replay_puts_files_behind_each_other() -> None:
     ]
     again = list(logs.parse_csv(text))
     assert [e.length for e in again] == [4096, 4096, 100]
-    with pytest.raises(ToolOutputError, match="contains no offsets"):
+    with pytest.raises(ToolOutputError, match="contains no offset"):
         logs.to_csv([events[0]._replace(offset=None)])

@@ -173,8 +173,8 @@ def to_csv(events: Iterable[Event]) -> str:
     for event in ordered:
         if event.offset is None:
             raise ToolOutputError(
-                f"{event.file}: the trace contains no offset of a request to it; leave the file "
-                "out with --file, or use --tracer bpftrace"
+                f"{event.file}: the trace contains no offset of a request to it, so it cannot be "
+                "replayed; leave the file out with --file, or use --tracer bpftrace"
             )
         ends[event.file] = max(ends.get(event.file, 0), event.offset + event.length)
     begins: dict[str, int] = {}

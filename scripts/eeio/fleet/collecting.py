@@ -70,7 +70,7 @@ def collect(paths: Sequence[Path]) -> Collected:
         why = f" ({shown(rejected[0])})" if rejected else ""
         raise RejectedError(f"{', '.join(map(str, paths))}: no campaign and no {_PTS} found{why}")
     found, remarks = _of_one_suite(found)
-    nodes, repeated = _nodes(found)
+    nodes, repeated, namesakes = _nodes(found)
     reported = {node.name for node in nodes}
     for folder, submitted in fleets.items():
         nodes += [
@@ -79,7 +79,7 @@ def collect(paths: Sequence[Path]) -> Collected:
             if name not in reported
         ]
     ordered = sorted(nodes, key=lambda node: _natural(node.name))
-    return Collected(tuple(ordered), tuple(rejected), (*remarks, *repeated))
+    return Collected(tuple(ordered), (*rejected, *namesakes), (*remarks, *repeated))
 
 
 def _of_one_suite(found: list[_Found]) -> tuple[list[_Found], list[str]]:
@@ -150,14 +150,15 @@ def _of_pts(path: Path) -> list[_Found]:
     return [_Found(one.machine.hostname, path, one) for one in campaigns]
 
 
-def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str]]:
+def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str], list[str]]:
     """One result a node: of a node that reports twice the newest complete campaign. The second
-    list says what else there was."""
+    list says what else there was, and the third one names machines that share a name."""
     by_name: dict[str, list[_Found]] = {}
     for one in found:
         by_name.setdefault(one.node, []).append(one)
     nodes: list[NodeResults] = []
     said: list[str] = []
+    namesakes: list[str] = []
     for name, of_name in by_name.items():
         machines: list[list[_Found]] = []
         for one in of_name:
@@ -168,12 +169,12 @@ def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str]]:
         for number, of_machine in enumerate(machines, start=1):
             shown_name = name if len(machines) == 1 else f"{name} ({number})"
             if len(machines) > 1:
-                said.append(
+                namesakes.append(
                     f"{of_machine[0].place}: another machine of the name {name}; shown as "
                     f"{shown_name}"
                 )
             nodes.append(_newest(shown_name, of_machine, said))
-    return nodes, said
+    return nodes, said, namesakes
 
 
 def _same(one: Machine, other: Machine) -> bool:

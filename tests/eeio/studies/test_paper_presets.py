@@ -41,6 +41,7 @@ def test_profiles_take_what_the_suites_ask_of_them_in_each_preset(
 ) -> None:
     """Such as a stride that is longer than the preset's file: each run would be refused."""
     monkeypatch.setenv("EEIO_IOR", "/bin/true")
+    monkeypatch.setenv("EEIO_S3_ENDPOINT", "http://127.0.0.1:1")
     suite = suites.find(name)
     for preset in suite.presets:
         options = Options(
