@@ -272,7 +272,12 @@ def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
     results = json.loads(export.read_text())["results"]
     assert [one["command"] for one in results] == [one["command"] for one in body["commands"]]
     assert {"mean", "stddev", "median", "user", "system", "min", "max", "times"} <= set(results[0])
-    assert len(results[0]["times"]) == 2
+    assert len(results[0]["times"]) == 2 and results[0]["exit_codes"] == [0, 0]
+
+
+def test_options_may_stand_between_commands(home: Path, eeio: Eeio) -> None:
+    body = found(home, eeio, "true", "-r", "2", "sh -c :", "--meter", "none", "echo")
+    assert [one["command"] for one in body["commands"]] == ["true", "sh -c :", "echo"]
 
 
 @pytest.mark.parametrize(

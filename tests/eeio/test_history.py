@@ -48,6 +48,25 @@ def test_a_change_is_found_with_the_kernel_that_changed(
         assert "day-12" in capsys.readouterr().out or form == "html"
 
 
+def test_a_campaign_without_power_stands_beside_those_of_the_demo_meter(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(4):
+        stored(home, number, 1e8, "6.1.0")
+        runs = home / f"data/eeio/results/day-{number:02d}/runs.jsonl"
+        lines = [json.loads(line) for line in runs.read_text().splitlines()]
+        for line in lines:
+            for one in line["phases"]:
+                if number == 3:
+                    one["energy"] = []
+                for reading in one["energy"]:
+                    reading["kind"] = "demo"
+        runs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["history", "nightly", "--metric", "MB/s", "--format", "json"]) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert "4 campaigns" in series["reason"]
+
+
 def test_too_few_campaigns_have_a_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(4):
         stored(home, number, 1e8, "6.1.0")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 
+from eeio.cli import main
 from eeio.machine import examination
 from eeio.machine.examination import Finding, can_measure
 
@@ -70,6 +71,20 @@ def test_a_program_whose_profile_is_not_installed(
     assert "its profile is not installed yet" in fio.detail
     assert fio.remedy == "eeio profile install eeio-fio-1.0.0"
     assert can_measure([fio])[0] == "bandwidth: yes, by fio (to be installed)"
+    assert main(["doctor", "--require", "fio"]) == 0
+    (home / "bin/fio").unlink()
+    assert main(["doctor", "--require", "fio"]) == 1
+
+
+def test_options_of_a_run_are_taken_as_they_are(home: Path, eeio: Eeio) -> None:
+    assert _plan(eeio, home, "--meter", "none", "--name", "x", "--yes")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["list", "doctor", "plan"])
+def test_each_command_has_help_all(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help-all"])
+    assert end.value.code == 0 and f"usage: eeio {command}" in capsys.readouterr().out
 
 
 def test_the_json_tells_it_too(eeio: Eeio) -> None:

@@ -62,6 +62,20 @@ def test_medians_and_quartiles_of_the_valid_repetitions() -> None:
     assert best.efficiency_bytes_per_j.median == pytest.approx(6e6)
 
 
+def test_repetitions_of_which_some_moved_no_bytes_have_no_bandwidth() -> None:
+    """A median of a part of the repetitions would stand next to the power of all."""
+    told = _phases(100e6, 200e6, 300e6)
+    nothing = replace(told[0][0], bandwidth_bytes_per_s=None, bytes_moved=0)
+    runs = [run(i, phases) for i, phases in enumerate([*told, (nothing,)])]
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row.n == 4 and row.bandwidth_bytes_per_s is None and row.bandwidth_values == ()
+    why = "1 of 4 repetitions moved no bytes, or report no bandwidth"
+    assert row.reasons["bandwidth_bytes_per_s"] == row.reasons["efficiency_bytes_per_j"] == why
+    best = row.measured
+    assert best is not None and best.power_w is not None and best.n == 4
+    assert best.efficiency_bytes_per_j is None and best.energy_j_per_gb is None
+
+
 def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
     pairs = [(100.0, 10.0), (200.0, 100.0), (300.0, 20.0)]
     runs = [run(i, (phase(b, (energy(p),)),)) for i, (b, p) in enumerate(pairs)]
