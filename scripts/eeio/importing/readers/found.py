@@ -232,7 +232,7 @@ _RUN_NUMBER = re.compile(
 
 _OWN = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^(?:[\W\d_])*$")
 """Lines above a report that describe no experiment: of tools, marks of code, without a word."""
-_LABEL_LINES, _LABEL_CHARACTERS = 4, 4000
+_LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000
 
 
 def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
@@ -243,13 +243,18 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
     own = {_without_figures(line) for line in text[last:].splitlines()}
     start, label = 0, list[str]()
     for place, heading in zip(places, _markdown(text, places), strict=True):
-        lines = list[str]()
+        lines, passed = list[str](), 0
         for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
             words = line.strip()
             if not words or _OWN.search(words) or _is_heading(line) or _TIME.search(words):
                 continue
-            # The end of the report before; the last report ends so, too.
-            if _without_figures(line) in own or len(lines) == _LABEL_LINES:
+            # A warning of the tool, or the end of the report before: the last report has it, too.
+            if _without_figures(line) in own:
+                passed += 1
+                if passed == _OWN_LINES:
+                    break
+                continue
+            if len(lines) == _LABEL_LINES:
                 break
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
         start, label = place, lines or label
@@ -261,7 +266,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _without_figures(line: str) -> str:
-    return re.sub(r"\d[\d.]*", "#", line.strip())
+    return re.sub(r"\d[\d.]*", "#", " ".join(line.split()))
 
 
 def _markdown(text: str, places: Sequence[int]) -> Iterator[str | None]:
