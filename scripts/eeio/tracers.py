@@ -20,7 +20,7 @@ from eeio_results.traces.events import Event, Unobserved
 
 NAMES = ("strace", "bpftrace")
 OVERHEAD = {
-    "strace": "the program ran under strace, which stops it at each call (17 to 60 us in "
+    "strace": "the program ran under strace, which stops it at each call (17 to 29 us in "
     "benchmarks/README.md) and draws power: MB/s, J and MB/J are the traced program's. With "
     "small requests they differ much from the untraced ones",
     "bpftrace": "the program ran under bpftrace (3 to 9 us a call where that was measured, "

@@ -60,7 +60,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Compares bandwidth, power and efficiency for each factor: cache, request "
         "size, access pattern, operation, drive type, machine. Shows the largest significant "
         "difference with its interval (Mann-Whitney test) and a breakdown of the power above "
-        "idle.",
+        "idle. `eeio check NAME --against BASELINE --limit 5%` is the short form of the gate "
+        "`--fail-if`.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
     experiments = OptionGroup(parser, "experiments")
