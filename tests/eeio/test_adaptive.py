@@ -325,7 +325,8 @@ def test_plan_as_json_has_the_least_and_the_most(home: Path, eeio: Eeio) -> None
     assert fixed["least_s"] == fixed["most_s"] == fixed["expected_s"] == fixed["fixed_s"]
     body = json.loads(eeio(*words, "--adaptive", "--repetitions", "3").stdout)
     assert set(body) == {
-        "runs", "expected_s", "least_s", "most_s", "fixed_s", "bytes_written", "experiments",
+        "schema_version", "runs", "expected_s", "least_s", "most_s", "fixed_s", "bytes_written",
+        "experiments",
     }  # fmt: skip
     assert [one["profile"] for one in body["experiments"]] == ["eeio-dummy-1.0.0"] * 3
     assert body["runs"] == 9 and body["least_s"] < body["expected_s"] < body["most_s"]

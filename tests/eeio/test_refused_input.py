@@ -95,7 +95,7 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
     (home / "mine").mkdir()
     monkeypatch.chdir(home)
     assert "Machine of mine" in eeio("report", "mine").stdout
-    assert eeio("report", "./mine").returncode == 1
+    assert eeio("report", "./mine").returncode == 2
     (home / "data/eeio/results/mine").rename(home / "copied")
     assert "Machine of mine" in eeio("report", "copied").stdout
 

@@ -76,18 +76,10 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
         gc.enable()
 
 
-def _has_power(campaign: Campaign) -> bool:
-    return any(
-        phase.energy or (phase.until_durable and phase.until_durable.energy)
-        for run in campaign.runs
-        for phase in run.phases
-    )
-
-
 def reject_mixed_demo(campaigns: Sequence[Campaign]) -> None:
     """Raises RejectedError where fictitious power would be compared with any other."""
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
-    others = [one.name for one in campaigns if not one.is_demo and _has_power(one)]
+    others = [campaign.name for campaign in campaigns if not campaign.is_demo]
     if demo and others:
         raise RejectedError(
             f"{', '.join(demo)}: the power is fictitious (meter demo); it is compared with other "

@@ -164,7 +164,7 @@ def test_files_of_another_schema_are_named(
         assert main(["query", sql, str(tmp_path / name)]) in (1, 2)
         error = capsys.readouterr().err
         assert words in error and len(error.splitlines()) == 1
-    assert main(["query", sql, str(tmp_path / "nowhere")]) == 1
+    assert main(["query", sql, str(tmp_path / "nowhere")]) == 2
     assert "`eeio list` shows them" in capsys.readouterr().err
 
 

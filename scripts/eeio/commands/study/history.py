@@ -11,7 +11,7 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results.errors import EeioError
 from eeio_results.metrics import gated
-from eeio_results.store import progress
+from eeio_results.store import Campaign, progress
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -30,6 +30,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     add_formats(options, pager_is_rare=False)
     parser.set_defaults(action=show)
+
+
+def _has_power(campaign: Campaign) -> bool:
+    phases = (phase for run in campaign.runs for phase in run.phases)
+    return any(p.energy or (p.until_durable and p.until_durable.energy) for p in phases)
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -51,7 +56,7 @@ def show(arguments: argparse.Namespace) -> int:
     ]
     if not campaigns:
         raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
-    reject_mixed_demo(campaigns)
+    reject_mixed_demo([campaign for campaign in campaigns if _has_power(campaign)])
     with analysis():
         from eeio_results.comparison.history import history
         from eeio_results.report.history import document
