@@ -309,6 +309,45 @@ def test_settings_of_fio_reports_in_one_text_are_their_own(
     assert [report["phases"] for report in body["files"][0]["reports"]] == alone
 
 
+def _repetitions(path: Path) -> list[int]:
+    """Of each report's first row."""
+    (campaign,) = results.campaigns(results.found([path]), "x")
+    found = {}
+    for run in campaign.runs:
+        report = int(run.notes[0].partition(", report ")[2].partition(",")[0])
+        found.setdefault(report, run.repetition)
+    return [found[report] for report in sorted(found)]
+
+
+def test_lines_of_the_tool_are_no_label(home: Path, tmp_path: Path) -> None:
+    """Repetitions of reads and then of writes, whose reports end in other lines."""
+    text = (DATA / "fio/jobs-3.41.txt").read_text().partition("\nDisk stats")[0]
+    reads = [text.replace("bw=", f"bw={k}", 1) + f"\n   READ: bw={k}MiB/s\n" for k in range(3)]
+    writes = [text.replace("read", "write") + f"\n  WRITE: bw={k}MiB/s\n" for k in range(3)]
+    (tmp_path / "fio.txt").write_text("".join(reads + writes))
+    assert _repetitions(tmp_path / "fio.txt") == [1, 2, 3, 1, 2, 3]
+    copies = [DD_COPY.format(5 + k).partition("\n")[2] for k in range(4)]
+    (tmp_path / "dd.txt").write_text(
+        f"write speed\n{copies[0]}{copies[1]}read speed\n{copies[2]}{copies[3]}"
+    )
+    assert _repetitions(tmp_path / "dd.txt") == [1, 2, 1, 2]
+
+
+def test_sysbench_prepares_its_files_before_each_run(home: Path, tmp_path: Path) -> None:
+    run = (DATA / "others/sysbench.txt").read_text()
+    prepared = (
+        "No. {0}\nsysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n4 files, 8192Kb each, 32Mb "
+        "total\nCreating files for the test...\nExtra file open flags: (none)\nCreating file "
+        "test_file.{0}\n33554432 bytes written in 0.0{0} seconds (640.{0} MiB/sec).\n"
+    )
+    title = "Test of virtual machines\n"
+    (tmp_path / "a.txt").write_text(title + "".join(prepared.format(k) + run for k in range(1, 6)))
+    assert _repetitions(tmp_path / "a.txt") == [1, 2, 3, 4, 5]
+    threads = "".join(f"Run {k} threads:\n{run}" for k in (8, 16))
+    (tmp_path / "b.txt").write_text(threads)
+    assert _repetitions(tmp_path / "b.txt") == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("names", "repetitions"),
     [

@@ -226,12 +226,22 @@ _TIME = re.compile(r"\d:\d\d")
 _NO_HEADING = re.compile(r"\d:\d\d|\s--?\w|\w=\S")
 """A line with a time of day, or a command behind a prompt."""
 _RUN_NUMBER = re.compile(
-    r"\b(run|iteration|repetition|repeat|round|pass|try|test)\W{0,3}\d{1,9}\b", re.I
+    r"\b(run|iteration|repetition|repeat|round|pass|loop|try|test|no)\W{0,3}\d{1,9}\b"
+    # `Run 8 threads` is no number of a run.
+    r"(?!\s{0,9}(?:threads?|jobs?|clients?|users?|process(?:es)?|workers?|nodes?|files?|streams?"
+    r"|queues?|[kKmMgGtT]i?[bB]?\b|%))",
+    re.I,
 )
-
-
-_OWN = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^(?:[\W\d_])*$")
+_NO_LABEL = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^[\W\d_]*$")
 """Lines above a report that describe no experiment: of tools, marks of code, without a word."""
+_OWN = re.compile(
+    r"^(?:READ|WRITE|TRIM|MIXED|Run status|Disk stats|bw|[cs]?lat|cpu|IO depths|latency)\b"
+    r"|: ios=\d|\b(?:bw|BW)=|\d [kKMGT]?B/s$|bytes/sec"
+    # What sysbench prints when it prepares its files.
+    r"|^Creating files?\b|bytes written in|^\d{1,9} files, \d|^Extra file open flags|^Removing "
+    r"|total file size|^sysbench \d|^WARNING\b"
+)
+"""Lines of the tools whose figures differ from run to run."""
 _LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000
 
 
@@ -246,10 +256,10 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
         lines, passed = list[str](), 0
         for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
             words = line.strip()
-            if not words or _OWN.search(words) or _is_heading(line) or _TIME.search(words):
+            if not words or _NO_LABEL.search(words) or _is_heading(line) or _TIME.search(words):
                 continue
             # A warning of the tool, or the end of the report before: the last report has it, too.
-            if _without_figures(line) in own:
+            if _OWN.search(words) or _without_figures(line) in own:
                 passed += 1
                 if passed == _OWN_LINES:
                     break
@@ -257,7 +267,8 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
             if len(lines) == _LABEL_LINES:
                 break
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
-        start, label = place, lines or label
+        # Fewer lines than before: the first ones of those are still above it.
+        start, label = place, label[: max(0, len(label) - len(lines))] + lines
         yield " / ".join([*([heading] if heading else []), *label]) or None
 
 

@@ -619,21 +619,24 @@ _SYSBENCH_OPTIONS = {
 
 def read_sysbench(text: str) -> Iterator[FoundReport]:
     """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
-    reports, cut_off = list[FoundReport](), 0
-    for part, heading in _sysbench_runs(text):
+    reports, places, cut_off = list[FoundReport](), list[int](), 0
+    for start, end in _sysbench_runs(text):
+        part = text[start:end]
         if phases := tuple(_sysbench(part)):
             version = SYSBENCH.match(part)
-            reports.append(FoundReport(phases, version[1] if version else None, heading=heading))
+            reports.append(FoundReport(phases, version[1] if version else None))
+            places.append(start)
         elif "Extra file open flags" in part and "Threads started" in part:
             cut_off += 1
     if not reports:
         raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
     notes = (f"{cut_off} other tests of file I/O have no throughput: cut off",) if cut_off else ()
-    yield from (replace(report, notes=notes) for report in reports)
+    for report, heading in zip(reports, headings(text, places), strict=True):
+        yield replace(report, notes=notes, heading=heading)
 
 
-def _sysbench_runs(text: str) -> Iterator[tuple[str, str | None]]:
-    """Each run with its heading: scripts may cut off the beginning of a run, so it also begins
+def _sysbench_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Where each run begins and ends: scripts may cut off the beginning of a run, so it also begins
     where its lines are not in their order."""
     order = list(_SYSBENCH_BEGINS.groupindex)
     places, last = list[int](), len(order)
@@ -642,9 +645,7 @@ def _sysbench_runs(text: str) -> Iterator[tuple[str, str | None]]:
         if place <= last:
             places.append(match.start())
         last = place
-    ends = [*places[1:], len(text)]
-    for start, end, heading in zip(places, ends, headings(text, places), strict=True):
-        yield text[start:end], heading
+    yield from zip(places, [*places[1:], len(text)], strict=True)
 
 
 def _sysbench(part: str) -> Iterator[FoundPhase]:
