@@ -104,7 +104,7 @@ class WithProgram(Parser):
 
 
 class AnyOrder(WithProgram):
-    """Its words may stand before, between and after its options."""
+    """Positional arguments may be before, between and after the options."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         if vars(self).get("_in_order"):

@@ -44,6 +44,11 @@ class _Found:
     campaign: Campaign
     submitted: Submission | None = None
 
+    @property
+    def suite(self) -> str:
+        """A suite of the user's is stored by its folder."""
+        return Path(self.campaign.design.suite).name
+
 
 def collect(paths: Sequence[Path]) -> Collected:
     """The nodes below these folders and in these files. Raises RejectedError for a path that does
@@ -86,13 +91,12 @@ def _of_one_suite(found: list[_Found]) -> tuple[list[_Found], list[str]]:
     """The campaigns of the suite that most nodes have, and remarks on the others."""
     nodes: dict[str, set[str]] = {}
     for one in found:
-        nodes.setdefault(Path(one.campaign.design.suite).name, set()).add(one.node)
+        nodes.setdefault(one.suite, set()).add(one.node)
     suite = max(nodes, key=lambda name: len(nodes[name]), default="")
-    same = [one for one in found if Path(one.campaign.design.suite).name == suite]
-    return same, [
-        f"{one.place}: not used; its suite is {Path(one.campaign.design.suite).name}, not {suite}"
+    return [one for one in found if one.suite == suite], [
+        f"{one.place}: not used; its suite is {one.suite}, not {suite}"
         for one in found
-        if one not in same
+        if one.suite != suite
     ]
 
 

@@ -2,8 +2,8 @@
 
 Each file is recognized by its content. One row is one direction of one group of one report of one
 file: groups, reports and files are never joined. Runs with equal observed factors are repetitions,
-ordered by their time, else by path. Folders, the file's name without digits, and each option in
-which runs of a tool differ, are factors.
+ordered by their time, else by path. Factors are folders, the file's name without dates and numbers
+that count the files, the text above a report, and each option in which runs of a tool differ.
 """
 
 import csv

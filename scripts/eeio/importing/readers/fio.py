@@ -21,13 +21,13 @@ from eeio.importing.readers.found import (
     count,
     figure,
     groups,
-    headings,
     local_date,
     none_found,
     number,
     size,
     utc,
 )
+from eeio.importing.readers.labels import headings
 from eeio_results.errors import ToolOutputError
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)

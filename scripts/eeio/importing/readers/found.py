@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from eeio.importing.readers.labels import headings
 from eeio_limits import quantities as q
 from eeio_limits.reading import EnergyReading
 from eeio_results.errors import ToolOutputError
@@ -215,83 +216,6 @@ def parts(text: str, begin: re.Pattern[str]) -> Iterator[tuple[str, str | None]]
     ends = [*places[1:], len(text)]
     for start, end, heading in zip(places, ends, headings(text, places), strict=True):
         yield text[start:end], heading
-
-
-_HEADING = re.compile(
-    r"^[ \t]{0,3}(#{1,6}|//+|\*\*+|==+|--+|>>+|\+\++)[ \t]{0,99}"
-    r"(?=[^\n]{0,99}[^\W\d_])([^\n]{1,200})$",
-    re.M,
-)
-_TIME = re.compile(r"\d:\d\d")
-_NO_HEADING = re.compile(r"\d:\d\d|\s--?\w|\w=\S")
-"""A line with a time of day, or a command behind a prompt."""
-_RUN_NUMBER = re.compile(
-    r"\b(run|iteration|repetition|repeat|round|pass|loop|try|test|no)\W{0,3}\d{1,9}\b"
-    # `Run 8 threads` is no number of a run.
-    r"(?!\s{0,9}(?:threads?|jobs?|clients?|users?|process(?:es)?|workers?|nodes?|files?|streams?"
-    r"|queues?|[kKmMgGtT]i?[bB]?\b|%))",
-    re.I,
-)
-_NO_LABEL = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^[\W\d_]*$")
-"""Lines above a report that describe no experiment: of tools, marks of code, without a word."""
-_OWN = re.compile(
-    r"^(?:READ|WRITE|TRIM|MIXED|Run status|Disk stats|bw|[cs]?lat|cpu|IO depths|latency)\b"
-    r"|: ios=\d|\b(?:bw|BW)=|\d [kKMGT]?B/s$|bytes/sec"
-    # What sysbench prints when it prepares its files.
-    r"|^Creating files?\b|bytes written in|^\d{1,9} files, \d|^Extra file open flags|^Removing "
-    r"|total file size|^sysbench \d|^WARNING\b"
-)
-"""Lines of the tools whose figures differ from run to run."""
-_LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000
-
-
-def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
-    """What the author of a note or of a script wrote above the report at each place: the headings
-    of Markdown that it is below, and the lines between it and the report before. Numbers of
-    repetitions and lines with a time of day are left out. None where there is nothing."""
-    last = places[-1] if places else 0
-    own = {_without_figures(line) for line in text[last:].splitlines()}
-    start, label = 0, list[str]()
-    for place, heading in zip(places, _markdown(text, places), strict=True):
-        lines, passed = list[str](), 0
-        for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
-            words = line.strip()
-            if not words or _NO_LABEL.search(words) or _is_heading(line) or _TIME.search(words):
-                continue
-            # A warning of the tool, or the end of the report before: the last report has it, too.
-            if _OWN.search(words) or _without_figures(line) in own:
-                passed += 1
-                if passed == _OWN_LINES:
-                    break
-                continue
-            if len(lines) == _LABEL_LINES:
-                break
-            lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
-        # Fewer lines than before: the first ones of those are still above it.
-        start, label = place, label[: max(0, len(label) - len(lines))] + lines
-        yield " / ".join([*([heading] if heading else []), *label]) or None
-
-
-def _is_heading(line: str) -> bool:
-    return bool(_HEADING.match(line)) and not _NO_HEADING.search(line)
-
-
-def _without_figures(line: str) -> str:
-    return re.sub(r"\d[\d.]*", "#", " ".join(line.split()))
-
-
-def _markdown(text: str, places: Sequence[int]) -> Iterator[str | None]:
-    lines = _HEADING.finditer(text)
-    line = next(lines, None)
-    above: list[tuple[int, str]] = []
-    for place in places:
-        while line is not None and line.start() < place:
-            level = len(line[1]) if line[1].startswith("#") else 7
-            words = _RUN_NUMBER.sub(r"\1", line[2]).strip(" \t*=-#>+/")
-            if words and not _NO_HEADING.search(line[2]):
-                above = [one for one in above if one[0] < level] + [(level, words)]
-            line = next(lines, None)
-        yield " / ".join(words for _, words in above) or None
 
 
 def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Iterator[int]:

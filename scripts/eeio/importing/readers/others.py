@@ -15,12 +15,12 @@ from eeio.importing.readers.found import (
     columns,
     count,
     figure,
-    headings,
     none_found,
     number,
     parts,
     size,
 )
+from eeio.importing.readers.labels import headings
 
 # ---- elbencho ----
 
