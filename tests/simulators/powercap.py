@@ -145,7 +145,7 @@ class FakeRapl:
             self.largest_lag_s = max(self.largest_lag_s, late_s)
             # After a while without processor time: all at once would be more power than a package
             # can give, and a meter would take it for a reset.
-            self.step(min(late_s, max(2 * self._step_s, late_s / 8)))
+            self.step(min(late_s, max(2 * self._step_s, min(late_s / 8, 4 * self._step_s))))
             wait_s = self._step_s if late_s <= 2 * self._step_s else self._step_s / 2
 
     def _write(self) -> None:
