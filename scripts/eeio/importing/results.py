@@ -128,6 +128,10 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             inputs.check_lines(text)
         text = recognize.unlabelled(text)
         kind = recognize.kind_of(text, path)
+        if (tool := recognize.in_json_string(text, kind)) is not None:
+            raise EeioError(
+                f"the output of {tool} is inside a string of JSON: write it to a file of its own"
+            )
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
         _read_by(kind, text, one)

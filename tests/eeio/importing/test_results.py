@@ -1085,3 +1085,38 @@ def test_vdbench_s_flatfile_as_csv(
     assert [len(file["reports"]) for file in files] == [1, 1]
     (tmp_path / "flatfile.csv").write_text(table[: table.rindex(",")])
     assert "cut off" in imported(capsys, tmp_path, "--dry-run", code=3)["files"][0]["rejected"]
+
+
+_WIDE = (
+    "randread: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+    "ioengine=libaio, iodepth=16"
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, len(_WIDE) - 8, len(_WIDE) - 1])
+def test_fio_s_settings_that_a_terminal_broke_at_its_width(
+    width: int, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = "\n".join(_WIDE[k : k + width] for k in range(0, len(_WIDE), width))
+    path = tmp_path / "a.txt"
+    path.write_text(
+        f"{settings}\nfio-3.28\nStarting 1 process\n\n"
+        "randread: (groupid=0, jobs=1): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
+        "  read: IOPS=16.0k, BW=62.5MiB/s (65.5MB/s)(1875MiB/30000msec)\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert (row["iodepth"], row["request_bytes"], row["engine"]) == (16, 4096, "libaio")
+
+
+def test_text_inside_a_string_of_json_is_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script may store a tool's whole text, and such a file has no lines of it."""
+    text = (DATA / "fio" / "fio-client.txt").read_text()
+    (tmp_path / "a.json").write_text(json.dumps({"node": 1, "out": [text, text]}))
+    (one,) = results.found([tmp_path / "a.json"])
+    assert one.rejected is not None and "the output of fio is inside a string" in one.rejected
+    (tmp_path / "b.json").write_text(json.dumps({"node": 1, "out": "nothing"}))
+    (one,) = results.found([tmp_path / "b.json"])
+    assert one.rejected is not None and "no result of a known tool" in one.rejected

@@ -227,8 +227,30 @@ _NEW = re.compile(
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
 
+_SETTINGS = re.compile(r"^.{1,200}?: \(g=\d{1,20}\): rw=[^\n]{0,400}$", re.M)
+_REST = re.compile(r"\n(?!fio-\d|Starting |\.\.\.)([^\n]{1,300})")
+
+
+def _whole_settings(text: str) -> str:
+    """With settings on one line that a terminal broke at its width. `iodepth=1` may be the
+    beginning of `iodepth=16`: a line of digits below it belongs to it."""
+    made, place = list[str](), 0
+    for line in _SETTINGS.finditer(text):
+        joined, end = line[0], line.end()
+        for _ in range(3):
+            rest = _REST.match(text, end)
+            whole = _HEADER.match(joined)
+            if rest is None or (whole and not re.fullmatch(r"\d{1,9}\s{0,9}", rest[1])):
+                break
+            joined, end = joined + rest[1], rest.end()
+        if end > line.end() and _HEADER.match(joined):
+            made += (text[place : line.start()], joined)
+            place = end
+    return "".join((*made, text[place:]))
+
+
 def read_text(text: str) -> Iterator[FoundReport]:
-    text = re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)
+    text = _whole_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M))
     client = _CLIENT.search(text)
     # All servers' answers are one report; so is one whose version was cut off.
     begins = [] if client else [match.start() for match in _BEGIN.finditer(text)]

@@ -1,5 +1,6 @@
 """Which tool wrote a file, by its content: names and suffixes do not count."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -91,6 +92,18 @@ def kind_of(text: str, path: Path) -> Kind | None:
         log = found[1] if found else "lat"
         return Kind("fio", f"log of {log}", lambda body: fio.read_log(body, log))
     return None
+
+
+def in_json_string(text: str, kind: Kind | None) -> str | None:
+    """The tool whose text is inside a string of a JSON file, as scripts store it, or None."""
+    if (kind is not None and kind.form == "json") or not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    inside = kind_of(re.sub(r'(?:\\r)?\\n|"', "\n", text), Path())
+    return inside.tool if inside is not None and inside.form != "json" else None
 
 
 def others_in(text: str, kind: Kind) -> list[Kind]:
