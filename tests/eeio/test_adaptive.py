@@ -377,8 +377,12 @@ def _plan_tells(home: Path, eeio: Eeio) -> None:
     asked = body["detect"]
     assert asked["earlier"] == "c" and asked["share"] == 0.05 and asked["expected_s"] > 0
     assert len(asked["repetitions"]) == 6 and min(asked["repetitions"].values()) >= 3
-    assert [one["metric"] for one in asked["questions"]] == ["bandwidth_bytes_per_s"]
-    assert 10 < asked["questions"][0]["repetitions"] < 200, "5 % of a spread of 5 %"
+    assert {one["metric"] for one in asked["questions"]} == {"bandwidth_bytes_per_s"}
+    # The others differ in more than one factor.
+    later = "against itself later"
+    (pair,) = [q for q in asked["questions"] if not q["experiment"].endswith(later)]
+    assert "random" in pair["experiment"] and len(asked["questions"]) == 5
+    assert 10 < pair["repetitions"] < 200, "5 % of a spread of 5 %"
     table = eeio(*words, "--detect", "5%", "--from", "c")
     assert "to see 5.0% in 8 of 10 campaigns, by the spread of c" in table.stdout
     for wrong, said in (

@@ -128,8 +128,6 @@ _STATUS: dict[str, dict[str, set[int]]] = {
     "record power": {"none": {2}},
     "record journal": {"nobody": {2}},
     "plan eeio-suite --directory target --detect": _all({2}),
-    # Its experiments do not differ in one factor.
-    "plan suites/made --directory target --detect": _all({2}),
 }
 _TAKES_METER = {"run", "bench", "record trace", "plan", "record power"}
 

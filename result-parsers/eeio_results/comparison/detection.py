@@ -12,7 +12,7 @@ from scipy.special import chdtri, stdtrit
 
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.precision import log_variance
-from eeio_results.comparison.questions import Question, questions
+from eeio_results.comparison.questions import Question, against_itself, questions
 from eeio_results.errors import EeioError
 from eeio_results.statistics.decision import MOST_REPETITIONS, Rule
 from eeio_results.store import Campaign
@@ -73,13 +73,20 @@ class Needed:
 
 
 def needed(earlier: Campaign, share: float, rule: Rule) -> list[Needed]:
-    """Of each question whose two experiments have a spread; those that take most first. Raises
-    EeioError for a share that the rule's floor hides."""
-    found = [
-        Needed(question, repetitions_to_detect(share, _spread(question), rule))
-        for question in questions(compared_cells(earlier), rule)
-        if question.change.interval is not None
+    """Of each question whose two experiments have a spread, and of each experiment without such a
+    question against itself in a later campaign; those that take most first. Raises EeioError for a
+    share that the rule's floor hides."""
+    cells = compared_cells(earlier)
+    asked = [one for one in questions(cells, rule) if one.change.interval is not None]
+    paired = {cell.experiment_id for one in asked for cell in (one.before, one.after)}
+    asked += [
+        one
+        for cell in cells
+        if cell.experiment_id not in paired
+        for one in against_itself(cell, rule)
+        if one.change.interval is not None
     ]
+    found = [Needed(one, repetitions_to_detect(share, _spread(one), rule)) for one in asked]
     return sorted(found, key=lambda one: one.repetitions or 10**9, reverse=True)
 
 

@@ -37,6 +37,8 @@ class Question:
     def label(self) -> str:
         """The pair as text."""
         place = ("machine", "device", "type", self.factor)
+        if self.before is self.after:
+            return f"{self.before.label(without=place)}: against itself later"
         levels = (cell.factors[self.factor] for cell in (self.before, self.after))
         return f"{self.before.label(without=place)}: {self.factor} {' against '.join(levels)}"
 
@@ -51,6 +53,15 @@ def questions(cells: Sequence[Cell], rule: Rule) -> list[Question]:
         for before, after in index.pairs(factor, *levels)
         for metric in KNOWN_BY
         if all(values := (before.tested(metric), after.tested(metric)))
+    ]
+
+
+def against_itself(cell: Cell, rule: Rule) -> list[Question]:
+    """In each figure, if a campaign after a change had the same values."""
+    return [
+        Question(metric, "campaign", cell, cell, change(values, values, rule))
+        for metric in KNOWN_BY
+        if (values := cell.tested(metric))
     ]
 
 

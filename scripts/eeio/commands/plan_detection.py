@@ -143,8 +143,8 @@ def detected(
     times = repeated(plan, earlier.design, hardest(found))
     if not found:
         raise RejectedError(
-            f"--detect: {earlier.name} has no two valid repetitions of any pair of experiments "
-            "that differ in one factor, so their spread is unknown. Run more repetitions first"
+            f"--detect: {earlier.name} has no two valid repetitions of any experiment, so the "
+            "spread is unknown. Run more repetitions first"
         )
     return Detection(arguments.detect, earlier.name, tuple(found), times)
 
@@ -176,7 +176,7 @@ def show(found: Detection) -> None:
         f"\nto see {found.share:.1%} in 8 of 10 campaigns, by the spread of {found.earlier}: "
         f"{counts[0]} to {counts[-1]} repetitions, about "
         f"{duration_text(found.times.expected_s)}; each pair that differs in one "
-        "factor:"
+        "factor, and each experiment without one against itself:"
     )
     for one in found.needed[:_LINES]:
         many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000: never"

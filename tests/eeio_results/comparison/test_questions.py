@@ -3,7 +3,12 @@
 from dataclasses import replace
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
-from eeio_results.comparison.questions import counted, questions, repetitions_requested
+from eeio_results.comparison.questions import (
+    against_itself,
+    counted,
+    questions,
+    repetitions_requested,
+)
 from eeio_results.statistics.decision import Rule
 
 RULE = Rule()
@@ -43,3 +48,12 @@ def test_open_questions_ask_for_repetitions_of_both() -> None:
     assert found[0].is_open and needed is not None and needed > 4
     assert repetitions_requested(found, 1000) == {"a": needed, "b": needed}
     assert repetitions_requested(found, needed - 1) == {}, "more than may be"
+
+
+def test_an_experiment_without_a_pair_is_asked_against_itself() -> None:
+    """As a gate compares it, before a change and after it."""
+    (found,) = against_itself(SMALL, RULE)
+    assert (found.metric, found.change.answer) == (BANDWIDTH, "none above")
+    assert found.label == "sequential read, 4 KiB, buffer off: against itself later"
+    (once,) = against_itself(cell("c", "4 KiB", 100.0), RULE)
+    assert once.change.interval is None, "one value has no spread"
