@@ -84,7 +84,7 @@ def flush_cell(row: Row) -> str:
     return f"{row.flush}, not durable" if apart else row.flush
 
 
-def _load(row: Row, _: DomainFigures | None) -> str:
+def load_cell(row: Row, _: DomainFigures | None = None) -> str:
     """The offered load of a step of a load curve, as a share of the measured maximum."""
     load = None if row.experiment is None else dict(row.experiment.arguments).get("load")
     return NONE if load is None else f"{load} %"
@@ -147,7 +147,7 @@ DOMAIN = TableColumn(
     numeric=False,
     word="domain",
 )
-_LOAD = TableColumn("Load", _load, needed=False)
+_LOAD = TableColumn("Load", load_cell, needed=False)
 _TEXTS = {
     "seen": (
         TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),

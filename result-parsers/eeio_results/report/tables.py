@@ -15,6 +15,7 @@ from eeio_results.report.columns import (
     energy,
     flush_cell,
     level_columns,
+    load_cell,
     number,
     plain,
     ranking,
@@ -473,11 +474,13 @@ def _context_table(report: Report, several: bool) -> Table:
 def _problem_table(report: Report) -> Table:
     rows = []
     for row in report.rows:
+        cells = (row.level, *_factor_cells(row, False))
+        if (load := load_cell(row)) != _NONE:
+            cells = (*cells[:-2], f"{cells[-2]} at {load}", cells[-1])
         if row.phase is None and row.reasons and not row.invalid_runs:
-            rows.append((row.level, *_factor_cells(row, False), row.reasons["power_w"]))
+            rows.append((*cells, row.reasons["power_w"]))
         rows += [
-            (row.level, *_factor_cells(row, False), f"{row.invalid_runs} invalid: {reason}")
-            for reason in row.invalid_reasons
+            (*cells, f"{row.invalid_runs} invalid: {reason}") for reason in row.invalid_reasons
         ]
     return Table(
         title="Not measured, failed or invalid",
