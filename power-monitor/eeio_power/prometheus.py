@@ -151,12 +151,12 @@ def server(
             f"{address}: this page is served on loopback only, such as 127.0.0.1; put a proxy with "
             "a password before it to show it to others"
         )
+    if not 0 <= port <= 65535:
+        raise PowerError(f"port {port}: a port is a number from 0 to 65535")
     try:
         return ThreadingHTTPServer((address, port), _handler(totals, connection_s))
     except OSError as error:
         raise PowerError(f"{address}:{port}: {error.strerror}; choose another --port") from error
-    except OverflowError as error:
-        raise PowerError(f"{address}:{port}: {error}; choose another --port") from error
 
 
 def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler]:

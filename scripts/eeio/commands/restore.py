@@ -26,11 +26,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def restore(arguments: argparse.Namespace) -> int:
-    try:
-        restored, others = restore_orphans(arguments.journal)
-    except EeioError as error:
-        print(f"eeio: {error}", file=sys.stderr)
-        return EXIT_FAILED
+    restored, others = restore_orphans(arguments.journal)
     if not restored and not others:
         print("no settings to restore", file=sys.stderr)
     return EXIT_FAILED if others else EXIT_DONE

@@ -24,6 +24,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
+from eeio.errors import RejectedError
 from eeio.profiles import complete
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
@@ -134,7 +135,7 @@ def read(path: Path) -> ResultFile:
     """Raises EeioError if the file cannot be read, SchemaError if it is no result file."""
     try:
         if not path.is_file():
-            raise EeioError(f"{path}: no such file; PTS keeps them in test-results/NAME/")
+            raise RejectedError(f"{path}: no such file; PTS keeps them in test-results/NAME/")
         content = inputs.read_bytes(path, inputs.XML_BYTES)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error

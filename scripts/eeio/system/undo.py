@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
+from eeio.errors import RejectedError
 from eeio.machine.root import HERE, user_id
 from eeio.paths import state_root
 from eeio.system import owner
@@ -381,7 +382,7 @@ def _take(path: Path, now: Owner, found: Found) -> None:
 
 def _taken(path: Path) -> UndoJournal:
     if not path.is_file():
-        raise EeioError(f"{path}: no such journal")
+        raise RejectedError(f"{path}: no such journal")
     if (why := why_untrusted(path)) is not None:
         raise EeioError(f"{path}: not read as root: {why}")
     journal = UndoJournal(path)

@@ -68,7 +68,7 @@ def query(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns and rows of one SELECT over Parquet folders and campaigns.
 
-    Raises RejectedError for SQL that writes, and EeioError for SQL or files with an error.
+    Raises RejectedError for SQL that writes or has an error, and EeioError for such files.
     """
     library = duckdb()
     try:
@@ -87,7 +87,7 @@ def query(
             return [column[0] for column in found.description], found.fetchall()
         except library.Error as error:
             known = "; ".join(f"{name}({', '.join(columns)})" for name, columns in TABLES.items())
-            raise EeioError(f"SQL: {_line(error)}. Tables: {known}") from error
+            raise RejectedError(f"SQL: {_line(error)}. Tables: {known}") from error
 
 
 @contextmanager

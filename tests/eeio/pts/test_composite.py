@@ -304,7 +304,7 @@ def test_files_without_our_results_and_names_that_exist_are_rejected(
     assert main(["import", str(DATA / "random.xml"), "--name", "x"]) == 2
     assert "--name" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "none.xml")]) == 2
-    assert main(["import", "pts", str(tmp_path / "none.xml")]) == 1
+    assert main(["import", "pts", str(tmp_path / "none.xml")]) == 2
     assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 0
     assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 2
     assert main(["export", "nobody", "--pts"]) == 2

@@ -125,8 +125,11 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
 
 
 def _probe(specs: Sequence[str], as_json: bool) -> int:
-    """Each channel of the meters with one reading of it; PowerError where one cannot be opened."""
-    meters = open_meters(specs)
+    """Each channel of the meters with one reading of it."""
+    try:
+        meters = open_meters(specs)
+    except PowerError as error:
+        raise RejectedError(str(error)) from error
     try:
         probed = [(meter, _read(meter)) for meter in meters]
     finally:

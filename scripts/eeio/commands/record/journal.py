@@ -98,7 +98,10 @@ def journal(arguments: argparse.Namespace) -> int:
             "which program, or which trace? `eeio record journal -- COMMAND`, or --read FILE"
         )
     if arguments.read:
-        traced = _Traced(jbd2.load(arguments.read), 0, None, None)
+        try:
+            traced = _Traced(jbd2.load(arguments.read), 0, None, None)
+        except EeioError as error:
+            raise RejectedError(str(error)) from error
     else:
         traced = _run(words, arguments)
     body = _to_json(traced, not arguments.without_sync)

@@ -81,7 +81,10 @@ def trace(arguments: argparse.Namespace) -> int:
     samples = None
     if arguments.read:
         unobserved: set[Unobserved] = set()
-        events = _read(arguments.read, unobserved)
+        try:
+            events = _read(arguments.read, unobserved)
+        except EeioError as error:
+            raise RejectedError(str(error)) from error
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
         traced = Traced(
             events, phases, "a stored trace has no power",
