@@ -27,12 +27,15 @@ _POWER = frozenset(
 _AVERAGE = frozenset(("avg", "average"))
 _NODE = frozenset(("node", "blade", "sled"))
 _EXTENT = frozenset(("system", "sys", "server", "machine", "host", "platform", "chassis")) | _NODE
+_MACHINES = frozenset(("node", "blade", "sled", "bl", "mlb", "server", "host"))
+"""A sensor with one of these and a number is of one of several machines."""
 _TOTAL = frozenset(("total", "overall"))
 _OUTPUT = frozenset(("out", "output", "pout"))
 _SUPPLY = frozenset(("ps", "psu", "pw", "pmb", "pmbus", "supply"))
 # Only for the reason of a rejection.
 _PART = re.compile(
-    r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
+    r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc"
+    r"|pkg|package|socket|soc|core|vrm?[0-9_ ]|fpga",
     re.I,
 )
 # A rail: its regulator's output has a voltage for a name.
@@ -87,6 +90,9 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
         return Chosen((), "several may be the system's")
     supplies = [name for name in sensors if _is_supply(name)]
     others = [name for name in sensors if name not in supplies]
+    machines = [name for name in others if _MACHINES.intersection(_words(name)) and _number(name)]
+    if supplies and machines:
+        return Chosen((), f"the supplies may feed several machines ({', '.join(machines)})")
     if supplies:
         return _summed(sensors, supplies)
     if all(map(_PART.search, sensors)):
@@ -127,6 +133,14 @@ def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Chosen:
             "shared chassis"
         ))  # fmt: skip
     return Chosen(())
+
+
+def likely(sensors: Mapping[str, float | None]) -> str:
+    """A sensor for an example that names the system's; NAME if all are of parts or silent."""
+    there = [name for name, value_w in sensors.items() if value_w and not _PART.search(name)]
+    unqualified = [name for name in there if _is_unqualified(name)]
+    whole = [name for name in there if not _number(name)]
+    return next(iter((*unqualified, *whole, "NAME")))
 
 
 def _words(name: str) -> list[str]:
@@ -175,9 +189,15 @@ def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
 
 
 def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen:
-    """The inputs of all numbered supplies, or the one kind of sensor that each of them has."""
+    """The inputs of all numbered supplies, or the one kind of sensor that each of them has. Next
+    to numbered ones, a name without a number is their total."""
+    totals = [name for name in names if not _number(name)]
+    if len(totals) == len(names):
+        totals = []
     groups: dict[str, dict[str, str]] = {}
     for name in names:
+        if name in totals:
+            continue
         groups.setdefault(_key(name), {})[_number(name)] = name
     numbers = {number for group in groups.values() for number in group}
     inputs = {key: group for key, group in groups.items() if not _is_output(key)}
@@ -194,8 +214,13 @@ def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen
         return Chosen((), "not every supply has the same sensor")
     silent = [name for name in group.values() if sensors[name] is None]
     if silent:
-        return Chosen((), f"{', '.join(silent)} gives no reading, so that a sum would lack it")
+        give = "gives" if len(silent) == 1 else "give"
+        return Chosen((), f"{', '.join(silent)} {give} no reading, so that a sum would lack it")
     sum_w = sum(sensors[name] or 0.0 for name in group.values())
+    for name in totals:
+        total_w = sensors[name]
+        if total_w is not None and not LEAST_EFFICIENCY * sum_w <= total_w <= _ALIKE * sum_w:
+            return Chosen((), f"{name} is {total_w:g} W and the numbered supplies are {sum_w:g} W")
     for other, other_w in sensors.items():
         if other not in names and other_w is not None and other_w > _ALIKE * sum_w:
             return Chosen((), f"{other} is more than the sum of the supplies")

@@ -374,6 +374,59 @@ def test_redfish_looks_at_what_a_reading_is_of(
             meter.close()
 
 
+def supplies(*inputs_w: float | None) -> dict[str, Any]:
+    return {"PowerSupplies": [{"PowerInputWatts": power_w} for power_w in inputs_w]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "power_w"),
+    [
+        # Cisco's CIMC gives its only entry the context of the supplies.
+        (control((216.0, "PowerSupply")) | supplies(119.0, 124.0), 216.0),
+        (control((119.0, "PowerSupply")) | supplies(119.0, 124.0), 243.0),
+        (control((216.0, "PowerSupply")), None),
+        (supplies(88.0, 92.0), 180.0),
+        (supplies(88.0, None), None),
+    ],
+)
+def test_redfish_of_older_controllers_adds_the_supplies(
+    answer: dict[str, Any], power_w: float | None
+) -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})
+    with FakeHttp(paths) as fake:
+        if power_w is None:
+            with pytest.raises(
+                PowerError, match="no power of the complete chassis|1 of 2 supplies"
+            ):
+                opened("redfish", fake)
+        else:
+            meter = opened("redfish", fake)
+            assert meter.read() == [power_w]
+            meter.close()
+
+
+def test_redfish_doubts_a_chassis_next_to_a_system_without_one() -> None:
+    """On an HGX machine the board of the GPUs is a system with a chassis, too."""
+    chassis = {"HGX_Chassis_0": ("RackMount", metrics(2420.5))}
+    paths = doubles.redfish_of(chassis, {"HGX_Baseboard_0": ["HGX_Chassis_0"], "System_0": []})
+    with FakeHttp(paths) as fake:
+        meter = opened("redfish", fake)
+        assert "System_0 links to no chassis" in (meter.channels[0].doubt or "")
+        meter.close()
+
+
+def test_redfish_of_a_server_in_an_enclosure_leaves_out_its_fans() -> None:
+    paths = doubles.redfish_of(
+        {"1": ("RackMount", metrics(133.0)), "Around": ("Enclosure", None)}, {"1": ["1"]}
+    )
+    where = "/redfish/v1/Chassis/1"
+    inside = {"Links": {"ContainedBy": {"@odata.id": "/redfish/v1/Chassis/Around"}}}
+    with FakeHttp({**paths, where: {**paths[where], **inside}}) as fake:
+        meter = opened("redfish", fake)
+        assert meter.channels[0].contents.leaves_out == ("fans", "supply")
+        meter.close()
+
+
 def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
     paths = doubles.redfish_of({"1": ("Enclosure", metrics(1200.0))}, {"a": ["1"], "b": ["1"]})
     with FakeHttp(paths) as fake:

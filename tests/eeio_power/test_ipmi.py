@@ -302,7 +302,9 @@ def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None
     with pytest.raises(PowerError, match="no power for sensor PS2 Input Power"):
         meter.read()
     meter.close()
-    with pytest.raises(PowerError, match=r"PS2 Input Power gives no reading.*name the system's"):
+    with pytest.raises(
+        PowerError, match=r"PS2 Input Power gives no reading.*if one measures the system, name it"
+    ):
         opened(machine)
     (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
     assert not finding.available
@@ -337,8 +339,49 @@ def test_a_sensor_that_is_named_is_of_what_its_name_says(machine: Path) -> None:
     assert [c.domain for c in meter.channels] == ["dram"]
     assert meter.read() == [12.0]
     meter.close()
-    with pytest.raises(PowerError, match="belongs to a GPU"):
+    with pytest.raises(PowerError, match=r"is of a part \(GPU\)"):
         opened(machine, "ipmi,sensor=GPU1 Power")
+
+
+@pytest.mark.parametrize(
+    ("sensor", "domain"),
+    [
+        ("Mem Proc0 Pwr", "dram"), ("P0_Pkg_Power", "package"), ("HDD Power", "device"),
+        ("HSC_Input_Power", "system"), ("PCIE Proc0 Pwr", None), ("Fan Power A", None),
+    ],
+)  # fmt: skip
+def test_a_named_sensor_of_a_part_is_never_the_system(
+    machine: Path, sensor: str, domain: str | None
+) -> None:
+    (machine / "watts").write_text(f"no\n{sensor},12,Watts,ok")
+    if domain is None:
+        with pytest.raises(PowerError, match="no domain of it is measured"):
+            opened(machine, f"ipmi,sensor={sensor}")
+        return
+    meter = opened(machine, f"ipmi,sensor={sensor}")
+    assert [c.domain for c in meter.channels] == [domain]
+    assert domain != "system" or meter.channels[0].contents.leaves_out == ("supply",)
+    meter.close()
+
+
+@pytest.mark.parametrize(
+    ("sensors", "found"),
+    [
+        ({"PSU_POWER_IN": 180, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, 180),
+        ({"PSU_POWER_IN": None, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, 180),
+        ({"PSU_POWER_IN": 400, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, "PSU_POWER_IN is 400"),
+        ({"PS0/IN_POWER": 3550, "PS1/IN_POWER": 3500, "BL5/VPS": 515}, "several machines (BL5/VPS"),
+    ],
+)
+def test_a_total_of_supplies_is_not_one_of_them(
+    sensors: dict[str, float | None], found: int | str
+) -> None:
+    """Names and values of a ZT Triton; a Sun chassis lists its blades next to its supplies."""
+    chosen = complete_system(sensors)
+    if isinstance(found, int):
+        assert sum(sensors[name] or 0.0 for name in chosen.sensors) == found
+    else:
+        assert not chosen.sensors and found in (chosen.reason or "")
 
 
 def test_the_node_managers_domains(machine: Path) -> None:

@@ -163,7 +163,8 @@ def redfish_of(
     for name, (kind, answer) in chassis.items():
         paths[f"{root}/Chassis/{name}"] = {"Id": name, "ChassisType": kind}
         if answer is not None:
-            place = "Power" if "PowerControl" in answer else "EnvironmentMetrics"
+            old = {"PowerControl", "PowerSupplies"} & answer.keys()
+            place = "Power" if old else "EnvironmentMetrics"
             paths[f"{root}/Chassis/{name}/{place}"] = answer
     for name, linked in systems.items():
         links = [{"@odata.id": f"{root}/Chassis/{of}"} for of in linked]

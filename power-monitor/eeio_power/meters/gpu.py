@@ -70,7 +70,8 @@ def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
     if not cards:
         reason = f"{folder} has no GPU with a sensor of its own"
         if with_processor:
-            reason = f"{', '.join(with_processor)} may include the processor (no power1_cap)"
+            reason = f"{', '.join(with_processor)} may include the processor"
+            return Choice((), (reason, "use a meter of the package or of the system"))
         return Choice((), (reason, _MISSING))
     problem = unreadable(file for card in cards for file in card.files)
     return Choice(tuple(map(_as_accelerator, cards)), problem)

@@ -42,6 +42,7 @@ from typing import Literal
 from eeio_limits.quantities import PERIOD
 from eeio_power.meters import Channel, Detected, Quantity, contents_of
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
+from eeio_power.stretches import ABSURD_POWER_W
 from eeio_power.sysfs import (
     Choice,
     Problem,
@@ -74,7 +75,8 @@ GPU_CHIP = re.compile(r"(amdgpu|radeon|nouveau|i915|xe|nvidia)([_-].*)?")
 # Chips of parts that need no label.
 _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (GPU_CHIP, None),
-    (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp"), "package"),
+    (re.compile(r"blackhole|wormhole|grayskull|habanalabs"), None),
+    (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp|altra_hwmon"), "package"),
     (re.compile(r"nvme|drivetemp"), "device"),
 )
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
@@ -168,8 +170,10 @@ class Sensor:
         return self.volts is not None and self.volts < LEAST_INPUT_V
 
     def _says_nothing(self, value: float) -> bool:
-        """Many ACPI meters always report 0 W: for a running machine that is not a measurement."""
-        return value == 0.0 and self.role == "acpi" and self.channel.quantity == "power_w"
+        """Many ACPI meters always report 0 W, or their largest number, 4.29 MW: for a running
+        machine that is not a measurement."""
+        is_power = self.role == "acpi" and self.channel.quantity == "power_w"
+        return is_power and (value == 0.0 or value > ABSURD_POWER_W)
 
 
 def short_name(sensor: Sensor) -> str:
@@ -388,7 +392,13 @@ def _is_off(folder: Path, number: int) -> bool:
 
 
 def _label(folder: Path, number: int) -> str:
-    names = (f"power{number}_label", f"in{number}_label", f"power{number}_oem_info", "label")
+    names = (
+        f"energy{number}_label",
+        f"power{number}_label",
+        f"in{number}_label",
+        f"power{number}_oem_info",
+        "label",
+    )
     for name in names:
         label = read_optional_text(folder / name)
         if label:
@@ -465,10 +475,15 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
     if not found:
         reason = f"{folder} has no ACPI power meter or INA2xx sensor, and no power supply"
         if every:
-            return Choice((), (
-                f"{reason}; other chips have {_listed(every)}",
-                f"if one measures the system, name it: hwmon,only={short_name(every[0])}",
-            ))  # fmt: skip
+            readable = [s for s in every if not s.no_domain]
+            others = [s for s in readable if s.channel.domain == "system"] or readable
+            remedy = "they are of parts; use another meter for the system"
+            if others:
+                remedy = (
+                    f"if one measures the {others[0].channel.domain}, name it: "
+                    f"hwmon,only={short_name(others[0])}"
+                )
+            return Choice((), (f"{reason}; other chips have {_listed(every)}", remedy))
         return Choice((), (
             reason,
             "load its driver (acpi_power_meter, ina2xx, ina3221, pmbus), or use another meter",
@@ -522,7 +537,8 @@ def _says_nothing(sensors: Sequence[Sensor]) -> Problem | None:
     if not silent:
         return None
     return (
-        f"{silent[0].files[0]}: 0 W for a running machine: its firmware does not measure it",
+        f"{silent[0].files[0]}: 0 W, or more than {ABSURD_POWER_W:g} W, for a running machine: its "
+        "firmware does not measure it",
         "use another meter, or try a newer firmware",
     )
 

@@ -44,13 +44,14 @@ from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
-from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     NO_POWER_W,
     Chosen,
     around_dcmi,
     complete_system,
+    likely,
     listed,
     of_supplies,
     possible_w,
@@ -283,10 +284,14 @@ NM_DOMAINS: Mapping[int, tuple[str, Domain]] = {
     0: ("platform", "system"), 1: ("cpu", "package"), 2: ("memory", "dram"),
 }  # fmt: skip
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
-_GPU = re.compile(r"gpu", re.I)
-_PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain]] = (
-    (re.compile(r"cpu|proc", re.I), "package"),
-    (re.compile(r"mem|dimm|ddr", re.I), "dram"),
+_PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain | None, Contents]] = (
+    # `PCIE Proc0 Pwr` is of cards, and `Mem Proc0 Pwr` of memory.
+    (re.compile(r"gpu|fan|pcie|riser|slot|pch|fpga|(?<![a-z])(nic|vr)", re.I), None, MACHINE),
+    (re.compile(r"hdd|ssd|nvme|disk|drive", re.I), "device", only("drives")),
+    (re.compile(r"mem|dimm|ddr", re.I), "dram", only("memory")),
+    (re.compile(r"cpu|proc|pkg|package|socket|soc|core", re.I), "package", only("processor")),
+    # A hot-swap controller is between the supplies and the board.
+    (re.compile(r"hsc", re.I), "system", BEHIND_SUPPLY),
 )
 
 
@@ -401,7 +406,7 @@ class IpmiMeter:
             raise PowerError(
                 (f"{remark}; " if remark else "")
                 + f"of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
-                f"name the system's, such as ipmi,sensor={next(iter(sensors))}"
+                f"if one measures the system, name it: ipmi,sensor={likely(sensors)}"
             )
         return (_sensors(chosen.sensors, remark, chosen),)
 
@@ -503,12 +508,14 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> 
 
 
 def _domain_of(sensor: str) -> tuple[Domain, Contents]:
-    """The domain of a named sensor. Raises PowerError for a GPU, which has no domain."""
-    if _GPU.search(sensor):
-        raise PowerError(f"{sensor} belongs to a GPU: neither the system nor a measured domain")
-    for pattern, domain in _PART_DOMAINS:
-        if pattern.search(sensor):
-            return domain, only("processor" if domain == "package" else "memory")
+    """The domain of a named sensor. Raises PowerError for a part that has no domain."""
+    for pattern, domain, contents in _PART_DOMAINS:
+        found = pattern.search(sensor)
+        if found is not None and domain is None:
+            part = found[0].upper()
+            raise PowerError(f"{sensor} is of a part ({part}): no domain of it is measured")
+        if found is not None and domain is not None:
+            return domain, contents
     return "system", of_supplies((sensor,))
 
 
@@ -554,7 +561,9 @@ def find(root: Path) -> Detected:
     try:
         meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
-        remedy = "if it is only slow, name it: --meter ipmi; see docs/reference/meters.md, ipmi"
+        remedy = "see docs/reference/meters.md, ipmi"
+        if "did not answer" in str(error):
+            remedy = f"if it is only slow, name it: --meter ipmi; {remedy}"
         return Detected("ipmi", KIND, ("system",), False, str(error), remedy)
     meter.close()
     remark = next((channel.remark for channel in meter.channels if channel.remark), None)

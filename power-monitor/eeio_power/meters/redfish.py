@@ -17,6 +17,7 @@ rejects them and lists them with their watts: `chassis=` picks one.
 - `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's field for it,
 - `Sensors` in watts, chosen by their names and values (`eeio_power.watt_names`),
 - `PowerSubsystem` -> `PowerSupplies` -> `Metrics`: the sum of all supplies that are present,
+- `Power` -> `PowerSupplies[].PowerInputWatts`: the same in older BMCs,
 
 and only if `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 
@@ -41,7 +42,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Kind, all_but
 from eeio_power.sysfs import SHARED, chassis_of
-from eeio_power.watt_names import complete_system, listed, possible_w
+from eeio_power.watt_names import LEAST_EFFICIENCY, complete_system, listed, possible_w
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
@@ -76,6 +77,8 @@ _MOST_SENSORS = 64
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
 _WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
+_SUPPLIES = "PowerSupply"
+"""Cisco's context of what all supplies draw."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ def find(root: Path) -> Detected:
 
 def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
-    linked, has_systems = _linked(client)
+    linked, has_systems, unlinked = _linked(client)
     if wanted is not None:
         candidates = [f"{_CHASSIS}/{wanted}"]
     else:
@@ -210,6 +213,9 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
         what = "no system links to a chassis" if has_systems else f"{client.host} lists no system"
         doubt = f"{what}: that {name} is this machine is assumed"
         return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
+    if linked and unlinked:
+        doubt = f"{', '.join(unlinked)} links to no chassis: that {name} is this machine is assumed"
+        return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
     return reading
 
 
@@ -244,7 +250,8 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
     if _text_at(chassis, "PowerState") == "Off":
         return None, f"{name} is off, and this machine runs"
     doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
-    contents = all_but("fans", "supply") if kind in _NODES else MACHINE
+    is_node = kind in _NODES or _is_in_enclosure(client, chassis)
+    contents = all_but("fans", "supply") if is_node else MACHINE
     reason = None
     for place in (_METRICS, _POWER):
         where = _linked_place(chassis, path, place)
@@ -261,7 +268,7 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
             reason = f"{name} reports {power_w:g} W for a running machine"
             continue
         reason = f"{name} has no power of the complete chassis"
-    for search in (_sensors, _supplies):
+    for search in (_sensors, _supplies, _old_supplies):
         try:
             found = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
         except PowerError:
@@ -275,7 +282,19 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
     return None, reason
 
 
-_PLACES = {"_sensors": "/Sensors", "_supplies": "/PowerSubsystem"}
+def _is_in_enclosure(client: http_json.JsonClient, chassis: Any) -> bool:
+    """Whether the chassis is in one that has the fans and supplies of several machines."""
+    links = chassis.get("Links") if isinstance(chassis, Mapping) else None
+    around = _link(links, "ContainedBy")
+    if around is None:
+        return False
+    try:
+        return _text_at(client.get(around), "ChassisType") in ("Enclosure", "Shelf")
+    except PowerError:
+        return False
+
+
+_PLACES = {"_sensors": "/Sensors", "_supplies": "/PowerSubsystem", "_old_supplies": _POWER}
 
 
 def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
@@ -331,6 +350,28 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     return None
 
 
+def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
+    """All supplies' inputs in Power; why they cannot be added; None without any."""
+    there = _present(answer := client.get(path))
+    places = [("PowerSupplies", k, "PowerInputWatts") for k in there]
+    powers_w = [http_json.number_at(answer, *keys) for keys in places]
+    known_w = [w for w in powers_w if w is not None and w not in _NO_POWER_W]
+    if known_w and len(known_w) == len(places) and math.fsum(known_w) > 0.0:
+        remark = f"the sum of {len(places)} power supplies" if len(places) > 1 else None
+        found = tuple((path, keys) for keys in places)
+        return _Reading(found, math.fsum(known_w), WALL, remark)
+    if known_w:
+        return f"{len(known_w)} of {len(places)} supplies give a power reading"
+    return None
+
+
+def _present(answer: Any) -> list[int]:
+    """Places of the supplies in Power that are not absent."""
+    supplies = answer.get("PowerSupplies") if isinstance(answer, Mapping) else None
+    found = enumerate(supplies if isinstance(supplies, list) else [])
+    return [k for k, supply in found if isinstance(supply, Mapping) and not _is_absent(supply)]
+
+
 def _is_absent(supply: Any) -> bool:
     status = supply.get("Status") if isinstance(supply, Mapping) else None
     return _text_at(status, "State") == "Absent"
@@ -373,21 +414,38 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
     """The place of the complete chassis' power in PowerControl; None if that is not one entry."""
     controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
     places: list[tuple[str | int, ...]] = []
+    of_supplies: list[tuple[str | int, ...]] = []
     for k, control in enumerate(controls if isinstance(controls, list) else []):
         keys = ("PowerControl", k, "PowerConsumedWatts")
-        whole = _text_at(control, "PhysicalContext") in _WHOLE
-        if whole and http_json.number_at(answer, *keys) is not None:
+        context = _text_at(control, "PhysicalContext")
+        power_w = http_json.number_at(answer, *keys)
+        if power_w is not None and context in _WHOLE:
             places.append(keys)
+        if power_w is not None and context == _SUPPLIES and _is_of_all(answer, power_w):
+            of_supplies.append(keys)
+    places = places or of_supplies
     if places:
         return places[0] if len(places) == 1 else None
     return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
 
 
-def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool]:
-    """The chassis that the systems link to, and how many do; empty where the BMC does not say. And
-    whether there is a system at all: a power shelf has none."""
+def _is_of_all(answer: Any, power_w: float) -> bool:
+    """Whether a power is that of all supplies together, by what each of them reports."""
+    there = _present(answer)
+    each_w = [http_json.number_at(answer, "PowerSupplies", k, "PowerInputWatts") for k in there]
+    if not each_w or None in each_w:
+        return False
+    sum_w = math.fsum(w for w in each_w if w is not None)
+    return LEAST_EFFICIENCY * sum_w <= power_w <= sum_w / LEAST_EFFICIENCY
+
+
+def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool, list[str]]:
+    """The chassis that the systems link to, and how many do; empty where the BMC does not say.
+    Whether there is a system at all: a power shelf has none. And the running systems that link to
+    no chassis."""
     linked: Counter[str] = Counter()
     off: list[str] = []
+    unlinked: list[str] = []
     running = False
     try:
         for member in _members(client, _SYSTEMS):
@@ -397,17 +455,17 @@ def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool]:
                 continue
             running = True
             links = system.get("Links", {})
-            linked.update(
-                {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
-            )
+            found = {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
+            linked.update(found)
+            unlinked += [] if found else [_last(member)]
     except (PowerError, AttributeError, KeyError, TypeError):
-        return Counter(), bool(off) or running
+        return Counter(), bool(off) or running, []
     if off and not running:
         raise PowerError(
             f"{', '.join(off)} of {client.host} is off, and this machine runs: is it another "
             "machine's BMC?"
         )
-    return linked, running
+    return linked, running, unlinked
 
 
 def _members(client: http_json.JsonClient, path: str) -> list[str]:
