@@ -72,7 +72,9 @@ class Case:
     def verdict(self) -> str:
         if not self.answers:
             lists = not self.values or (
-                re.search(r"\d W", self.reason) and self.option in self.reason
+                re.search(r"\d W", self.reason)
+                # To name a fan's sensor would be rejected, too.
+                and (self.option in self.reason or "they are of parts; use another" in self.reason)
             )
             return "rejected" if lists else "rejected without candidates"
         wrong = [
