@@ -396,7 +396,7 @@ def test_redfish_of_older_controllers_adds_the_supplies(
     with FakeHttp(paths) as fake:
         if power_w is None:
             with pytest.raises(
-                PowerError, match="no power of the complete chassis|1 of 2 supplies"
+                PowerError, match=r"no power of the complete chassis|1 of 2 supplies"
             ):
                 opened("redfish", fake)
         else:
