@@ -25,6 +25,7 @@ LONGEST_S = 5.0
 SEARCH_S = 60.0
 # The best place must beat this share of the log's own range, or the pulses are not in it.
 MIN_CONTRAST = 0.3
+_LEAST_SHARE = 1e-6
 COARSE_S = 0.1
 FINE_S = 0.01
 
@@ -150,7 +151,10 @@ def find_offset(
     even = len(pulses) < 4 or all(
         energy.contrast_w(half, best_s) >= contrast_w / 2.0 for half in halves
     )
-    seen = contrast_w > 0.0 and contrast_w >= MIN_CONTRAST * spread_w
+    # A meter that stands still has a contrast of rounding errors.
+    seen = (
+        contrast_w > _LEAST_SHARE * max(map(abs, power_w)) and contrast_w >= MIN_CONTRAST * spread_w
+    )
     if not (covered and even and seen):
         raise PowerError(
             f"the log does not show the load pulses within {search_s:g} s; does it cover them, "
