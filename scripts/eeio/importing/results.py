@@ -319,12 +319,38 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
     }
 
 
+_THING = re.compile(
+    r"(?:node|host|server|client|vm|pod|osd|disk|drive|ssd|hdd|nvme|lun|vol|volume|worker|machine"
+    r"|instance|board|pi|cluster|raid|qd|depth|thread|threads|job|jobs|numa|cpu|core|kernel|gen|pool"
+    r"|rank|user)[-_ ]?(?!\w)$", re.I,
+)  # fmt: skip
+"""Behind it, a number is of one of several, and does not count runs."""
+
+
 def _headed(rows: Sequence[_Row]) -> set[str]:
-    """SHA-256 of the files whose reports are below several headings."""
-    seen: dict[str, set[str | None]] = {}
+    """SHA-256 of the files whose reports are below several headings: in the file, or in all files
+    whose names differ in numbers only."""
+    seen: dict[object, set[str | None]] = {}
+    sets = {row.file.sha256: (row.file.place, re.sub(r"\d+", "", row.file.path.stem))
+            for row in rows}  # fmt: skip
     for row in rows:
+        counts = set(re.findall(r"\d+", row.file.path.stem))
         seen.setdefault(row.file.sha256, set()).add(row.report.heading)
-    return {sha256 for sha256, headings in seen.items() if len(headings) > 1}
+        of_set = _without_counts(row.report.heading, counts)
+        seen.setdefault(sets[row.file.sha256], set()).add(of_set)
+    return {
+        sha256 for sha256, files in sets.items() if len(seen[sha256]) > 1 or len(seen[files]) > 1
+    }
+
+
+def _without_counts(heading: str | None, counts: set[str]) -> str | None:
+    """Without the numbers that the file's name has, too, unless they are of things."""
+
+    def one(found: re.Match[str]) -> str:
+        is_thing = _THING.search(found.string, 0, found.start()) is not None
+        return "#" if found[0] in counts and not is_thing else found[0]
+
+    return None if heading is None else re.sub(r"\d+", one, heading)
 
 
 _SHOWN_HEADING = 120
@@ -335,7 +361,8 @@ _DATE = re.compile(
 
 def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     """The name of each file as a factor: without dates, and without numbers that count the files
-    (1, 2, 3). Others (100, 200, 400) may be a setting that the tool does not report."""
+    (1, 2, 3). Others (100, 200, 400), and those of things (node1, node2), may be a setting that the
+    tool does not report."""
     stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
     for row in rows:
         stem = _DATE.sub("#", row.file.path.stem)
@@ -351,9 +378,10 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
         for path, stem in of_paths.items():
             shown = iter(zip(numbers[path], counted, strict=True))
 
-            def one(_: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
+            def one(found: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
                 number, is_count = next(shown)
-                return "#" if is_count else number
+                is_thing = _THING.search(found.string, 0, found.start()) is not None
+                return "#" if is_count and not is_thing else number
 
             names[path] = re.sub(r"\d+", one, stem)
     return names
@@ -571,12 +599,15 @@ def take(
     if dry_run:
         names |= dict.fromkeys(_names(others, prefix).values())
         for one in of_pts:
-            names |= dict.fromkeys(name for name, *_ in pts.systems_of(one.path, name)[1])
+            names |= dict.fromkeys(made for made, *_ in pts.systems_of(one.path, name)[1])
         return Taken(files, list(names), (), before, logs)
     stored = store(campaigns(others, prefix), "")
-    for one in of_pts:
+    for place, one in enumerate(of_pts):
         try:
-            stored += pts.import_file(one.path, name, None)
+            # Several files may have one title.
+            wanted = name or pts.title_of(one.path)
+            wanted = wanted if name and not place else free_name(wanted)
+            stored += pts.import_file(one.path, wanted, None)
         except EeioError as error:
             one.rejected = str(error)
     return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)

@@ -452,6 +452,11 @@ def systems_of(
     return file, [(_checked(campaign), system, tests) for campaign, system, tests in made]
 
 
+def title_of(path: Path) -> str:
+    """A campaign's name, of the title of a result file."""
+    return slug(composite.read(path).title or path.parent.name)
+
+
 def _import(
     path: Path, name: str | None, preset: str | None, results: Path
 ) -> list[tuple[str, Path, int]]:

@@ -864,12 +864,12 @@ def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
 def test_files_with_repetitions_of_their_own_are_not_joined(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`vm2.txt` and `vm3.txt` with two runs each are two sets; with one each they are one."""
+    """`take2.txt` and `take3.txt` with two runs each are two sets; with one each they are one."""
     text = (DATA / "others/sysbench.txt").read_text()
     for count, sizes in ((2, [2, 2]), (1, [2])):
         folder = tmp_path / str(count)
         folder.mkdir()
-        for name in ("vm2", "vm3"):
+        for name in ("take2", "take3"):
             (folder / f"{name}.txt").write_text("".join(f"{name}\n{text}" for _ in range(count)))
         imported(capsys, folder, "--name", f"x{count}")
         sets: dict[Any, int] = defaultdict(int)
@@ -1120,3 +1120,110 @@ def test_text_inside_a_string_of_json_is_named(
     (tmp_path / "b.json").write_text(json.dumps({"node": 1, "out": "nothing"}))
     (one,) = results.found([tmp_path / "b.json"])
     assert one.rejected is not None and "no result of a known tool" in one.rejected
+
+
+@pytest.mark.parametrize(
+    ("names", "above", "sets"),
+    [
+        (("run1", "run2"), ("run 1", "run 2"), [2]),
+        (("a-1", "a-2"), ("take 1 of many", "take 2 of many"), [2]),
+        (("a-1", "a-2"), ("on pod 1", "on pod 2"), [1, 1]),
+        (("a-1", "a-2"), ("with a cache", "without a cache"), [1, 1]),
+        (("node1", "node2"), ("", ""), [1, 1]),
+        (("disk_1", "disk_2"), ("", ""), [1, 1]),
+    ],
+)
+def test_files_of_several_things_are_no_repetitions(
+    names: tuple[str, str], above: tuple[str, str], sets: list[int], home: Path, tmp_path: Path
+) -> None:
+    text = (DATA / "fio" / "jobs-3.1.txt").read_text()
+    for name, line in zip(names, above, strict=True):
+        (tmp_path / f"{name}.txt").write_text(f"{line}\n{text}{name}\n")
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    runs: dict[Any, int] = defaultdict(int)
+    for run in campaign.runs:
+        runs[run.experiment] += 1
+    assert set(runs.values()) == {sets[0]}
+
+
+def test_fio_reports_without_their_version_are_apart(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Notes often have only what is below `fio-3.1`; some have no line `Run status`."""
+
+    def job(pid: int, mib_s: int, seconds: int = 10, jobs: int = 4) -> str:
+        return (
+            f"rread: (groupid=0, jobs={jobs}): err= 0: pid={pid}: Fri May  7 04:33:{seconds} 2021\n"
+            f"  read: IOPS={mib_s * 64}, BW={mib_s}.0MiB/s ({mib_s * 1.048576:.1f}MB/s)"
+            f"({mib_s * seconds}MiB/{seconds * 1000}msec)\n"
+        )
+
+    end = "\nRun status group 0 (all jobs):\n   READ: bw=1MiB/s\n\n"
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"# Drive {k}\n{job(k, 40 + k)}{end}" for k in range(3)))
+    (one,) = results.found([path])
+    rates = [round((r.phases[0].bandwidth_bytes_per_s or 0) / KIB**2) for r in one.reports]
+    assert rates == [40, 41, 42] and [r.heading for r in one.reports] == [
+        "Drive 0", "Drive 1", "Drive 2",
+    ]  # fmt: skip
+    # A group of which all jobs are one entry ends where it begins again.
+    path.write_text(job(1, 40) + job(2, 41) + end)
+    (one,) = results.found([path])
+    rates = [round((r.phases[0].bandwidth_bytes_per_s or 0) / KIB**2) for r in one.reports]
+    assert rates[-1] == 41 and 81 not in rates
+    # One job each: they are of one group, and are added.
+    path.write_text(job(1, 40, jobs=1) + job(2, 41, jobs=1) + end)
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert round(row["bandwidth_bytes_per_s"] / KIB**2) == 81
+    # --status-interval: the same process, later.
+    path.write_text(job(1, 40, 10) + end + job(1, 42, 20) + end)
+    (row,) = phases(imported(capsys, path, "--dry-run"))
+    assert round(row["bandwidth_bytes_per_s"] / KIB**2) == 42
+
+
+def test_fio_json_of_a_status_interval_is_one_run(home: Path, tmp_path: Path) -> None:
+    body = json.loads((DATA / "fio" / "jobs-3.1.json").read_text())
+    texts = []
+    for second in (1, 2, 3):
+        later = json.loads(json.dumps(body))
+        later["timestamp"] += second
+        later["timestamp_ms"] += 1000 * second
+        for one in later["jobs"]:
+            for direction in ("read", "write"):
+                one[direction]["runtime"] += 1000 * second
+                one[direction]["io_bytes"] += 1000 * second
+        texts.append(json.dumps(later, indent=1))
+    (tmp_path / "a.json").write_text("\n".join(texts))
+    (one,) = results.found([tmp_path / "a.json"])
+    assert len(one.reports) == 1 and any("--status-interval" in n for n in one.reports[0].notes)
+    assert one.reports[0].phases[0].runtime_s == pytest.approx(
+        json.loads(texts[-1])["jobs"][0]["read"]["runtime"] / 1000, rel=0.5
+    )
+
+
+def test_fio_s_small_iops_have_the_digits_of_its_counts(home: Path, tmp_path: Path) -> None:
+    """fio prints 3 for 3.98 requests a second."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "big: (g=0): rw=read, bs=(R) 64.0MiB-64.0MiB, ioengine=psync, iodepth=1\nfio-3.12\n"
+        + "".join(
+            f"big: (groupid=0, jobs=1): err= 0: pid={pid}: Fri Feb  9 12:56:50 2018\n"
+            "  read: IOPS=3, BW=254MiB/s (267MB/s)(2547MiB/10000msec)\n"
+            "     issued rwts: total=39,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n"
+            for pid in (1, 2)
+        )
+        + "Run status group 0 (all jobs):\n"
+    )
+    (one,) = results.found([path])
+    assert one.reports[0].phases[0].iops == pytest.approx(2 * 3.9)
+
+
+def test_bonnie_s_chunks_are_request_sizes(home: Path, tmp_path: Path) -> None:
+    text = (DATA / "others/bonnie-2.txt").read_text()
+    assert "vm              64M" in text
+    for name, chunk in (("a-1", "32k"), ("a-2", "64k")):
+        part = text.replace("vm              64M", f"vm          64M:{chunk}", 1)
+        (tmp_path / f"{name}.txt").write_text(part)
+    files = results.found([tmp_path])
+    sizes = {p.request_bytes for one in files for p in one.reports[0].phases if p.request_bytes}
+    assert {32 * KIB, 64 * KIB} <= sizes, [one.rejected for one in files]

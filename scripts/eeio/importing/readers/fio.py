@@ -37,7 +37,40 @@ _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrit
 
 
 def read_json(text: str) -> Iterator[FoundReport]:
-    """Every report of a file, with noise before, between and behind them."""
+    """Every report of a file, with noise before, between and behind them. Of the reports that
+    --status-interval makes of one run, the last one."""
+    held: FoundReport | None = None
+    for report in _json_reports(text):
+        if held is not None and _continues(held, report):
+            report = replace(report, notes=(*report.notes, _SO_FAR))
+        elif held is not None:
+            yield held
+        held = report
+    if held is not None:
+        yield held
+
+
+def _continues(before: FoundReport, after: FoundReport) -> bool:
+    """Whether two reports are of one run: they began at the same time, and the later one moved
+    more in a longer time."""
+    if [(p.name, p.group, p.operation) for p in before.phases] != [
+        (p.name, p.group, p.operation) for p in after.phases
+    ] or not before.phases:
+        return False
+    one, other = before.phases[0], after.phases[0]
+    if None in (one.started_utc, one.runtime_s, other.started_utc, other.runtime_s):
+        return False
+    begun = [datetime.fromisoformat(str(p.started_utc)) for p in (one, other)]
+    longer_s = (other.runtime_s or 0.0) - (one.runtime_s or 0.0)
+    same = abs((begun[1] - begun[0]).total_seconds()) <= _SAME_START_S
+    return same and longer_s >= _LONGER_S and _moved(after) >= _moved(before)
+
+
+_SAME_START_S, _LONGER_S = 1.05, 0.5
+"""fio's time stamps may be of whole seconds."""
+
+
+def _json_reports(text: str) -> Iterator[FoundReport]:
     decoder = json.JSONDecoder()
     if "nan" in text or "inf" in text:
         # fio prints `-nan` for the mean of nothing, which is no JSON.
@@ -253,10 +286,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
     text = _whole_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M))
     client = _CLIENT.search(text)
     # All servers' answers are one report; so is one whose version was cut off.
-    begins = [] if client else [match.start() for match in _BEGIN.finditer(text)]
-    begins = begins or [0]
+    begins = [0] if client else list(_begins(text)) or [0]
     before = 0
     found, lost = list[FoundReport](), list[ToolOutputError]()
+    process, settings, version = None, list[dict[str, str]](), None
     ends = [*begins[1:], len(text)]
     for start, end, heading in zip(begins, ends, headings(text, begins), strict=True):
         # A report's settings are above its version, and so are those of the next one.
@@ -264,6 +297,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
         limit = entries[0].start() if entries and not client else end
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
         before = entries[-1].end() if entries else start
+        # With --status-interval, fio prints a run's figures so far, and again at its end.
+        process, above = _process(text[start:end]), process
+        is_whole = bool(headers or _BEGIN.match(text, start))
+        is_same = bool(found) and not is_whole and process is not None and process == above
+        if is_same:
+            headers, version = settings, found[-1].version
+        settings = headers
         try:
             report = _text_report(text[start:end], headers)
             if not client and _STATUS.search(text, before, end) is None:
@@ -272,6 +312,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
             lost.append(error)
             continue
         report = replace(_on_disks(report, text[before:end]), heading=heading)
+        report, version = replace(report, version=report.version or version), None
+        if is_same and _moved(found[-1]) < _moved(report):
+            found.pop()
+            report = replace(report, notes=(*report.notes, _SO_FAR))
         found.append(replace(report, host=client[1], version=client[2]) if client else report)
     if lost and not found:
         raise lost[0]
@@ -280,6 +324,54 @@ def read_text(text: str) -> Iterator[FoundReport]:
         note = f"{len(lost)} other reports of the file are not read, the first: {lost[0]}"
         found = [replace(report, notes=(*report.notes, note)) for report in found]
     yield from found
+
+
+_MARKS = re.compile(
+    rf"(?P<banner>{_BEGIN.pattern})|(?P<settings>{_HEADER.pattern.replace('?P<', '?P<s_')})"
+    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)", re.M
+)  # fmt: skip
+
+
+def _begins(text: str) -> Iterator[int]:
+    """Where each report begins: at its version, or, in notes without that line, at the settings or
+    the first job after the end of a report, or where the groups begin again."""
+    ended, settings, last = False, None, -1
+    grouped, begun = set[tuple[str, str]](), False
+    for mark in _MARKS.finditer(text):
+        if mark["status"]:
+            ended, settings = True, None
+        elif mark["settings"]:
+            settings = mark.start() if settings is None else settings
+        elif mark["banner"]:
+            yield mark.start()
+            ended, settings, last, begun = False, None, -1, True
+            grouped.clear()
+        elif mark["e_name"] != _ALL_CLIENTS:
+            group, key = int(mark["e_group"]), (mark["e_group"], mark["e_name"])
+            # With group_reporting a group has one entry.
+            again = int(mark["e_jobs"]) > 1 and key in grouped
+            if not begun or ended or again or group < last:
+                yield mark.start() if settings is None else settings
+                ended, begun = False, True
+                grouped.clear()
+            last, settings = group, None
+            grouped.add(key)
+
+
+_PROCESS = re.compile(r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)",
+                      re.M)  # fmt: skip
+
+
+def _process(report: str) -> str | None:
+    """The processes of a report's jobs."""
+    return " ".join(_PROCESS.findall(report)) or None
+
+
+_SO_FAR = "figures that fio printed during this run (--status-interval) are left out"
+
+
+def _moved(report: FoundReport) -> int:
+    return sum(phase.bytes or 0 for phase in report.phases)
 
 
 _DISK = re.compile(r"^\s{1,99}([\w.!-]{1,80}): ios=\d", re.M)
@@ -359,6 +451,17 @@ def _issued_bytes(block: str, direction: str, request: int | None) -> int | None
     return int(issued[1 + _DIRECTIONS.index(direction)]) * request
 
 
+def _exact_iops(
+    block: str, direction: str, runtime_s: float, printed: float | None
+) -> float | None:
+    """From the count of requests where fio prints whole numbers: 3 may be 3.98."""
+    issued = _ISSUED.search(block)
+    if issued is None or not runtime_s or printed is None or printed >= 1000:
+        return printed
+    exact = int(issued[1 + _DIRECTIONS.index(direction)]) / runtime_s
+    return exact if abs(exact - printed) <= 1.0 else printed
+
+
 def _text_processor(block: str) -> dict[str, float]:
     found = _PROCESSOR.search(block)
     if found is None:
@@ -400,7 +503,7 @@ def _text_phase(
         bandwidth_bytes_per_s=moved / runtime_s
         if moved and moved == exact and runtime_s >= 1
         else _rate(line, base, moved, runtime_s, wanted),
-        iops=iops,
+        iops=_exact_iops(block, direction, runtime_s, iops),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,

@@ -18,7 +18,9 @@ _RUN_NUMBER = re.compile(
     r"|queues?|[kKmMgGtT]i?[bB]?\b|%))",
     re.I,
 )
-_NO_LABEL = re.compile(r"^`{3}|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^[\W\d_]*$")
+_NO_LABEL = re.compile(
+    r"^`{3}|^\S{1,80}@\S{1,80}[^\n]{0,80}[#$>]$|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^[\W\d_]*$"
+)
 """Lines above a report that describe no experiment: of tools, marks of code, without a word."""
 _OWN = re.compile(
     r"^(?:READ|WRITE|TRIM|MIXED|Run status|Disk stats|bw|[cs]?lat|cpu|IO depths|latency)\b"
@@ -26,6 +28,8 @@ _OWN = re.compile(
     # What sysbench prints when it prepares its files.
     r"|^Creating files?\b|bytes written in|^\d{1,9} files, \d|^Extra file open flags|^Removing "
     r"|total file size|^sysbench \d|^WARNING\b"
+    # hdparm, and what others print with a time and a rate.
+    r"|\bin {1,9}[\d.]+ (?:s|sec|seconds)\b|\bseconds? ="
 )
 """Lines of the tools whose figures differ from run to run."""
 _LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000

@@ -399,23 +399,23 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
     for part, heading in parts(text, BONNIE_TEXT):
         version = re.match(r"Version\s{1,99}(\S{1,300})", part)
         row = re.search(
-            r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
+            r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::(\d{1,20}\w{0,80}))?\s{1,99}([^\n]*)$",
             part, re.M,
         )  # fmt: skip
         if row is None:
             raise none_found("Bonnie++", "its table has no row")
         ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
-        cells = list(re.finditer(r"\S{1,300}", row[4]))
+        cells = list(re.finditer(r"\S{1,300}", row[5]))
         if len(cells) > len(ends) or len(ends) > len(_BONNIE_1):
             raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
-        indent = row.start(4) - row.end(1) - 1
+        indent = row.start(5) - row.end(1) - 1
         fields = {
             _BONNIE_1[column]: _bonnie_rate(cell[0])
             for column, cell in zip(
                 columns(ends, [indent + cell.end() for cell in cells]), cells, strict=True
             )
         }
-        phases = tuple(_bonnie(fields, row[3], "8k", None))
+        phases = tuple(_bonnie(fields, row[3], row[4] or "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         told = version[1] if version else None
@@ -434,7 +434,7 @@ def _bonnie_rate(cell: str) -> str:
 DD = re.compile(
     # Behind blanks or a label, as in notes and logs.
     r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
-    r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]{1,30}) "
+    r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.,e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
     r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
@@ -449,7 +449,7 @@ _RECORDS = re.compile(r"^\s{0,20}\d{1,20}\+\d{1,20}\s", re.M)
 
 def _dd_amounts(copy: re.Match[str]) -> tuple[int, float]:
     """Bytes and seconds."""
-    return int(copy[1] or copy[3]), figure(copy[2] or copy[4].replace(",", "."))
+    return int(copy[1] or copy[3]), figure((copy[2] or copy[4]).replace(",", "."))
 
 
 def _is_progress(below: str, above: str) -> bool:
@@ -685,7 +685,7 @@ def _sysbench(part: str) -> Iterator[FoundPhase]:
 
 VDBENCH = re.compile(
     r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
-    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}avg_\d{1,20}-\d{1,20}\s",
+    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
 )
 VDBENCH_FLATFILE = re.compile(
@@ -697,7 +697,7 @@ _VDBENCH_LINES = re.compile(
     r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
     r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
     r"(?P<header>interval|\.\.Interval)"
-    r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{1,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
+    r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{0,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
     r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
     re.M,
 )
