@@ -1223,6 +1223,7 @@ def test_bonnie_s_chunks_are_request_sizes(home: Path, tmp_path: Path) -> None:
     assert "vm              64M" in text
     for name, chunk in (("a-1", "32k"), ("a-2", "64k")):
         part = text.replace("vm              64M", f"vm          64M:{chunk}", 1)
+        part = part.replace("+++++ +++", "9999k  50", 1)
         (tmp_path / f"{name}.txt").write_text(part)
     files = results.found([tmp_path])
     sizes = {p.request_bytes for one in files for p in one.reports[0].phases if p.request_bytes}
