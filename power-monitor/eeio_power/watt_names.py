@@ -21,7 +21,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _POWER = frozenset(
     (
         "power", "pwr", "pow", "watt", "watts", "consumption", "consumed", "usage", "meter",
-        "level", "reading", "draw", "ac", "input", "in", "pin", "avg", "average",
+        "level", "reading", "draw", "control", "ac", "input", "in", "pin", "avg", "average",
     )
 )  # fmt: skip
 _AVERAGE = frozenset(("avg", "average"))

@@ -479,6 +479,38 @@ def test_any_chip_is_read_if_it_is_named(
     assert meter.read() == [9.0] and meter.channels[0].domain == domain
 
 
+@pytest.mark.parametrize(
+    ("chip", "label"), [("acpi_fan", ""), ("BAT0", ""), ("blackhole", ""), ("spbm", "syspl1")]
+)
+def test_no_part_or_limit_is_offered_or_read_as_the_system(
+    hwmon: FakeHwmon, chip: str, label: str
+) -> None:
+    hwmon.add_chip(chip, {"power1_input": 9 * UW, **({"power1_label": label} if label else {})})
+    with pytest.raises(PowerError, match="they are of parts; use another meter"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    with pytest.raises(PowerError, match="neither the system nor a domain"):
+        open_meters([f"hwmon,root={hwmon.root},only={chip}/power1"])
+
+
+def test_an_energy_and_a_power_of_one_number_are_told_apart_by_their_labels(
+    hwmon: FakeHwmon,
+) -> None:
+    """A DGX Spark's powers and energies are numbered apart; a Power9's are of one sensor."""
+    hwmon.add_chip(
+        "spbm",
+        {"power1_input": 28 * UW, "power1_label": "sys_total", "energy1_input": 5 * UW,
+         "energy1_label": "pkg", "power2_input": 7 * UW, "power2_label": "dla",
+         "energy2_input": UW, "energy2_label": "dla"},
+    )  # fmt: skip
+    with pytest.raises(PowerError) as error:
+        open_meters([f"hwmon,root={hwmon.root}"])
+    for shown in ("power1 (sys_total) 28 W", "energy1 (pkg)", "energy2 (dla) 7 W", "power1"):
+        assert shown in str(error.value)
+    assert "power2" not in str(error.value)
+    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=spbm/power1"])
+    assert meter.read() == [28.0]
+
+
 def test_a_gpu_is_not_read_as_the_system_though_it_is_named(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("amdgpu", {"power1_average": 90 * UW, "power1_label": "PPT"})
     with pytest.raises(PowerError, match="90 W: neither the system nor a domain"):

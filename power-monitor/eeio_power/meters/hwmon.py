@@ -34,7 +34,7 @@ The power sensors that the chips of an hwmon folder have, each with its domain a
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -75,13 +75,19 @@ GPU_CHIP = re.compile(r"(amdgpu|radeon|nouveau|i915|xe|nvidia)([_-].*)?")
 # Chips of parts that need no label.
 _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (GPU_CHIP, None),
-    (re.compile(r"blackhole|wormhole|grayskull|habanalabs"), None),
-    (re.compile(r"amd_energy|fam15h_power|zenpower[0-9]*|k10temp|coretemp|altra_hwmon"), "package"),
+    (re.compile(r"blackhole|wormhole|grayskull|habanalabs|acpi_fan|BAT[0-9A-Z]|CMB[0-9]"), None),
+    (
+        re.compile(
+            r"amd_(energy|hsmp_hwmon)|fam15h_power|zenpower[0-9]*|k10temp|coretemp|altra_hwmon"
+        ),
+        "package",
+    ),
     (re.compile(r"nvme|drivetemp"), "device"),
 )
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
 # sensor that does not measure.
 _UNPLUGGED_W = 1e-6
+_QUANTITIES = ("energy", "power")
 _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
@@ -93,7 +99,13 @@ _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
     # Parts first: the input of a drive is not that of the system.
     (re.compile(r"gpu|fan|pcie|usb|riser|(?<![a-z])nic(?![a-z])|fpga", re.I), None, False),
-    (re.compile(r"cpu|core|grace|sysio|soc(?!ket)", re.I), "package", False),
+    # Limits: the powers that a processor or a machine may draw.
+    (re.compile(r"(?<![a-z])(sys)?pl[0-9]", re.I), None, False),
+    (
+        re.compile(r"cpu|core|grace|sysio|soc(?!ket)|(?<![a-z])chip(?![a-z])", re.I),
+        "package",
+        False,
+    ),
     (re.compile(r"ddr|dram|mem", re.I), "dram", False),
     (re.compile(r"nvme|ssd|sata|hdd|disk|drive|emmc", re.I), "device", False),
     (MODULE_LABEL, "module", True),
@@ -316,35 +328,34 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
     numbers = {int(m[2]) for m in map(_SENSOR_FILE.fullmatch, _file_names(folder)) if m}
     sensors = []
     for number in sorted(numbers):
-        source = _source(folder, number, pairs=role == "ina")
-        if source is None or _is_off(folder, number):
+        if _is_off(folder, number):
             continue
-        quantity, word, files = source
-        label = _label(folder, number)
-        domain, is_total = _domain_of(label)
-        channel = Channel(
-            name=f"hwmon:{prefix}/{word}{number}",
-            domain=domain or "device",
-            quantity=quantity,
-            accuracy_relative=nominal.accuracy_relative,
-            resolution=nominal.resolution_w if quantity == "power_w" else 1e-6,
-            in_domain_total=False,
-            contents=_contents(domain, role),
-        )
-        period_s = _period_s(folder, number, nominal.period_s)
-        sensors.append(
-            Sensor(
-                channel=channel,
-                files=files,
-                period_s=period_s,
-                label=label,
-                says_total=is_total,
-                role=role,
-                left_out=domain is None,
-                no_domain=domain is None,
-                volts=_volts(folder, number) if role == "ina" else None,
+        for quantity, word, files in _sources(folder, number, pairs=role == "ina"):
+            label = _label(folder, number, word, of_voltage=role == "ina")
+            domain, is_total = _domain_of(label)
+            channel = Channel(
+                name=f"hwmon:{prefix}/{word}{number}",
+                domain=domain or "device",
+                quantity=quantity,
+                accuracy_relative=nominal.accuracy_relative,
+                resolution=nominal.resolution_w if quantity == "power_w" else 1e-6,
+                in_domain_total=False,
+                contents=_contents(domain, role),
             )
-        )
+            period_s = _period_s(folder, number, nominal.period_s)
+            sensors.append(
+                Sensor(
+                    channel=channel,
+                    files=files,
+                    period_s=period_s,
+                    label=label,
+                    says_total=is_total,
+                    role=role,
+                    left_out=domain is None,
+                    no_domain=domain is None,
+                    volts=_volts(folder, number) if role == "ina" else None,
+                )
+            )
     return sensors
 
 
@@ -367,21 +378,25 @@ def _file_names(folder: Path) -> list[str]:
     return [file.name for file in folder.iterdir()] if folder.is_dir() else []
 
 
-def _source(
+def _sources(
     folder: Path, number: int, pairs: bool
-) -> tuple[Quantity, str, tuple[Path, ...]] | None:
-    """Files of sensor `number`: (quantity, the name of its file, files)."""
+) -> Iterator[tuple[Quantity, str, tuple[Path, ...]]]:
+    """Files of the sensors `number`: (quantity, the name of its file, files). An energy and a power
+    of one number are of one sensor, unless their labels differ."""
     energy = folder / f"energy{number}_input"
     if energy.exists():
-        return "energy_j", "energy", (energy,)
+        yield "energy_j", "energy", (energy,)
+        labels = [read_optional_text(folder / f"{word}{number}_label") for word in _QUANTITIES]
+        if None in labels or len(set(labels)) == 1:
+            return
     for suffix in ("average", "input"):
         power = folder / f"power{number}_{suffix}"
         if power.exists():
-            return "power_w", "power", (power,)
+            yield "power_w", "power", (power,)
+            return
     voltage, current = folder / f"in{number}_input", folder / f"curr{number}_input"
     if pairs and number in _PAIRED_SENSORS and voltage.exists() and current.exists():
-        return "power_w", "power", (voltage, current)
-    return None
+        yield "power_w", "power", (voltage, current)
 
 
 def _is_off(folder: Path, number: int) -> bool:
@@ -391,15 +406,12 @@ def _is_off(folder: Path, number: int) -> bool:
     )
 
 
-def _label(folder: Path, number: int) -> str:
-    names = (
-        f"energy{number}_label",
-        f"power{number}_label",
-        f"in{number}_label",
-        f"power{number}_oem_info",
-        "label",
-    )
-    for name in names:
+def _label(folder: Path, number: int, word: str, of_voltage: bool) -> str:
+    """Of the file `word`. An INA chip has the label of its one power at the voltage."""
+    names = [f"{word}{number}_label"]
+    names += [f"power{number}_label"] if word == "energy" else []
+    names += [f"in{number}_label"] if of_voltage else []
+    for name in (*names, f"power{number}_oem_info", "label"):
         label = read_optional_text(folder / name)
         if label:
             return label
@@ -477,6 +489,7 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
         if every:
             readable = [s for s in every if not s.no_domain]
             others = [s for s in readable if s.channel.domain == "system"] or readable
+            others = [s for s in others if s.says_total] or others
             remedy = "they are of parts; use another meter for the system"
             if others:
                 remedy = (
@@ -516,10 +529,20 @@ def _listed(sensors: Sequence[Sensor]) -> str:
     return ", ".join(
         short_name(s)
         + (f" ({s.label})" if s.label else "")
-        + shown_w(s.read() if s.channel.quantity == "power_w" else None)
+        + shown_w(s.read() if s.channel.quantity == "power_w" else _power_beside(s))
         + ("" if s.volts is None else f" at {s.volts:g} V")
         for s in sensors
     )
+
+
+def _power_beside(energy: Sensor) -> float | None:
+    """The power that a chip shows next to an energy, W."""
+    file = energy.files[0]
+    for suffix in ("average", "input"):
+        power = file.with_name(file.name.replace("energy", "power").replace("input", suffix))
+        if (value := read_optional_int(power)) is not None:
+            return value / 1e6
+    return None
 
 
 def _of_a_part(sensors: Sequence[Sensor]) -> Problem | None:

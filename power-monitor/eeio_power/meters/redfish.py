@@ -356,6 +356,10 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     places = [("PowerSupplies", k, "PowerInputWatts") for k in there]
     powers_w = [http_json.number_at(answer, *keys) for keys in places]
     known_w = [w for w in powers_w if w is not None and w not in _NO_POWER_W]
+    for k, power_w in zip(there, powers_w, strict=True):
+        rating_w = _rating_w(answer["PowerSupplies"][k])
+        if power_w and rating_w and power_w >= rating_w:
+            return f"a supply of {rating_w:g} W reports {power_w:g} W: a rating, not a measurement"
     if known_w and len(known_w) == len(places) and math.fsum(known_w) > 0.0:
         remark = f"the sum of {len(places)} power supplies" if len(places) > 1 else None
         found = tuple((path, keys) for keys in places)
@@ -363,6 +367,17 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     if known_w:
         return f"{len(known_w)} of {len(places)} supplies give a power reading"
     return None
+
+
+def _rating_w(supply: Any) -> float | None:
+    """What a supply can give, W."""
+    ranges = supply.get("InputRanges")
+    ranges = ranges if isinstance(ranges, list) else []
+    given = [http_json.number_at(supply, "PowerCapacityWatts")]
+    given += [
+        http_json.number_at(supply, "InputRanges", k, "OutputWattage") for k in range(len(ranges))
+    ]
+    return max((w for w in given if w is not None), default=None)
 
 
 def _present(answer: Any) -> list[int]:
@@ -424,9 +439,20 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
         if power_w is not None and context == _SUPPLIES and _is_of_all(answer, power_w):
             of_supplies.append(keys)
     places = places or of_supplies
+    if len(places) > 1:
+        places = _by_name(answer, places) or places
     if places:
         return places[0] if len(places) == 1 else None
     return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
+
+
+def _by_name(answer: Any, places: list[tuple[str | int, ...]]) -> list[tuple[str | int, ...]]:
+    """The entry with a name of the complete machine: Lenovo lists processors and memory, too."""
+    named = {_text_at(answer["PowerControl"][keys[1]], "Name"): keys for keys in places}
+    if len(named) < len(places):
+        return []
+    values = {name: http_json.number_at(answer, *keys) for name, keys in named.items()}
+    return [named[name] for name in complete_system(values).sensors]
 
 
 def _is_of_all(answer: Any, power_w: float) -> bool:
