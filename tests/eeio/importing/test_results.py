@@ -1128,6 +1128,11 @@ def test_text_inside_a_string_of_json_is_named(
         (("run1", "run2"), ("run 1", "run 2"), [2]),
         (("a-1", "a-2"), ("take 1 of many", "take 2 of many"), [2]),
         (("a-1", "a-2"), ("on pod 1", "on pod 2"), [1, 1]),
+        (
+            ("a-1", "a-2"),
+            ("on pod 1" + "\nan option" * 12, "on pod 2" + "\nan option" * 12),
+            [1, 1],
+        ),
         (("a-1", "a-2"), ("with a cache", "without a cache"), [1, 1]),
         (("node1", "node2"), ("", ""), [1, 1]),
         (("disk_1", "disk_2"), ("", ""), [1, 1]),
@@ -1184,14 +1189,14 @@ def test_fio_reports_without_their_version_are_apart(
 def test_fio_json_of_a_status_interval_is_one_run(home: Path, tmp_path: Path) -> None:
     body = json.loads((DATA / "fio" / "jobs-3.1.json").read_text())
     texts = []
-    for second in (1, 2, 3):
+    for second in (1, 2, 2.1):
         later = json.loads(json.dumps(body))
-        later["timestamp"] += second
-        later["timestamp_ms"] += 1000 * second
+        later["timestamp"] += int(second)
+        later["timestamp_ms"] += round(1000 * second)
         for one in later["jobs"]:
             for direction in ("read", "write"):
-                one[direction]["runtime"] += 1000 * second
-                one[direction]["io_bytes"] += 1000 * second
+                one[direction]["runtime"] += round(1000 * second)
+                one[direction]["io_bytes"] += round(1000 * second)
         texts.append(json.dumps(later, indent=1))
     (tmp_path / "a.json").write_text("\n".join(texts))
     (one,) = results.found([tmp_path / "a.json"])

@@ -62,8 +62,9 @@ def _continues(before: FoundReport, after: FoundReport) -> bool:
         return False
     begun = [datetime.fromisoformat(str(p.started_utc)) for p in (one, other)]
     longer_s = (other.runtime_s or 0.0) - (one.runtime_s or 0.0)
-    same = abs((begun[1] - begun[0]).total_seconds()) <= _SAME_START_S
-    return same and longer_s >= _LONGER_S and _moved(after) >= _moved(before)
+    apart_s = abs((begun[1] - begun[0]).total_seconds())
+    same = apart_s <= _SAME_START_S and longer_s >= _LONGER_S
+    return (same or (apart_s == 0.0 and longer_s > 0.0)) and _moved(after) >= _moved(before)
 
 
 _SAME_START_S, _LONGER_S = 1.05, 0.5

@@ -40,6 +40,7 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
     of Markdown that it is below, and the lines between it and the report before. Numbers of
     repetitions and lines with a time of day are left out. None where there is nothing."""
     last = places[-1] if places else 0
+    title = _title(text[: places[0]]) if places else None
     own = {_without_figures(line) for line in text[last:].splitlines()}
     start, label = 0, list[str]()
     for place, heading in zip(places, _markdown(text, places), strict=True):
@@ -59,7 +60,17 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
         # Fewer lines than before: the first ones of those are still above it.
         start, label = place, label[: max(0, len(label) - len(lines))] + lines
-        yield " / ".join([*([heading] if heading else []), *label]) or None
+        above = [title] if title is not None and title not in label else []
+        yield " / ".join([*([heading] if heading else []), *above, *label]) or None
+
+
+def _title(text: str) -> str | None:
+    """The first line of a file, if it is far above its first report."""
+    lines = [line.strip() for line in text[:_LABEL_CHARACTERS].splitlines() if line.strip()]
+    words = lines[0] if len(lines) > 2 * _LABEL_LINES else ""
+    if not words or _NO_LABEL.search(words) or _OWN.search(words) or _TIME.search(words):
+        return None
+    return _RUN_NUMBER.sub(r"\1", words)[:200]
 
 
 def _is_heading(line: str) -> bool:
