@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eeio import paths
 from eeio.cli import main
 from eeio.pts import composite
 from eeio.pts.composite import Result, ResultEntry, ResultFile, System
@@ -343,3 +344,19 @@ def test_a_write_is_exported_until_durable_and_comes_back_whole(
     )
     back = with_reported(replace(changed[0], phases=()), json.loads(json.dumps(told[0])))
     assert back.phases[0].until_durable in [run.phases[0].until_durable for run in changed]
+
+
+def test_several_results_of_one_title_are_all_imported(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a cloud's sizes have it: large/threaded/composite.xml, small/threaded/composite.xml."""
+    folder = tmp_path / "cloud"
+    text = (DATA / "native.xml").read_text()
+    for size in ("large", "medium", "small"):
+        (folder / size).mkdir(parents=True)
+        (folder / size / "composite.xml").write_text(text + f"<!-- {size} -->\n")
+    assert main(["import", str(folder), "--name", "cloud"]) == 0
+    assert {"cloud", "cloud-2", "cloud-3"} <= set(paths.campaigns())
+    capsys.readouterr()
+    assert main(["import", str(folder), "--name", "cloud"]) == 0
+    assert len(paths.campaigns()) == 3, "a second import adds nothing"
