@@ -50,6 +50,8 @@ _OF_NODE = all_but("fans", "supply")
 """Of a node: the chassis has its fans and supplies."""
 _FALSE_FACTOR = 5.0
 """Supplies that share a load do not differ by as much."""
+_HPE_LARGEST_W = 2550.0
+"""Of an unplugged supply: 255 times 10 W."""
 _ALIKE = 1.05
 """Sensors of one power differ by no more: they are read at different times."""
 
@@ -94,7 +96,11 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     if supplies and machines:
         return Chosen((), f"the supplies may feed several machines ({', '.join(machines)})")
     if supplies:
-        return _summed(sensors, supplies)
+        summed = _summed(sensors, supplies)
+        largest = [name for name in summed.sensors if sensors[name] == _HPE_LARGEST_W]
+        if largest:
+            return Chosen((), f"{largest[0]} is {_HPE_LARGEST_W:g} W, its largest number")
+        return summed
     if all(map(_PART.search, sensors)):
         return Chosen((), "they are of parts of the machine")
     if all(_PART.search(name) or _VOLTAGE.search(name) for name in sensors):

@@ -384,7 +384,7 @@ def supplies(*inputs_w: float | None) -> dict[str, Any]:
         # Cisco's CIMC gives its only entry the context of the supplies.
         (control((216.0, "PowerSupply")) | supplies(119.0, 124.0), 216.0),
         (control((119.0, "PowerSupply")) | supplies(119.0, 124.0), 243.0),
-        (control((216.0, "PowerSupply")), None),
+        (control((216.0, "PowerSupply")), 216.0),
         (supplies(88.0, 92.0), 180.0),
         (supplies(88.0, None), None),
     ],
@@ -402,6 +402,8 @@ def test_redfish_of_older_controllers_adds_the_supplies(
         else:
             meter = opened("redfish", fake)
             assert meter.read() == [power_w]
+            is_assumed = "PowerControl" in answer and "PowerSupplies" not in answer
+            assert ("assumed" in (meter.channels[0].doubt or "")) is is_assumed
             meter.close()
 
 

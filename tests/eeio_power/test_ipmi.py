@@ -370,6 +370,7 @@ def test_a_named_sensor_of_a_part_is_never_the_system(
         ({"PSU_POWER_IN": 180, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, 180),
         ({"PSU_POWER_IN": None, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, 180),
         ({"PSU_POWER_IN": 400, "PSU_0_POWER_IN": 88, "PSU_1_POWER_IN": 92}, "PSU_POWER_IN is 400"),
+        ({"PS 1 Input": 150, "PS 2 Input": 2550}, "PS 2 Input is 2550 W"),
         ({"PS0/IN_POWER": 3550, "PS1/IN_POWER": 3500, "BL5/VPS": 515}, "several machines (BL5/VPS"),
     ],
 )

@@ -489,12 +489,13 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
         if every:
             readable = [s for s in every if not s.no_domain]
             others = [s for s in readable if s.channel.domain == "system"] or readable
-            others = [s for s in others if s.says_total] or others
+            totals = [s for s in others if s.says_total]
+            others = totals or others
+            example = short_name(others[0]) if totals or len(others) == 1 else "NAME"
             remedy = "they are of parts; use another meter for the system"
             if others:
                 remedy = (
-                    f"if one measures the {others[0].channel.domain}, name it: "
-                    f"hwmon,only={short_name(others[0])}"
+                    f"if one measures the {others[0].channel.domain}, name it: hwmon,only={example}"
                 )
             return Choice((), (f"{reason}; other chips have {_listed(every)}", remedy))
         return Choice((), (

@@ -264,6 +264,8 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
         power_w = None if keys is None else http_json.number_at(answer, *keys)
         if keys is not None and power_w is not None:
             if power_w > 0.0 and power_w not in _NO_POWER_W:
+                if place == _POWER and _is_assumed(answer, keys, power_w):
+                    doubt = doubt or f"{name}: that its power is of all supplies is assumed"
                 return _Reading(((where, keys),), power_w, contents, doubt=doubt), None
             reason = f"{name} reports {power_w:g} W for a running machine"
             continue
@@ -280,6 +282,14 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
                 found = replace(found, contents=contents)
             return replace(found, doubt=found.doubt or doubt), None
     return None, reason
+
+
+def _is_assumed(answer: Any, keys: tuple[str | int, ...], power_w: float) -> bool:
+    """Whether the entry's context is the supplies, and they do not confirm it."""
+    if keys[0] != "PowerControl":
+        return False
+    context = _text_at(answer["PowerControl"][keys[1]], "PhysicalContext")
+    return context == _SUPPLIES and _is_of_all(answer, power_w) is None
 
 
 def _is_in_enclosure(client: http_json.JsonClient, chassis: Any) -> bool:
@@ -326,18 +336,21 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """All supplies' inputs, or outputs; why they cannot be added; None without any."""
-    subsystem = client.get(path)
-    supplies = [
-        (member, supply)
-        for member in _members(client, _link(subsystem, "PowerSupplies") or f"{path}/PowerSupplies")
-        if not _is_absent(supply := client.get(member))
-    ]
+    where = _link(client.get(path), "PowerSupplies") or f"{path}/PowerSupplies"
+    members = _members(client, where)
+    supplies = [(m, supply) for m in members if not _is_absent(supply := client.get(m))]
+    count = http_json.number_at(client.get(where), "Members@odata.count")
+    if count is not None and count > len(members):
+        return f"{len(members)} of {count:g} supplies are listed"
     for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
         places, powers_w = [], []
         for member, supply in supplies:
             where = _link(supply, "Metrics") or f"{member}/Metrics"
             with suppress(PowerError):
                 power_w = http_json.number_at(client.get(where), key, "Reading")
+                rating_w = _rating_w(supply)
+                if power_w and rating_w and power_w >= rating_w:
+                    return _RATING.format(rating_w=rating_w, power_w=power_w)
                 if power_w is not None and power_w not in _NO_POWER_W:
                     places.append((where, (key, "Reading")))
                     powers_w.append(power_w)
@@ -359,7 +372,7 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     for k, power_w in zip(there, powers_w, strict=True):
         rating_w = _rating_w(answer["PowerSupplies"][k])
         if power_w and rating_w and power_w >= rating_w:
-            return f"a supply of {rating_w:g} W reports {power_w:g} W: a rating, not a measurement"
+            return _RATING.format(rating_w=rating_w, power_w=power_w)
     if known_w and len(known_w) == len(places) and math.fsum(known_w) > 0.0:
         remark = f"the sum of {len(places)} power supplies" if len(places) > 1 else None
         found = tuple((path, keys) for keys in places)
@@ -385,6 +398,9 @@ def _present(answer: Any) -> list[int]:
     supplies = answer.get("PowerSupplies") if isinstance(answer, Mapping) else None
     found = enumerate(supplies if isinstance(supplies, list) else [])
     return [k for k, supply in found if isinstance(supply, Mapping) and not _is_absent(supply)]
+
+
+_RATING = "a supply of {rating_w:g} W reports {power_w:g} W: a rating, not a measurement"
 
 
 def _is_absent(supply: Any) -> bool:
@@ -436,7 +452,11 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
         power_w = http_json.number_at(answer, *keys)
         if power_w is not None and context in _WHOLE:
             places.append(keys)
-        if power_w is not None and context == _SUPPLIES and _is_of_all(answer, power_w):
+        if (
+            power_w is not None
+            and context == _SUPPLIES
+            and _is_of_all(answer, power_w) is not False
+        ):
             of_supplies.append(keys)
     places = places or of_supplies
     if len(places) > 1:
@@ -455,12 +475,13 @@ def _by_name(answer: Any, places: list[tuple[str | int, ...]]) -> list[tuple[str
     return [named[name] for name in complete_system(values).sensors]
 
 
-def _is_of_all(answer: Any, power_w: float) -> bool:
-    """Whether a power is that of all supplies together, by what each of them reports."""
+def _is_of_all(answer: Any, power_w: float) -> bool | None:
+    """Whether a power is that of all supplies together, by what each of them reports; None if not
+    all do."""
     there = _present(answer)
     each_w = [http_json.number_at(answer, "PowerSupplies", k, "PowerInputWatts") for k in there]
     if not each_w or None in each_w:
-        return False
+        return None
     sum_w = math.fsum(w for w in each_w if w is not None)
     return LEAST_EFFICIENCY * sum_w <= power_w <= sum_w / LEAST_EFFICIENCY
 

@@ -605,8 +605,8 @@ def take(
     for place, one in enumerate(of_pts):
         try:
             # Several files may have one title.
-            wanted = name or pts.title_of(one.path)
-            wanted = wanted if name and not place else free_name(wanted)
+            wanted = pts.title_of(one.path) if name is None else name
+            wanted = free_name(wanted) if name is None or place else wanted
             stored += pts.import_file(one.path, wanted, None)
         except EeioError as error:
             one.rejected = str(error)

@@ -44,7 +44,7 @@ _HWMON = (
     "name,update_interval,power*_average,power*_average_interval*,power*_input,power*_label,"
     "power*_accuracy,power*_is_battery,power*_model_number,power*_oem_info,power*_cap,energy*_input,"
     "energy*_label,in*_input,in*_label,in*_enable,curr*_input,curr*_label,curr*_enable,"
-    "shunt*_resistor"
+    "shunt*_resistor,label,hid"
 )
 _BLOCK = (
     "dev,size,stat,ro,partition,cache_type,queue/write_cache,queue/scheduler,queue/rotational,"
