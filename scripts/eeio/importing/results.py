@@ -381,7 +381,10 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
             def one(found: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
                 number, is_count = next(shown)
                 is_thing = _THING.search(found.string, 0, found.start()) is not None
-                return "#" if is_count and not is_thing else number
+                around = found.string[max(0, found.start() - 1) : found.end() + 2]
+                # 3.1.0 is a version.
+                is_part = re.fullmatch(r"(?:\..*|.*\.\d)", around) is not None
+                return "#" if is_count and not is_thing and not is_part else number
 
             names[path] = re.sub(r"\d+", one, stem)
     return names
@@ -697,4 +700,4 @@ def energy_table(taken: Taken) -> Table | None:
 def _cell(value: float | None, unit: float = 1.0) -> str:
     if value is None:
         return NONE
-    return str(value) if isinstance(value, int) else number(value / unit)
+    return str(value) if isinstance(value, int) and unit == 1.0 else number(value / unit)

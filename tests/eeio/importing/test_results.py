@@ -1233,3 +1233,52 @@ def test_bonnie_s_chunks_are_request_sizes(home: Path, tmp_path: Path) -> None:
     files = results.found([tmp_path])
     sizes = {p.request_bytes for one in files for p in one.reports[0].phases if p.request_bytes}
     assert {32 * KIB, 64 * KIB} <= sizes, [one.rejected for one in files]
+
+
+def test_copies_of_dd_with_labels_on_their_lines(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(
+        "dd if=/dev/zero of=/iscsi/public bs=10M count=100\n"
+        "1048576000 bytes (1.0 GB) copied, 10.0 s, 105 MB/s\n"
+        "iscsi:  16777216000 bytes (17 GB) copied, 100.0 s, 168 MB/s\n"
+        "kvmsrv1: 26851934208 bytes (27 GB) copied, 884.971 s, 30.3 MB/s\n"
+        "run 1: 26851934208 bytes (27 GB) copied, 800.1 s, 33 MB/s\n"
+        "run 2: 26851934208 bytes (27 GB) copied, 801,2 s, 33 MB/s\n"
+    )
+    (one,) = results.found([path])
+    found = [report.phases[0] for report in one.reports]
+    assert [phase.options.get("label") for phase in found] == [
+        None, "iscsi:", "kvmsrv1:", "run:", "run:",
+    ]  # fmt: skip
+    assert found[0].operation == "write" and found[0].request_bytes == 10 * KIB**2
+    # The command copied 1 GB, and this copy is of 17.
+    assert found[1].operation is None and found[4].runtime_s == pytest.approx(801.2)
+
+
+def test_bonnie_s_lines_below_their_authors_text(home: Path, tmp_path: Path) -> None:
+    text = (DATA / "others/bonnie-2.csv").read_text().splitlines()[-1]
+    noise = "Writing a byte at a time...done\nWriting intelligently...done\nRewriting...done\n" * 3
+    (tmp_path / "a.txt").write_text(
+        "".join(f"$ bonnie++ -u 0 -d {fs}/\n{noise}{text}\n" for fs in ("ext4", "xfs"))
+    )
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    assert {run.repetition for run in campaign.runs} == {1}
+
+
+def test_the_table_shows_whole_bytes_in_mb(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rate in bytes per second may be a whole number."""
+    line = "[RESULT] BW   phase 1   ior_easy_write   0.500 GB/s : time 300.00 seconds\n"
+    (tmp_path / "a.txt").write_text("    " + line)
+    assert main(["import", str(tmp_path / "a.txt"), "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "536.9" in shown and "536870912" not in shown
+
+
+def test_versions_in_names_do_not_count_files(home: Path, tmp_path: Path) -> None:
+    text = (DATA / "fio" / "jobs-3.1.txt").read_text()
+    for version in ("3.0.0", "3.1.0", "3.2.0"):
+        (tmp_path / f"tool-{version}.txt").write_text(f"{text}{version}\n")
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    assert {run.repetition for run in campaign.runs} == {1}

@@ -12,14 +12,15 @@ _TIME = re.compile(r"\d:\d\d")
 _NO_HEADING = re.compile(r"\d:\d\d|\s--?\w|\w=\S")
 """A line with a time of day, or a command behind a prompt."""
 _RUN_NUMBER = re.compile(
-    r"\b(run|iteration|repetition|repeat|round|pass|loop|try|test|no)\W{0,3}\d{1,9}\b"
+    r"\b(run|r[ée]plica|iteration|repetition|repeat|round|pass|loop|try|test|no)\W{0,3}\d{1,9}\b"
     # `Run 8 threads` is no number of a run.
     r"(?!\s{0,9}(?:threads?|jobs?|clients?|users?|process(?:es)?|workers?|nodes?|files?|streams?"
     r"|queues?|[kKmMgGtT]i?[bB]?\b|%))",
     re.I,
 )
 _NO_LABEL = re.compile(
-    r"^`{3}|^\S{1,80}@\S{1,80}[^\n]{0,80}[#$>]$|\(g=\d|\brecords (?:in|out)\b|^Jobs: |^[\W\d_]*$"
+    r"^`{3}|^\S{1,80}@\S{1,80}[^\n]{0,80}[#$>]$|\(g=\d|\brecords (?:in|out)\b|\.\.\.done"
+    r"|^start 'em|^Jobs: |^[\W\d_]*$"
 )
 """Lines above a report that describe no experiment: of tools, marks of code, without a word."""
 _OWN = re.compile(
@@ -69,6 +70,14 @@ def _title(text: str) -> str | None:
     lines = [line.strip() for line in text[:_LABEL_CHARACTERS].splitlines() if line.strip()]
     words = lines[0] if len(lines) > 2 * _LABEL_LINES else ""
     if not words or _NO_LABEL.search(words) or _OWN.search(words) or _TIME.search(words):
+        return None
+    return _RUN_NUMBER.sub(r"\1", words)[:200]
+
+
+def label(words: str) -> str | None:
+    """What an author wrote before a result on its line, without the number of a repetition."""
+    words = " ".join(words.split())
+    if _TIME.search(words) or not re.search(r"[^\W\d_]", words):
         return None
     return _RUN_NUMBER.sub(r"\1", words)[:200]
 

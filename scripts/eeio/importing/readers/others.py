@@ -20,7 +20,7 @@ from eeio.importing.readers.found import (
     parts,
     size,
 )
-from eeio.importing.readers.labels import headings
+from eeio.importing.readers.labels import headings, label
 
 # ---- elbencho ----
 
@@ -347,8 +347,17 @@ _BONNIE_NAMES = {
 
 def read_bonnie_csv(text: str) -> Iterator[FoundReport]:
     """Lines of 1.96 and later, one report each. `+++++` is a test that was too short."""
-    for line in filter(BONNIE_CSV.match, text.splitlines()):
-        cells = line.strip().split(",")
+    lines = list(BONNIE_CSV.finditer(text))
+    tables = [match.start() for match in BONNIE_TEXT.finditer(text)]
+    # The table of a run is above its line.
+    spans = zip([0, *(line.end() for line in lines)], lines, strict=False)
+    begins = [
+        next((place for place in tables if start <= place < line.start()), line.start())
+        for start, line in spans
+    ]
+    for line, heading in zip(lines, headings(text, begins), strict=True):
+        end = text.find("\n", line.start())
+        cells = text[line.start() : end if end >= 0 else None].strip().split(",")
         # From format 1.98 on seeks and their processes stand after the chunk size: 50 fields.
         begin = 9 if len(cells) >= 50 else 7
         files = begin + 12
@@ -360,7 +369,7 @@ def read_bonnie_csv(text: str) -> Iterator[FoundReport]:
         phases = tuple(_bonnie(fields, cells[5], cells[6], count(cells[3])))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        yield FoundReport(phases, cells[1], cells[2] or None)
+        yield FoundReport(phases, cells[1], cells[2] or None, heading=heading)
 
 
 def _bonnie(
@@ -433,7 +442,7 @@ def _bonnie_rate(cell: str) -> str:
 
 DD = re.compile(
     # Behind blanks or a label, as in notes and logs.
-    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\d\r\n]{0,40}[:\"'>|\]] ?)"
+    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\r\n]{0,40}?[:\"'>|\]][ \t]{0,3})"
     r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.,e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
@@ -458,6 +467,13 @@ def _is_progress(below: str, above: str) -> bool:
     return bool(records) and not re.search(r"\bdd\s", below)
 
 
+def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
+    """Whether a copy of so many bytes may be of a command with these options."""
+    blocks, bs = count(options.get("count")), options.get("bs", "512")
+    length = size(bs, 1000 if bs[-1:] == "B" else KIB)
+    return blocks is None or length is None or moved <= 1.001 * blocks * length
+
+
 def read_dd(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
@@ -479,12 +495,15 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             if command
             else {}
         )
+        before = label(re.split(r"\d+ ", copy[0], maxsplit=1)[0])
+        moved, seconds = _dd_amounts(copy)
+        if not _may_be_of(options, moved):
+            command, options = [], {}
         operation = None
         if options.get("if", "").startswith("/dev/zero") or options.get("if", "") == "/dev/urandom":
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        moved, seconds = _dd_amounts(copy)
         bs = options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
@@ -495,7 +514,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             direct=("direct" in flags) if command else None,
             jobs=1, bytes=moved, runtime_s=seconds,
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
-            options=options | {"bytes": str(moved)},
+            options=options | {"bytes": str(moved)} | ({"label": before} if before else {}),
         ),), heading=heading)  # fmt: skip
 
 

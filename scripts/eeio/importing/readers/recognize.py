@@ -29,7 +29,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
-    (re.compile(r"^\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
+    (re.compile(r"^[ \t]{0,8}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
     (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
                                                           others.read_elbencho_csv)),
