@@ -407,6 +407,20 @@ def test_redfish_of_older_controllers_adds_the_supplies(
             meter.close()
 
 
+def test_redfish_rejects_readings_when_a_supply_was_added() -> None:
+    """The others then draw less, and their sum is not the machine's power any more."""
+    answer = supplies(88.0, 92.0)
+    answer["PowerSupplies"].append({"Status": {"State": "Absent"}})
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        before = len(fake.requests)
+        assert meter.read() == [180.0] and len(fake.requests) == before + 1
+        answer["PowerSupplies"][2] = {"PowerInputWatts": 60.0}
+        with pytest.raises(PowerError, match="the power supplies changed"):
+            meter.read()
+        meter.close()
+
+
 def test_redfish_doubts_a_chassis_next_to_a_system_without_one() -> None:
     """On an HGX machine the board of the GPUs is a system with a chassis, too."""
     chassis = {"HGX_Chassis_0": ("RackMount", metrics(2420.5))}

@@ -507,6 +507,7 @@ def test_an_energy_and_a_power_of_one_number_are_told_apart_by_their_labels(
     for shown in ("power1 (sys_total) 28 W", "energy1 (pkg)", "energy2 (dla) 7 W", "power1"):
         assert shown in str(error.value)
     assert "power2" not in str(error.value)
+    assert "energy1 (pkg) 28 W" not in str(error.value), "the power of another sensor"
     (meter,) = open_meters([f"hwmon,root={hwmon.root},only=spbm/power1"])
     assert meter.read() == [28.0]
 

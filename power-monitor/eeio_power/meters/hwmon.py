@@ -87,7 +87,6 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
 # sensor that does not measure.
 _UNPLUGGED_W = 1e-6
-_QUANTITIES = ("energy", "power")
 _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
@@ -386,8 +385,7 @@ def _sources(
     energy = folder / f"energy{number}_input"
     if energy.exists():
         yield "energy_j", "energy", (energy,)
-        labels = [read_optional_text(folder / f"{word}{number}_label") for word in _QUANTITIES]
-        if None in labels or len(set(labels)) == 1:
+        if _is_one(folder, number):
             return
     for suffix in ("average", "input"):
         power = folder / f"power{number}_{suffix}"
@@ -397,6 +395,12 @@ def _sources(
     voltage, current = folder / f"in{number}_input", folder / f"curr{number}_input"
     if pairs and number in _PAIRED_SENSORS and voltage.exists() and current.exists():
         yield "power_w", "power", (voltage, current)
+
+
+def _is_one(folder: Path, number: int) -> bool:
+    """Whether the energy and the power of a number are of one sensor, by their labels."""
+    labels = [read_optional_text(folder / f"{word}{number}_label") for word in ("energy", "power")]
+    return None in labels or len(set(labels)) == 1
 
 
 def _is_off(folder: Path, number: int) -> bool:
@@ -537,8 +541,11 @@ def _listed(sensors: Sequence[Sensor]) -> str:
 
 
 def _power_beside(energy: Sensor) -> float | None:
-    """The power that a chip shows next to an energy, W."""
+    """The power that a chip shows of the same sensor as an energy, W."""
     file = energy.files[0]
+    number = _SENSOR_FILE.fullmatch(file.name)
+    if number is None or not _is_one(file.parent, int(number[2])):
+        return None
     for suffix in ("average", "input"):
         power = file.with_name(file.name.replace("energy", "power").replace("input", suffix))
         if (value := read_optional_int(power)) is not None:

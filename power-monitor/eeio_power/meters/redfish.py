@@ -110,14 +110,26 @@ class RedfishMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC is silent or has no reading now."""
-        total_w = math.fsum(self._read(path, keys) for path, keys in self.found.places)
+        paths = dict.fromkeys(path for path, _ in self.found.places)
+        answers = {path: self.client.get(path) for path in paths}
+        for path, answer in answers.items():
+            self._check_supplies(path, answer)
+        total_w = math.fsum(
+            self._read(path, keys, answers[path]) for path, keys in self.found.places
+        )
         if total_w <= 0.0:
             where = f"{self.client.host}{self.found.places[0][0]}"
             raise PowerError(f"{where}: {total_w:g} W for a running machine: it is not measured")
         return [total_w]
 
-    def _read(self, path: str, keys: tuple[str | int, ...]) -> float:
-        answer = self.client.get(path)
+    def _check_supplies(self, path: str, answer: Any) -> None:
+        """Raises PowerError if Power has other supplies than at the start: they share the load."""
+        places = [keys for where, keys in self.found.places if where == path]
+        at_start = [keys[1] for keys in places if keys[0] == "PowerSupplies"]
+        if at_start and at_start != _present(answer):
+            raise PowerError(f"{self.client.host}{path}: the power supplies changed; start again")
+
+    def _read(self, path: str, keys: tuple[str | int, ...], answer: Any) -> float:
         power_w = http_json.number_at(answer, *keys)
         where = f"{self.client.host}{path}"
         if power_w is None:
@@ -337,49 +349,60 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """All supplies' inputs, or outputs; why they cannot be added; None without any."""
     where = _link(client.get(path), "PowerSupplies") or f"{path}/PowerSupplies"
-    members = _members(client, where)
-    supplies = [(m, supply) for m in members if not _is_absent(supply := client.get(m))]
-    count = http_json.number_at(client.get(where), "Members@odata.count")
+    listing = client.get(where)
+    members = _members_of(listing, client.host, where)
+    count = http_json.number_at(listing, "Members@odata.count")
     if count is not None and count > len(members):
         return f"{len(members)} of {count:g} supplies are listed"
+    supplies = [(m, supply) for m in members if not _is_absent(supply := client.get(m))]
+    remark = f"the sum of the power supplies {', '.join(_last(member) for member, _ in supplies)}"
     for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
-        places, powers_w = [], []
+        each = []
         for member, supply in supplies:
-            where = _link(supply, "Metrics") or f"{member}/Metrics"
+            place, power_w = _link(supply, "Metrics") or f"{member}/Metrics", None
             with suppress(PowerError):
-                power_w = http_json.number_at(client.get(where), key, "Reading")
-                rating_w = _rating_w(supply)
-                if power_w and rating_w and power_w >= rating_w:
-                    return _RATING.format(rating_w=rating_w, power_w=power_w)
-                if power_w is not None and power_w not in _NO_POWER_W:
-                    places.append((where, (key, "Reading")))
-                    powers_w.append(power_w)
-        if powers_w and len(powers_w) == len(supplies) and math.fsum(powers_w) > 0.0:
-            names = ", ".join(_last(member) for member, _ in supplies)
-            remark = f"the sum of the power supplies {names}"
-            return _Reading(tuple(places), math.fsum(powers_w), contents, remark)
-        if powers_w:
-            return f"{len(powers_w)} of {len(supplies)} supplies give a power reading"
+                power_w = http_json.number_at(client.get(place), key, "Reading")
+            each.append(_Supply((place, (key, "Reading")), power_w, _rating_w(supply)))
+        if (found := _added(each, contents, remark)) is not None:
+            return found
     return None
 
 
 def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """All supplies' inputs in Power; why they cannot be added; None without any."""
-    there = _present(answer := client.get(path))
-    places = [("PowerSupplies", k, "PowerInputWatts") for k in there]
-    powers_w = [http_json.number_at(answer, *keys) for keys in places]
-    known_w = [w for w in powers_w if w is not None and w not in _NO_POWER_W]
-    for k, power_w in zip(there, powers_w, strict=True):
+    answer = client.get(path)
+    each = []
+    for k in _present(answer):
+        keys = ("PowerSupplies", k, "PowerInputWatts")
         rating_w = _rating_w(answer["PowerSupplies"][k])
-        if power_w and rating_w and power_w >= rating_w:
-            return _RATING.format(rating_w=rating_w, power_w=power_w)
-    if known_w and len(known_w) == len(places) and math.fsum(known_w) > 0.0:
-        remark = f"the sum of {len(places)} power supplies" if len(places) > 1 else None
-        found = tuple((path, keys) for keys in places)
-        return _Reading(found, math.fsum(known_w), WALL, remark)
-    if known_w:
-        return f"{len(known_w)} of {len(places)} supplies give a power reading"
-    return None
+        each.append(_Supply((path, keys), http_json.number_at(answer, *keys), rating_w))
+    return _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
+
+
+@dataclass(frozen=True)
+class _Supply:
+    """Where a supply's power is, that power now, and what the supply can give, W."""
+
+    place: tuple[str, tuple[str | int, ...]]
+    power_w: float | None
+    rating_w: float | None
+
+
+def _added(
+    each: Sequence[_Supply], contents: Contents, remark: str | None
+) -> _Reading | str | None:
+    """The sum of all supplies; why they cannot be added; None if none gives a power."""
+    known = [one for one in each if one.power_w is not None and one.power_w not in _NO_POWER_W]
+    for one in known:
+        if one.power_w and one.rating_w and one.power_w >= one.rating_w:
+            return (
+                f"a supply of {one.rating_w:g} W reports {one.power_w:g} W: a rating, not a "
+                "measurement"
+            )
+    total_w = math.fsum(one.power_w or 0.0 for one in known)
+    if known and len(known) == len(each) and total_w > 0.0:
+        return _Reading(tuple(one.place for one in each), total_w, contents, remark)
+    return f"{len(known)} of {len(each)} supplies give a power reading" if known else None
 
 
 def _rating_w(supply: Any) -> float | None:
@@ -398,9 +421,6 @@ def _present(answer: Any) -> list[int]:
     supplies = answer.get("PowerSupplies") if isinstance(answer, Mapping) else None
     found = enumerate(supplies if isinstance(supplies, list) else [])
     return [k for k, supply in found if isinstance(supply, Mapping) and not _is_absent(supply)]
-
-
-_RATING = "a supply of {rating_w:g} W reports {power_w:g} W: a rating, not a measurement"
 
 
 def _is_absent(supply: Any) -> bool:
@@ -516,11 +536,14 @@ def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool, list[str]
 
 
 def _members(client: http_json.JsonClient, path: str) -> list[str]:
-    answer: Any = client.get(path)
+    return _members_of(client.get(path), client.host, path)
+
+
+def _members_of(answer: Any, host: str, path: str) -> list[str]:
     try:
         found = [str(member["@odata.id"]) for member in answer["Members"]]
     except (KeyError, TypeError) as error:
-        raise PowerError(f"{client.host}{path}: not a list of members") from error
+        raise PowerError(f"{host}{path}: not a list of members") from error
     return [member for member in found if member.startswith(f"{path}/")][:CHASSIS]
 
 
