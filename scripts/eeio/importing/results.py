@@ -320,11 +320,15 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
 
 
 _THING = re.compile(
-    r"(?:node|host|server|client|vm|pod|osd|disk|drive|ssd|hdd|nvme|lun|vol|volume|worker|machine"
-    r"|instance|board|pi|cluster|raid|qd|depth|thread|threads|job|jobs|numa|cpu|core|kernel|gen|pool"
-    r"|rank|user)[-_ ]?(?!\w)$", re.I,
+    r"(?:node|host|server|client|disk|drive|volume|worker|machine|instance|cluster|thread|kernel"
+    r"|(?<![a-z])(?:vm|pod|osd|ssd|hdd|nvme|lun|vol|board|pi|raid|qd|depth|threads|jobs?|numa|cpu"
+    r"|core|gen|pool|rank|user))[-_ ]?$", re.I,
 )  # fmt: skip
 """Behind it, a number is of one of several, and does not count runs."""
+
+
+def _is_of_thing(number: re.Match[str]) -> bool:
+    return _THING.search(number.string[: number.start()]) is not None
 
 
 def _headed(rows: Sequence[_Row]) -> set[str]:
@@ -347,8 +351,7 @@ def _without_counts(heading: str | None, counts: set[str]) -> str | None:
     """Without the numbers that the file's name has, too, unless they are of things."""
 
     def one(found: re.Match[str]) -> str:
-        is_thing = _THING.search(found.string, 0, found.start()) is not None
-        return "#" if found[0] in counts and not is_thing else found[0]
+        return "#" if found[0] in counts and not _is_of_thing(found) else found[0]
 
     return None if heading is None else re.sub(r"\d+", one, heading)
 
@@ -380,11 +383,10 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
 
             def one(found: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
                 number, is_count = next(shown)
-                is_thing = _THING.search(found.string, 0, found.start()) is not None
                 around = found.string[max(0, found.start() - 1) : found.end() + 2]
-                # 3.1.0 is a version.
-                is_part = re.fullmatch(r"(?:\..*|.*\.\d)", around) is not None
-                return "#" if is_count and not is_thing and not is_part else number
+                is_version = re.fullmatch(r"\..*|.*\.\d", around) is not None
+                is_count = is_count and not is_version and not _is_of_thing(found)
+                return "#" if is_count else number
 
             names[path] = re.sub(r"\d+", one, stem)
     return names
@@ -544,9 +546,9 @@ def stored_before() -> dict[str, str]:
     return known
 
 
-def free_name(wanted: str) -> str:
-    """The name, or the first of NAME-2, NAME-3 ... that no campaign has."""
-    taken = paths.campaigns()
+def free_name(wanted: str, others: Sequence[str] = ()) -> str:
+    """The name, or the first of NAME-2, NAME-3 ... that no campaign has, and none of `others`."""
+    taken = [*paths.campaigns(), *others]
     names = (wanted if k == 1 else f"{wanted}-{k}" for k in itertools.count(1))
     return next(
         name for name in names
@@ -597,19 +599,22 @@ def take(
     new = [one for one in files if one.reports and one.sha256 not in before]
     of_pts = [one for one in new if one.tool == "pts"]
     others = [one for one in new if one.tool != "pts"]
+    # Several files of PTS may have one title.
+    pts_names = list[str]()
+    for one in of_pts:
+        wanted = pts.title_of(one.path) if name is None else name
+        is_first = name is not None and not pts_names
+        pts_names.append(wanted if is_first else free_name(wanted, pts_names))
     prefix = name or free_name(slug(arguments[0].resolve().stem))
     names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
     if dry_run:
         names |= dict.fromkeys(_names(others, prefix).values())
-        for one in of_pts:
-            names |= dict.fromkeys(made for made, *_ in pts.systems_of(one.path, name)[1])
+        for one, wanted in zip(of_pts, pts_names, strict=True):
+            names |= dict.fromkeys(made for made, *_ in pts.systems_of(one.path, wanted)[1])
         return Taken(files, list(names), (), before, logs)
     stored = store(campaigns(others, prefix), "")
-    for place, one in enumerate(of_pts):
+    for one, wanted in zip(of_pts, pts_names, strict=True):
         try:
-            # Several files may have one title.
-            wanted = pts.title_of(one.path) if name is None else name
-            wanted = free_name(wanted) if name is None or place else wanted
             stored += pts.import_file(one.path, wanted, None)
         except EeioError as error:
             one.rejected = str(error)

@@ -438,7 +438,7 @@ def systems_of(
     """A file, and for each of its systems the campaign's name and the experiments. Raises as
     `import_file` does."""
     file = composite.read(path)
-    base = _checked(name) if name is not None else slug(file.title or path.parent.name)
+    base = _checked(name) if name is not None else _title(file, path)
     made = []
     for system in file.systems:
         tests = experiments_of(file, system.identifier, preset)
@@ -454,7 +454,11 @@ def systems_of(
 
 def title_of(path: Path) -> str:
     """A campaign's name, of the title of a result file."""
-    return slug(composite.read(path).title or path.parent.name)
+    return _title(composite.read(path), path)
+
+
+def _title(file: ResultFile, path: Path) -> str:
+    return slug(file.title or path.parent.name)
 
 
 def _import(

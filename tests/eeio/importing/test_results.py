@@ -1123,23 +1123,23 @@ def test_text_inside_a_string_of_json_is_named(
 
 
 @pytest.mark.parametrize(
-    ("names", "above", "sets"),
+    ("names", "above", "repetitions"),
     [
-        (("run1", "run2"), ("run 1", "run 2"), [2]),
-        (("a-1", "a-2"), ("take 1 of many", "take 2 of many"), [2]),
-        (("a-1", "a-2"), ("on pod 1", "on pod 2"), [1, 1]),
+        (("run1", "run2"), ("run 1", "run 2"), 2),
+        (("a-1", "a-2"), ("take 1 of many", "take 2 of many"), 2),
+        (("a-1", "a-2"), ("on pod 1", "on pod 2"), 1),
         (
             ("a-1", "a-2"),
             ("on pod 1" + "\nan option" * 12, "on pod 2" + "\nan option" * 12),
-            [1, 1],
+            1,
         ),
-        (("a-1", "a-2"), ("with a cache", "without a cache"), [1, 1]),
-        (("node1", "node2"), ("", ""), [1, 1]),
-        (("disk_1", "disk_2"), ("", ""), [1, 1]),
+        (("a-1", "a-2"), ("with a cache", "without a cache"), 1),
+        (("node1", "node2"), ("", ""), 1),
+        (("disk_1", "disk_2"), ("", ""), 1),
     ],
 )
 def test_files_of_several_things_are_no_repetitions(
-    names: tuple[str, str], above: tuple[str, str], sets: list[int], home: Path, tmp_path: Path
+    names: tuple[str, str], above: tuple[str, str], repetitions: int, home: Path, tmp_path: Path
 ) -> None:
     text = (DATA / "fio" / "jobs-3.1.txt").read_text()
     for name, line in zip(names, above, strict=True):
@@ -1148,7 +1148,7 @@ def test_files_of_several_things_are_no_repetitions(
     runs: dict[Any, int] = defaultdict(int)
     for run in campaign.runs:
         runs[run.experiment] += 1
-    assert set(runs.values()) == {sets[0]}
+    assert set(runs.values()) == {repetitions}
 
 
 def test_fio_reports_without_their_version_are_apart(

@@ -355,6 +355,9 @@ def test_several_results_of_one_title_are_all_imported(
     for size in ("large", "medium", "small"):
         (folder / size).mkdir(parents=True)
         (folder / size / "composite.xml").write_text(text + f"<!-- {size} -->\n")
+    assert main(["import", str(folder), "--name", "cloud", "--dry-run", "--format", "json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["campaigns"]
+    assert planned == ["cloud", "cloud-2", "cloud-3"]
     assert main(["import", str(folder), "--name", "cloud"]) == 0
     assert {"cloud", "cloud-2", "cloud-3"} <= set(paths.campaigns())
     capsys.readouterr()

@@ -445,21 +445,17 @@ _ISSUED = re.compile(
 _PROCESSOR = re.compile(r"^  cpu +: usr=([\d.]{1,30})%, sys=([\d.]{1,30})%,", re.M)
 
 
-def _issued_bytes(block: str, direction: str, request: int | None) -> int | None:
+def _issued(block: str, direction: str) -> int | None:
+    """The requests of a job."""
     issued = _ISSUED.search(block)
-    if issued is None or request is None:
-        return None
-    return int(issued[1 + _DIRECTIONS.index(direction)]) * request
+    return None if issued is None else int(issued[1 + _DIRECTIONS.index(direction)])
 
 
-def _exact_iops(
-    block: str, direction: str, runtime_s: float, printed: float | None
-) -> float | None:
+def _exact_iops(issued: int | None, runtime_s: float, printed: float | None) -> float | None:
     """From the count of requests where fio prints whole numbers: 3 may be 3.98."""
-    issued = _ISSUED.search(block)
     if issued is None or not runtime_s or printed is None or printed >= 1000:
         return printed
-    exact = int(issued[1 + _DIRECTIONS.index(direction)]) / runtime_s
+    exact = issued / runtime_s
     return exact if abs(exact - printed) <= 1.0 else printed
 
 
@@ -481,7 +477,8 @@ def _text_phase(
     runtime_s = int(line["ms"]) / 1000
     base = _base(line, iops, request)
     printed = size(line["io"], base)
-    exact = _issued_bytes(block, direction, request)
+    issued = _issued(block, direction)
+    exact = None if issued is None or request is None else issued * request
     # Bytes are rounded and counts are not, but these include requests that did not end in time.
     fits = exact and runtime_s and any(
         _fits(exact / runtime_s, text, unit)
@@ -504,7 +501,7 @@ def _text_phase(
         bandwidth_bytes_per_s=moved / runtime_s
         if moved and moved == exact and runtime_s >= 1
         else _rate(line, base, moved, runtime_s, wanted),
-        iops=_exact_iops(block, direction, runtime_s, iops),
+        iops=_exact_iops(issued, runtime_s, iops),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,

@@ -69,9 +69,7 @@ def _title(text: str) -> str | None:
     """The first line of a file, if it is far above its first report."""
     lines = [line.strip() for line in text[:_LABEL_CHARACTERS].splitlines() if line.strip()]
     words = lines[0] if len(lines) > 2 * _LABEL_LINES else ""
-    if not words or _NO_LABEL.search(words) or _OWN.search(words) or _TIME.search(words):
-        return None
-    return _RUN_NUMBER.sub(r"\1", words)[:200]
+    return None if _NO_LABEL.search(words) or _OWN.search(words) else label(words)
 
 
 def label(words: str) -> str | None:
