@@ -97,3 +97,33 @@ def test_two_readings_or_one_pulse_are_too_few() -> None:
     ):
         with pytest.raises(PowerError, match="are needed at least"):
             find_offset(times_s, power_w, some)
+
+
+def test_a_contrast_below_a_share_of_the_spread_is_not_seen() -> None:
+    """Of the middle 90 % of the log: 0.3 of it at least. Its period, where steps differ, is the
+    middle one."""
+    of = pulses()
+    times_s, power_w = log(of, 1.0, 0.5)
+    first, last = times_s[0], times_s[-1]
+    # Other load outside of the pulses, of a tenth of the log's length on either side.
+    for many, seen in ((80.0, True), (400.0, False)):
+        other_w = [
+            w + (many if t < first + 14.0 or t > last - 14.0 else 0.0)
+            for t, w in zip(times_s, power_w, strict=True)
+        ]
+        if seen:
+            found = find_offset(times_s, other_w, of, 10.0)
+            assert found.offset_s == pytest.approx(1.0, abs=found.uncertainty_s)
+        else:
+            with pytest.raises(PowerError, match="does not show the load pulses"):
+                find_offset(times_s, other_w, of, 10.0)
+
+
+def test_offsets_up_to_the_limit_of_the_search_are_found() -> None:
+    of = pulses()
+    for ahead_s in (-4.9, 4.9):
+        found = find_offset(*log(of, ahead_s, 0.1), of, 5.0)
+        assert found.offset_s == pytest.approx(ahead_s, abs=found.uncertainty_s)
+        assert found.uncertainty_s == pytest.approx(max(FINE_S, 0.05))
+    with pytest.raises(PowerError):
+        find_offset(*log(of, 8.0, 0.1), of, 5.0)

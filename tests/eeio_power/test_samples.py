@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
-from eeio_power.samples import MeterInfo, header_line, load, sample_lines
+from eeio_power.samples import (
+    MeterInfo,
+    MeterSamples,
+    header_line,
+    load,
+    power_over_time,
+    sample_lines,
+)
+
+NAN = math.nan
 
 INFOS = (
     MeterInfo(
@@ -188,3 +197,50 @@ def test_samples_of_the_first_version_are_read_and_damaged_contents_are_not(tmp_
     header["schema_version"] = 1
     write()
     assert len(load(path).meters[0].times_s) == 3
+
+
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("wrong", ["time", "index", "value"])
+def test_reads_that_are_read_together_are_checked_one_by_one(
+    tmp_path: Path, count: int, wrong: str
+) -> None:
+    """The last of some reads is wrong, and complete reads of plain numbers come before it."""
+    body = "".join(sample_lines(7.0 + 0.1 * k, 0, [1.0 * k, 2.0 * k]) for k in range(count))
+    body += {
+        "time": sample_lines(6.9, 0, [1.0, 2.0]),
+        "index": "20.0,1,2.0\n20.0,7,2.0\n",
+        "value": sample_lines(20.0, 0, [1e300, 2.0]),
+    }[wrong]
+    write(tmp_path / "s.gz", body + sample_lines(30.0, 0, [1.0, 2.0]))
+    place = 2 * count + 2 + (wrong == "index")
+    with pytest.raises(PowerError, match=rf"line {place}\b"):
+        load(tmp_path / "s.gz")
+
+
+def test_parts_of_reads_in_any_order_come_to_their_channels(tmp_path: Path) -> None:
+    body = "7.0,1,5.0\n7.0,0,4.0\n7.1,0,6.0\n7.2,1,9.0\n7.2,0,8.0\n"
+    write(tmp_path / "s.gz", body)
+    rapl, _ = load(tmp_path / "s.gz").meters
+    assert rapl.series("rapl:package-0") == [(7.0, 4.0), (7.1, 6.0), (7.2, 8.0)]
+    assert rapl.series("rapl:package-0/dram") == [(7.0, 5.0), (7.1, None), (7.2, 9.0)]
+
+
+def counter_over_time(*readings: tuple[float, float], range_j: float | None = None) -> list[float]:
+    channel = Channel("c", "package", "energy_j", range_j)
+    info = MeterInfo("m", "m", "measured", 1.0, 1.0, (channel,))
+    times_s, joules = [list(column) for column in zip(*readings, strict=True)]
+    (power,) = power_over_time(MeterSamples(info, times_s, (joules,)))
+    return list(power.watts)
+
+
+def test_a_counter_that_ran_backwards_a_little_has_no_power_there() -> None:
+    powers_w = counter_over_time((0.0, 1.0), (1.0, 3.0), (2.0, 2.5), (3.0, 6.5))
+    assert powers_w == [pytest.approx(NAN, nan_ok=True), 2.0, pytest.approx(NAN, nan_ok=True), 4.0]
+    assert counter_over_time((0.0, 9.75), (1.0, 0.25), range_j=10.0)[1] == 0.5
+
+
+def test_readings_of_a_counter_within_half_its_period_are_joined() -> None:
+    apart = counter_over_time((0.0, 0.0), (0.5, 5.0), (1.5, 7.0))
+    assert apart[1:] == [10.0, 2.0]
+    joined = counter_over_time((0.0, 0.0), (0.49, 5.0), (1.0, 7.0), (2.0, 8.0))
+    assert joined[1:] == [7.0, 1.0]

@@ -348,3 +348,54 @@ def test_a_domain_whose_energy_is_not_known_is_not_measured(
     reading = replace(energy(50.0), uncertainty_j=limit_j)
     campaign = _campaign(phase(1e6, (reading,)), experiment=EXPERIMENT)
     assert measured_domains([campaign]) == domains
+
+
+def test_energy_of_a_gb_is_by_the_bytes_or_by_the_bandwidth_without_them() -> None:
+    window = window_of(EXPERIMENT, phase(250e6, (energy(50.0),)))  # 500 MB in 2 s at 50 W
+    reading = window.energy[0]
+    assert window.j_per_gb(reading) == 200.0
+    assert window.j_per_gb(reading, 20.0) == 80.0
+    assert window.efficiency_bytes_per_j(reading) == 5e6
+    by_rate = replace(window, bytes_moved=None)
+    assert (by_rate.seconds_per_gb(None), by_rate.seconds_per_gb(9.0)) == (4.0, 4.0)
+    assert replace(by_rate, bandwidth_bytes_per_s=None).seconds_per_gb(2.0) is None
+    assert window.seconds_per_gb(None) is None
+    for gone in (
+        replace(reading, power_w=None),
+        replace(reading, power_w=0.0),
+        replace(reading, energy_j=None),
+    ):
+        assert window.j_per_gb(gone) is None
+        assert window.j_per_gb(gone, 20.0) is None
+        assert window.efficiency_bytes_per_j(gone) is None
+    # Less than a joule for a GB is an efficiency, too.
+    idle = energy(0.1)
+    assert window.efficiency_bytes_per_j(idle) == pytest.approx(2.5e9)
+
+
+def test_io_of_nine_tenths_of_the_time_until_durable_is_enough() -> None:
+    def why(moved: int, flush_s: float) -> str | None:
+        return window_of(
+            WRITE, replace(written(flush=flush_s), bytes_moved=moved)
+        ).why_no_efficiency
+
+    # I/O in `moved` / 500 MB/s of 2 s, and in all of the flush.
+    assert why(800_000_000, 2.0) is None
+    assert why(780_000_000, 2.0) == (
+        "I/O covers 89% of the power window; the record contains the bytes and energy of the "
+        "complete window"
+    )
+    # A flush that another clock has before the tool's end adds no time.
+    assert why(1_000_000_000, -0.01) is None
+    unknown = replace(written(), start_s=None)
+    assert window_of(WRITE, unknown).why_no_efficiency is None
+
+
+def test_a_write_is_durable_by_itself_if_the_tool_s_time_has_its_flush() -> None:
+    flushed = replace(written(durable=False, includes_flush=True), durable_reason=None)
+    assert window_of(replace(WRITE, flush="end"), flushed).durable is True
+    late = replace(flushed, durable_reason="another write of the run came after it")
+    assert window_of(replace(WRITE, flush="end"), late).durable is False
+    not_flushed = replace(flushed, includes_flush=False)
+    assert window_of(WRITE, not_flushed).durable is False
+    assert window_of(EXPERIMENT, phase(1e6)).durable is None
