@@ -136,10 +136,10 @@ class Orphans:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             found |= left
-            for pid in left:
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
             time.sleep(0.001)
+        for pid in found:  # at the end: one that has just been killed may not be a zombie yet
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
         return len(found)
 
     def _children(self, but_group: int = 0) -> set[int]:
