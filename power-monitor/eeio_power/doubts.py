@@ -71,6 +71,8 @@ COMPARED_S = 5.0
 MOST_COMPARED = 60
 # Other meters are looked at from so long before a window, s.
 MOST_BEFORE_S = 120.0
+# The smallest computers that run Linux draw several times as much, W.
+LEAST_SYSTEM_W = 0.05
 # A part's power must change by this share of the constant one, and by so many quanta.
 PART_RISE, PART_QUANTA = 0.1, 10.0
 
@@ -485,12 +487,26 @@ def load_doubt(run: Held, loads: tuple[float, float] | None) -> list[str]:
 
 
 def judged(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
-    """The readings of one window; those that contradict each other are doubtful and say so."""
+    """The readings of one window; those that contradict each other, and a system's that are lower
+    than any running machine's, are doubtful and say so."""
     doubts: dict[int, list[str]] = {}
+    for reading in readings:
+        if reading.domain == "system" and _most_w(reading) < LEAST_SYSTEM_W:
+            doubts[id(reading)] = [
+                f"{named(reading)} {reading.power_w:.3g} W: a running machine draws at least "
+                f"{LEAST_SYSTEM_W:g} W"
+            ]
     for group, words in contradictions(readings):
         for reading in group:
             doubts.setdefault(id(reading), []).append(words)
     return [doubted(reading, doubts.get(id(reading), ())) for reading in readings]
+
+
+def _most_w(reading: EnergyReading) -> float:
+    """The highest power within the uncertainty, W; infinite if it is not known."""
+    if not reading.power_w or reading.energy_j is None or reading.uncertainty_j is None:
+        return math.inf
+    return reading.power_w + abs(reading.power_w / reading.energy_j) * reading.uncertainty_j
 
 
 def doubted(reading: EnergyReading, doubts: Sequence[str]) -> EnergyReading:

@@ -132,7 +132,8 @@ def channel_energy(
             channel,
             0,
             f"{channel.name}: no reading in the window of {window_s:.3f} s"
-            + (f": {failed} reads failed" if failed else ""),
+            + (f": {failed} reads failed" if failed else "")
+            + (f"; it has one each {native_period_s:g} s" if native_period_s > window_s else ""),
             *(doubt.reason for doubt in readings.doubts),
             # A read that waits for a silent meter fails once for several readings.
             lost=max(failed, int(window_s / period_s)),

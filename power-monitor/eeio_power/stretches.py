@@ -481,8 +481,8 @@ class _Steps:
         """Times in which the counter was stuck, and would have moved at a small share of its power
         before and after."""
         slow_w = STILL_SHARE * math.fsum(self.joules) / (self._times_s[-1] - self._times_s[0])
-        if not slow_w:
-            return  # it is stuck all the time: `energy._still_reasons`
+        # Where it is stuck all the time, and for long: `energy._still_reasons`.
+        slow_w = slow_w or STILL_POWER_W
         first = 0
         for moves, group in groupby(self.joules, key=bool):
             last = first + len(list(group))

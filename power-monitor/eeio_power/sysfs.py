@@ -92,8 +92,6 @@ _CHASSIS = {25: "shared", 28: "blade", 29: "shared"} | {153: "shared", 156: "bla
 SHARED = "its SMBIOS shows a shared chassis: {what} may contain other machines"
 
 
-Sensor = TypeVar("Sensor")
-
 SomeSensor = TypeVar("SomeSensor", bound="Readable")
 
 Problem = tuple[str, str]
@@ -101,13 +99,13 @@ Problem = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Choice(Generic[Sensor]):
+class Choice(Generic[SomeSensor]):
     """The sensors of a meter, or why they cannot be used."""
 
-    sensors: tuple[Sensor, ...]
+    sensors: tuple[SomeSensor, ...]
     problem: Problem | None = None
 
-    def usable(self, spec: str) -> tuple[Sensor, ...]:
+    def usable(self, spec: str) -> tuple[SomeSensor, ...]:
         """The sensors. Raises PowerError with the remedy if they cannot be used."""
         if self.problem is not None:
             reason, remedy = self.problem
@@ -116,9 +114,10 @@ class Choice(Generic[Sensor]):
 
     def finding(self, spec: str, kind: Kind, contents: Mapping[Domain, Contents]) -> Detected:
         """The choice as `find` returns it, with the contents of its domains."""
-        reason, remedy = self.problem or (None, None)
-        available = self.problem is None
-        return Detected(spec, kind, tuple(contents), available, reason, remedy, contents)
+        if self.problem is not None:
+            return Detected(spec, kind, tuple(contents), False, *self.problem, contents)
+        remark = next((s.channel.remark for s in self.sensors if s.channel.remark), None)
+        return Detected(spec, kind, tuple(contents), True, remark, contents=contents)
 
 
 class Readable(Protocol):
@@ -152,8 +151,8 @@ class SensorMeter(Generic[SomeSensor]):
 
 
 def named(
-    sensors: Sequence[Sensor], only: str, name_of: Callable[[Sensor], str], noun: str
-) -> Choice[Sensor]:
+    sensors: Sequence[SomeSensor], only: str, name_of: Callable[[SomeSensor], str], noun: str
+) -> Choice[SomeSensor]:
     """The sensors that `only=A+B` names: the user states that they add up to the system."""
     names = [name_of(sensor) for sensor in sensors]
     wanted = only.split("+")

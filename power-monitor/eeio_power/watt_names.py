@@ -10,7 +10,7 @@ times as much. Else the sensors are listed with their watts, and the user names 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, all_but
 
@@ -117,6 +117,14 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     return Chosen((), "none is clearly the system's")
 
 
+def against(name: str, sensors: Mapping[str, float | None]) -> str | None:
+    """What the other sensors show against one that the user named as the system's."""
+    if name not in sensors:
+        return None
+    checked = _checked(name, sensors)
+    return checked.reason or checked.doubt
+
+
 def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Chosen:
     """What the sensors show about DCMI's power: no sensors where DCMI is to be read, with its
     contents and the doubt; else the sensor of the node, where DCMI reports its chassis."""
@@ -191,6 +199,9 @@ def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
     for other, other_w in sensors.items():
         if other not in supplies and other_w is not None and other_w > _ALIKE * value_w:
             return Chosen((), f"{other} is more than {name}")
+    if supplies and all(sensors[other] is None for other in supplies):
+        silent = ", ".join(supplies)
+        return replace(chosen, doubt=f"{silent} give no reading: the machine may be off")
     return chosen
 
 

@@ -407,6 +407,49 @@ def test_redfish_of_older_controllers_adds_the_supplies(
             meter.close()
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({}, "the supply PSU0 is assumed to be the only one"),
+        ({"PowerSupplies@odata.count": 1}, "the supply PSU0 is assumed to be the only one"),
+        ({"PowerSupplies@odata.count": 2}, None),
+        ({"Redundancy": [{"RedundancySet": [
+            {"@odata.id": f"/redfish/v1/Chassis/1/Power#/PowerSupplies/{n}"} for n in (0, 1)]}]},
+         None),
+    ],
+)  # fmt: skip
+def test_a_single_supply_of_an_older_controller_is_doubtful_or_one_of_several(
+    more: dict[str, Any], says: str | None
+) -> None:
+    answer = {"PowerSupplies": [{"Name": "PSU0", "PowerInputWatts": 59.0}], **more}
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        if says is None:
+            with pytest.raises(PowerError, match="1 of 2 supplies are listed"):
+                opened("redfish", fake)
+            return
+        meter = opened("redfish", fake)
+        assert (meter.read(), meter.channels[0].doubt) == ([59.0], says)
+        meter.close()
+
+
+def test_redfish_names_what_there_is_instead_of_the_systems_power() -> None:
+    mean = {"AverageConsumedWatts": 148, "IntervalInMin": 0.25}
+    answer = {"PowerControl": [
+        {"PowerMetrics": mean}, {"PhysicalContext": "CPU", "PowerConsumedWatts": 90},
+    ]}  # fmt: skip
+    instead = r"only 148 W, a mean over 15 s, 90 W of CPU\)"
+    with (
+        FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake,
+        pytest.raises(PowerError, match=instead),
+    ):
+        opened("redfish", fake)
+    with (
+        FakeHttp(doubles.redfish_of({"1": ("RackMount", {})}, {})) as fake,
+        pytest.raises(PowerError, match="it lists no computer system"),
+    ):
+        opened("redfish", fake)
+
+
 def test_redfish_rejects_readings_when_a_supply_was_added() -> None:
     """The others then draw less, and their sum is not the machine's power any more."""
     answer = supplies(88.0, 92.0)

@@ -518,14 +518,64 @@ def test_a_gpu_is_not_read_as_the_system_though_it_is_named(hwmon: FakeHwmon) ->
         open_meters([f"hwmon,root={hwmon.root},only=amdgpu/power1"])
 
 
-@pytest.mark.parametrize(("shown", "power_w"), [(8_400, 8.4), (8_400_000, 8.4)])
+@pytest.mark.parametrize("chip", ["iio_hwmon", "ina226_fourth"])
+@pytest.mark.parametrize("shown", [8_400, 8_400_000])
 def test_milliwatts_for_microwatts_are_found_by_voltage_and_current(
-    hwmon: FakeHwmon, shown: int, power_w: float
+    hwmon: FakeHwmon, shown: int, chip: str
 ) -> None:
-    """iio_hwmon of older kernels."""
-    hwmon.add_chip("iio_hwmon", {"in1_input": 12_000, "curr1_input": 700, "power1_input": shown})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=iio_hwmon/power1"])
-    assert meter.read() == [pytest.approx(power_w)]
+    """The kernel's iio_hwmon, which a device tree may name after its chip. Its first voltage is
+    that of the shunt."""
+    files: dict[str, int | str] = {"in1_input": 1, "in2_input": 12_010, "curr1_input": 700}
+    hwmon.add_chip(chip, {**files, "power1_input": shown})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root},only={chip}/power1"])
+    assert meter.read() == [pytest.approx(8.4)]
+    wrong = shown == 8_400
+    assert ("multiplied by 1000" in (meter.channels[0].remark or "")) is wrong
+    if chip != "iio_hwmon":
+        (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+        assert meter.read() == [pytest.approx(8.4)]
+        assert ("multiplied by 1000" in (meter.channels[0].remark or "")) is wrong
+
+
+def test_a_rail_through_iio_is_one_by_its_own_voltage(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip(
+        "ina226_fourth",
+        {"in1_input": 5000, "in2_input": 1198, "curr1_input": 700, "power1_input": 839},
+    )
+    with pytest.raises(PowerError, match=r"0\.839 W at 1\.198 V may be one rail"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_every_rail_of_a_regulator_is_listed(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("pmbus", {"in1_label": "vin", "in1_input": 12_000,
+                             "power1_label": "pout1", "power1_input": 5 * UW,
+                             "power2_label": "pout2", "power2_input": 25 * UW})  # fmt: skip
+    with pytest.raises(PowerError, match=r"pout1\) 5 W, .*pout2\) 25 W; .*power1\+pmbus/power2"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_a_mean_of_minutes_is_said(hwmon: FakeHwmon, tmp_path: Path) -> None:
+    hwmon.add_chip("power_meter", {"power1_average": 130 * UW, "power1_average_interval": 300_000})
+    (found,) = [each for each in discover(tmp_path) if each.spec == "hwmon"]
+    assert found.available
+    assert "power_meter/power1 is the mean of 300 s: shorter windows" in (found.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("chip", "files"),
+    [
+        ("dpmac1_sfp", {"power1_label": "TX_power", "power1_input": 501}),
+        ("sfp", {"power1_input": 501}),
+        ("wireview", {"energy1_input": 484 * UW}),
+        ("macsmc_hwmon", {"power1_label": "Heatpipe Power", "power1_input": 16 * UW}),
+    ],
+)
+def test_a_part_is_not_proposed_as_the_system(
+    hwmon: FakeHwmon, tmp_path: Path, chip: str, files: dict[str, int | str]
+) -> None:
+    hwmon.add_chip(chip, files)
+    (found,) = [each for each in discover(tmp_path) if each.spec == "hwmon"]
+    assert not found.available and "system, name it" not in str(found.remedy)
 
 
 def test_another_chip_does_not_hide_the_only_known_meter(hwmon: FakeHwmon) -> None:

@@ -364,6 +364,33 @@ def test_a_named_sensor_of_a_part_is_never_the_system(
     meter.close()
 
 
+def test_what_contradicts_a_named_sensor_is_noted(machine: Path) -> None:
+    supplies = "PSU1_Pout,176,Watts,ok\nPSU2_Pout,148,Watts,ok"
+    (machine / "watts").write_text(f"no\nSystemTotalPower,68,Watts,ok\n{supplies}")
+    meter = opened(machine, "ipmi,sensor=SystemTotalPower")
+    assert meter.read() == [68.0]
+    assert meter.channels[0].remark == (
+        "the supplies draw 324 W and SystemTotalPower is 68 W: they may feed other machines too"
+    )
+    assert meter.channels[0].doubt is None
+    meter.close()
+
+
+def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: Path) -> None:
+    """The standby power of a machine that is off."""
+    (machine / "watts").write_text("no\nPOWER_USAGE,8,Watts,ok\nPSU1_PIN,,Watts,ns")
+    meter = opened(machine)
+    assert meter.read() == [8.0]
+    assert meter.channels[0].doubt == "PSU1_PIN give no reading: the machine may be off"
+    meter.close()
+    (machine / "watts").write_text(
+        "no\nPOWER_USAGE,90,Watts,ok\nPSU1_PIN,88,Watts,ok\nPSU2_PIN,,Watts,ns"
+    )
+    meter = opened(machine)
+    assert (meter.read(), meter.channels[0].doubt) == ([90.0], None)
+    meter.close()
+
+
 @pytest.mark.parametrize(
     ("sensors", "found"),
     [

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from eeio_power.doubts import judged
 from eeio_power.energy import (
     ChannelEnergy,
     channel_energy,
@@ -91,6 +92,30 @@ def test_a_window_without_readings_has_none() -> None:
     assert (part.energy_j, part.samples, part.coverage) == (None, 0, 0.0)
     assert part.quantisation_j == part.edges_j == 0.0
     assert "has no length" in part.reasons[0]
+
+
+def test_a_meter_slower_than_the_window_is_named() -> None:
+    part = channel_energy(POWER, [0.0, 300.0], [130.0, 131.0], 300.0, 300.0, 100.0, 110.0)
+    assert part.reasons == ("plug: no reading in the window of 10.000 s; it has one each 300 s",)
+
+
+def test_a_counter_that_stands_still_has_no_power_of_zero() -> None:
+    """Neither in a window of a few of its periods nor in a long one."""
+    counter = Channel("c", "system", "energy_j", resolution=1e-6)
+    for length_s, has_energy in ((4.0, True), (9.0, True), (11.0, False)):
+        part = channel([7.0] * 30, 0.0, length_s, counter)
+        assert (part.energy_j is not None) is has_energy
+        said = part.doubts if has_energy else part.reasons
+        assert any("did not change" in words or "does not change" in words for words in said)
+
+
+def test_a_system_below_any_running_machine_is_doubtful() -> None:
+    fine = replace(SYSTEM, resolution=0.001)
+    for power_w, doubtful in ((0.017, True), (0.06, False), (5.0, False)):
+        (reading,) = judged(meter([fine], [power_w]))
+        assert reading.doubtful is doubtful
+    (coarse,) = judged(meter([replace(SYSTEM, resolution=1.0)], [0.017]))
+    assert not coarse.doubtful
 
 
 # --- channels of a domain -------------------------------------------------------------------------

@@ -36,6 +36,7 @@ The power sensors that the chips of an hwmon folder have, each with its domain a
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -68,20 +69,26 @@ _CORSAIR_TOTAL = "power total"
 _MAINS_V = 80.0
 # A device tree may add the chip's place: ina226_u76.
 _INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)([_-].+)?")
-_IIO = "iio_hwmon"
 # Below it a voltage is a rail's: boards are fed with 5 V or more.
 LEAST_INPUT_V = 4.5
 GPU_CHIP = re.compile(r"(amdgpu|radeon|nouveau|i915|xe|nvidia)([_-].*)?")
 # Chips of parts that need no label.
 _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (GPU_CHIP, None),
-    (re.compile(r"blackhole|wormhole|grayskull|habanalabs|acpi_fan|BAT[0-9A-Z]|CMB[0-9]"), None),
+    (
+        re.compile(
+            r"blackhole|wormhole|grayskull|habanalabs|acpi_fan|BAT[0-9A-Z]|CMB[0-9]|wireview"
+            r"|(.+[_-])?sfp([_-].+)?"
+        ),
+        None,
+    ),
     (
         re.compile(
             r"amd_(energy|hsmp_hwmon)|fam15h_power|zenpower[0-9]*|k10temp|coretemp|altra_hwmon"
         ),
         "package",
     ),
+    (re.compile(r"pmic5000|spd5118"), "dram"),
     (re.compile(r"nvme|drivetemp"), "device"),
 )
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
@@ -97,11 +104,17 @@ MODULE_LABEL = re.compile(r"module|vdd_in\b|5v_in\b|(?<![a-z])som(?![a-z])", re.
 _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
     # Parts first: the input of a drive is not that of the system.
-    (re.compile(r"gpu|fan|pcie|usb|riser|(?<![a-z])nic(?![a-z])|fpga", re.I), None, False),
+    (
+        re.compile(
+            r"gpu|fan|pcie|usb|riser|(?<![a-z])nic(?![a-z])|fpga|(?<![a-z])[rt]x(?![a-z])", re.I
+        ),
+        None,
+        False,
+    ),
     # Limits: the powers that a processor or a machine may draw.
     (re.compile(r"(?<![a-z])(sys)?pl[0-9]", re.I), None, False),
     (
-        re.compile(r"cpu|core|grace|sysio|soc(?!ket)|(?<![a-z])chip(?![a-z])", re.I),
+        re.compile(r"cpu|core|grace|sysio|soc(?!ket)|(?<![a-z])chip(?![a-z])|heatpipe", re.I),
         "package",
         False,
     ),
@@ -233,30 +246,35 @@ def _other(sensor: Sensor, chip: str, folder: Path) -> Sensor:
         domain = next((d for pattern, d in _PART_CHIPS if pattern.fullmatch(chip)), "system")
     contents = _PART_CONTENTS.get(domain, Contents()) if domain else Contents()
     channel = replace(sensor.channel, domain=domain or "device", contents=contents)
-    factor = _of_milliwatts(folder, sensor) if chip == _IIO else 1.0
     return replace(
-        sensor, channel=channel, left_out=True, no_domain=domain is None, factor=factor
+        sensor, channel=channel, left_out=True, no_domain=domain is None,
+        factor=_factor(folder, sensor),
     )  # fmt: skip
 
 
-def _of_milliwatts(folder: Path, sensor: Sensor) -> float:
-    """1000 if the chip's voltage x current is 1000 times its power: older kernels pass on IIO's
-    milliwatts as microwatts."""
-    power_w = sensor.read()
+def _factor(folder: Path, sensor: Sensor) -> float:
+    """1000 if the chip's voltage x current is 1000 times its power: kernels pass on IIO's
+    milliwatts as microwatts, below the name of the chip in the device tree."""
+    return _fitting(folder, sensor.read())[0]
+
+
+def _fitting(folder: Path, power_w: float | None) -> tuple[float, float | None]:
+    """1 or 1000, by which a power is that of a voltage x current of its chip, and that voltage;
+    without such a pair, 1 and None."""
     volts, amperes = (
         [
             value / 1e3
-            for name in _file_names(folder)
+            for name in sorted(_file_names(folder))
             if re.fullmatch(rf"{kind}[0-9]+_input", name)
             and (value := read_optional_int(folder / name)) is not None
         ]
         for kind in ("in", "curr")
     )
-    products_w = [volt * ampere for volt in volts for ampere in amperes]
-    if not power_w or any(0.5 * power_w < product_w < 2.0 * power_w for product_w in products_w):
-        return 1.0
-    is_wrong = any(500.0 * power_w < product_w < 2000.0 * power_w for product_w in products_w)
-    return 1e3 if is_wrong else 1.0
+    if power_w:
+        for factor, volt, ampere in product((1.0, 1e3), volts, amperes):
+            if 0.5 < volt * ampere / (power_w * factor) < 2.0:
+                return factor, volt
+    return 1.0, None
 
 
 def chip_of(sensor: Sensor) -> str:
@@ -355,6 +373,11 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
                     volts=_volts(folder, number) if role == "ina" else None,
                 )
             )
+    if role == "ina" and len(sensors) == 1 and sensors[0].channel.quantity == "power_w":
+        # Through IIO a chip has its shunt's voltage first.
+        factor, volts = _fitting(folder, sensors[0].read())
+        known = sensors[0].volts if volts is None else volts
+        sensors = [replace(sensors[0], factor=factor, volts=known)]
     return sensors
 
 
@@ -455,6 +478,12 @@ _UNLABELLED = (
 _MILLIWATTS = (
     "the driver's power is a thousandth of its voltage x current: it is multiplied by 1000"
 )
+# Of a mean: runs of a minute have no reading of their own.
+_LONG_S = 30.0
+_MEAN = (
+    "{name} is the mean of {seconds:g} s: shorter windows have no energy; "
+    "power1_average_interval may be shortened"
+)
 _SUMMED = "the sum of {count} power supplies, all that the kernel sees: {names}"
 
 
@@ -520,9 +549,13 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
             f"name those that add up to the system, such as hwmon,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     if not total:
+        chips = {chip_of(s) for s in found}
+        every = tuple(s for s in every if chip_of(s) in chips)
+        names = [short_name(s) for s in every if not s.no_domain] or names
         return Choice(sensors, (
-            f"{folder} has sensors of parts only: {_listed(found)}",
-            f"if some of them add up to the system, name them, such as hwmon,only={names[0]}",
+            f"{folder} has sensors of parts only: {_listed(every)}",
+            "if some of them add up to the system, name them, such as "
+            f"hwmon,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     problem = _unreadable(total) or unreadable(f for s in total for f in s.silent)
     problem = problem or _says_nothing(total)
@@ -661,6 +694,9 @@ def _in_total(sensor: Sensor, total: Sequence[Sensor]) -> Sensor:
     doubt = None
     if sensor in total and sensor.role == "ina" and not sensor.label:
         doubt = _UNLABELLED.format(name=short_name(sensor))
+    remark = _MILLIWATTS if sensor.factor != 1.0 else remark
+    if sensor in total and sensor.period_s > _LONG_S:
+        remark = _MEAN.format(name=short_name(sensor), seconds=sensor.period_s)
     channel = replace(sensor.channel, in_domain_total=sensor in total, remark=remark, doubt=doubt)
     return replace(sensor, channel=channel)
 

@@ -49,6 +49,7 @@ from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     NO_POWER_W,
     Chosen,
+    against,
     around_dcmi,
     complete_system,
     likely,
@@ -380,7 +381,7 @@ class IpmiMeter:
         if mode == "nm":
             return self._node_manager()
         if sensor is not None:
-            return (_sensors((sensor,), None, None),)
+            return (self._named(sensor),)
         remark = None
         if mode != "sdr":
             lines = self._ask(DCMI_POWER_READING)
@@ -409,6 +410,16 @@ class IpmiMeter:
                 f"if one measures the system, name it: ipmi,sensor={likely(sensors)}"
             )
         return (_sensors(chosen.sensors, remark, chosen),)
+
+    def _named(self, sensor: str) -> _Source:
+        """The sensor that the user named, with a note if others contradict it."""
+        source = _sensors((sensor,), None, None)
+        if source.domain != "system":
+            return source
+        with suppress(PowerError):  # a BMC need not list its sensors in time
+            note = against(sensor, watt_sensors(self._ask("sdr elist full")))
+            return replace(source, remark=note)
+        return source
 
     def _dcmi(self, dcmi_w: float) -> _Source:
         """DCMI, or the sensor of this node if DCMI reports the power of its chassis."""

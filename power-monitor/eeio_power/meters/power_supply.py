@@ -226,7 +226,9 @@ def find(root: Path) -> Detected:
         return Detected("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
     now = feed.read()
     if not now.power_w:
-        reason = now.reason or "no supply with a sensor is in use"
+        names = ", ".join(battery.folder.name for battery in feed.batteries)
+        shows = f"{names} shows 0 W" if feed.by_battery else "the supplies in use show 0 W"
+        reason = now.reason or f"{shows} for a running machine"
         remedy = "use another meter"
         if any(read_optional_int(plug / "online") != 0 for plug in feed.plugs):
             remedy = "unplug the mains, or use another meter"

@@ -190,6 +190,7 @@ def find(root: Path) -> Detected:
 def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
     linked, has_systems, unlinked = _linked(client)
+    no_system = "" if has_systems else "; it lists no computer system"
     if wanted is not None:
         candidates = [f"{_CHASSIS}/{wanted}"]
     else:
@@ -211,7 +212,9 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
             )
     if not found:
         why = f": {'; '.join(reasons[:3])}" if reasons else ""
-        raise PowerError(f"no chassis of {client.host} reports the power of a system{why}")
+        raise PowerError(
+            f"no chassis of {client.host} reports the power of a system{why}{no_system}"
+        )
     if len(found) > 1:
         raise PowerError(
             f"several chassis of {client.host} report power and may contain each other: "
@@ -264,13 +267,13 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
     doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
     is_node = kind in _NODES or _is_in_enclosure(client, chassis)
     contents = all_but("fans", "supply") if is_node else MACHINE
-    reason = None
+    reason = no_answer = None
     for place in (_METRICS, _POWER):
         where = _linked_place(chassis, path, place)
         try:
             answer = client.get(where)
         except PowerError as error:
-            reason = reason or str(error)
+            no_answer = no_answer or str(error)
             continue  # a chassis need not have it
         keys = _metrics(client, answer) if place == _METRICS else _control(answer)
         power_w = None if keys is None else http_json.number_at(answer, *keys)
@@ -281,7 +284,7 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
                 return _Reading(((where, keys),), power_w, contents, doubt=doubt), None
             reason = f"{name} reports {power_w:g} W for a running machine"
             continue
-        reason = f"{name} has no power of the complete chassis"
+        reason = f"{name} has no power of the complete chassis{_instead(answer)}"
     for search in (_sensors, _supplies, _old_supplies):
         try:
             found = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
@@ -293,7 +296,25 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
             if contents != MACHINE:
                 found = replace(found, contents=contents)
             return replace(found, doubt=found.doubt or doubt), None
-    return None, reason
+    return None, reason or no_answer
+
+
+def _instead(answer: Any) -> str:
+    """What PowerControl has instead of the power now: means over a time, powers of parts."""
+    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    found = []
+    for k, control in enumerate(controls if isinstance(controls, list) else []):
+        context = _text_at(control, "PhysicalContext")
+        power_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
+        if power_w is not None and context not in _WHOLE:
+            found.append(f"{power_w:g} W of {context}")
+        metrics = ("PowerControl", k, "PowerMetrics")
+        mean_w = http_json.number_at(answer, *metrics, "AverageConsumedWatts")
+        minutes = http_json.number_at(answer, *metrics, "IntervalInMin")
+        if mean_w is not None and power_w is None:
+            over = "" if minutes is None else f" over {60.0 * minutes:.3g} s"
+            found.append(f"{mean_w:g} W, a mean{over}")
+    return f" (only {', '.join(found)})" if found else ""
 
 
 def _is_assumed(answer: Any, keys: tuple[str | int, ...], power_w: float) -> bool:
@@ -322,6 +343,7 @@ _PLACES = {"_sensors": "/Sensors", "_supplies": "/PowerSubsystem", "_old_supplie
 def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """The sensors in watts that add up to the system; why they do not; None without any."""
     values: dict[str, float | None] = {}
+    of_parts: dict[str, float | None] = {}
     places = {}
     members = [m for m in _members(client, path) if _POWER_NAME.search(_last(m))]
     for member in members[:_MOST_SENSORS]:
@@ -332,11 +354,14 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
                 _text_at(sensor, "ReadingUnits"),
                 _text_at(sensor, "ReadingType")[:1],
             )
+            power_w = possible_w(http_json.number_at(sensor, "Reading"))
             if is_power and context in _WHOLE | {"PowerSupply"}:
-                values[_last(member)] = possible_w(http_json.number_at(sensor, "Reading"))
+                values[_last(member)] = power_w
                 places[_last(member)] = (member, ("Reading",))
+            elif is_power:
+                of_parts[f"{_last(member)} ({context})"] = power_w
     if not values:
-        return None
+        return f"its sensors in watts are of parts: {listed(of_parts)}" if of_parts else None
     chosen = complete_system(values)
     total_w = math.fsum(values[name] or 0.0 for name in chosen.sensors)
     if not chosen.sensors or total_w <= 0.0:
@@ -372,11 +397,34 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     """All supplies' inputs in Power; why they cannot be added; None without any."""
     answer = client.get(path)
     each = []
-    for k in _present(answer):
+    there = _present(answer)
+    if there and (expected := _expected_supplies(answer)) > len(answer["PowerSupplies"]):
+        return f"{len(answer['PowerSupplies'])} of {expected} supplies are listed"
+    for k in there:
         keys = ("PowerSupplies", k, "PowerInputWatts")
         rating_w = _rating_w(answer["PowerSupplies"][k])
         each.append(_Supply((path, keys), http_json.number_at(answer, *keys), rating_w))
-    return _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
+    if len(each) > 1:
+        return _added(each, WALL, f"the sum of {len(each)} power supplies")
+    found = _added(each, WALL, None)
+    if isinstance(found, _Reading):
+        # Older controllers list only those that they can read.
+        name = _text_at(answer["PowerSupplies"][there[0]], "Name") or "the only one listed"
+        return replace(found, doubt=f"the supply {name} is assumed to be the only one")
+    return found
+
+
+def _expected_supplies(answer: Any) -> int:
+    """How many supplies Power should list, by its count and by its sets of redundant ones."""
+    counts = [http_json.number_at(answer, "PowerSupplies@odata.count") or 0]
+    for group in (answer, *answer["PowerSupplies"]):
+        redundancy = group.get("Redundancy") if isinstance(group, Mapping) else None
+        for one in redundancy if isinstance(redundancy, list) else []:
+            members = one.get("RedundancySet") if isinstance(one, Mapping) else None
+            members = members if isinstance(members, list) else []
+            links = {_text_at(member, "@odata.id") for member in members}
+            counts.append(len([link for link in links if "/PowerSupplies/" in link]))
+    return int(max(counts))
 
 
 @dataclass(frozen=True)
