@@ -69,6 +69,13 @@ def agreement(campaign: Campaign) -> Agreement:
     Two meters are compared over the windows that both measured, several over those of all. Windows
     that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
+    found: Agreement | None = campaign.derived.get("agreement")
+    if found is None:
+        found = campaign.derived["agreement"] = _agreement(campaign)
+    return found
+
+
+def _agreement(campaign: Campaign) -> Agreement:
     known: dict[Key, Key] = {}
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
     keys = list(known)

@@ -116,6 +116,9 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
     from eeio_results.comparison.cells import cells_of
 
     groups: dict[str, list[tuple[int, Cell]]] = {}
+    experiments = {run.experiment.id: run.experiment for run in campaign.runs}
+    if not any("load" in dict(experiment.arguments) for experiment in experiments.values()):
+        return []
     for cell in cells_of(campaign):
         pairs = (word.partition("=") for word in cell.factors["arguments"].split())
         arguments = {key: value for key, equals, value in pairs if equals}
