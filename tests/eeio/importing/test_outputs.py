@@ -111,6 +111,15 @@ def test_mdtest_that_was_cut_off_is_rejected(end: str) -> None:
 IO500 = Path(__file__).parents[2] / "data/io500/02091cf"
 
 
+def test_mdtest_without_its_last_line_is_complete_with_its_last_operation() -> None:
+    """As notes quote it."""
+    text = MDTEST[: MDTEST.index("-- finished")]
+    if "Tree removal" not in text:
+        text += "   Tree removal              9.889      9.889      9.889      0.000\n"
+    quoted, complete = outputs.read("mdtest", text, "m.txt"), outputs.read("mdtest", MDTEST, "m")
+    assert [p.metrics for p in quoted.phases[:2]] == [p.metrics for p in complete.phases[:2]]
+
+
 def test_rates_of_mdtest_4_1_are_not_its_times() -> None:
     """It prints the time of each operation below, in rows of the same names."""
     text = (IO500 / "mdtest-easy-write.txt").read_text()

@@ -813,6 +813,56 @@ def test_reports_below_other_headings_are_no_repetitions(
         assert list(of_report.values()) == [{k} for k in repetitions], tool
 
 
+def test_the_tables_of_bonnie_are_no_headings(home: Path, tmp_path: Path) -> None:
+    """Tests that were too short in some runs (`+++++`), and latencies in other units."""
+    table = (DATA / "others/bonnie-2.txt").read_text()
+    line = (DATA / "others/bonnie-2.csv").read_text().splitlines()[-1]
+    other = re.sub(r"(?m)^(Latency .*?)\d+us", r"\1 171ms", table)
+    other = re.sub(r"(\s)\d+( +)\d+$", r"\1+++++\2+++", other, count=1, flags=re.M)
+    assert other != table
+    for lines in (("", "", ""), (f"{line}\n",) * 3):
+        text = "\n".join(one + end for one, end in zip((table, other, table), lines, strict=True))
+        (tmp_path / "a.txt").write_text(text)
+        (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
+        assert {run.repetition for run in campaign.runs} == {1, 2, 3}
+        of_name: dict[str, set[str]] = {}
+        for run in campaign.runs:
+            for phase in run.phases:
+                of_name.setdefault(phase.name, set()).add(run.experiment.id)
+        assert of_name and all(len(ids) == 1 for ids in of_name.values())
+
+
+def test_dd_in_marks_of_code_and_into_a_pipe(home: Path, tmp_path: Path) -> None:
+    copy = "1073741824 bytes (1.1 GB, 1.0 GiB) copied, {} s, 20.2 MB/s"
+    (tmp_path / "a.md").write_text(
+        "dd if=/dev/zero of=bench bs=1M count=1024\n"
+        f"- [lw]: `{copy.format(53.1643)}` slow\n- [sp]: `{copy.format(1.28)}`\n"
+        f"## Processor\ndd if=/dev/zero bs=1M count=1024 | md5sum\n{copy.format(2.4)}\n"
+    )
+    (one,) = results.found([tmp_path / "a.md"])
+    phases = [phase for report in one.reports for phase in report.phases]
+    assert [(p.operation, p.runtime_s) for p in phases] == [
+        ("write", 53.1643), (None, 1.28), (None, 2.4),
+    ]  # fmt: skip
+    (campaign,) = results.campaigns([one], "x")
+    assert len({run.experiment.id for run in campaign.runs}) == 3
+
+
+@pytest.mark.parametrize("printed", [1, 1.85])
+def test_requests_of_older_fio_are_those_that_it_counted(tmp_path: Path, printed: float) -> None:
+    """Its rates are whole numbers or have two decimals, which matters for slow drives."""
+    body = json.loads((DATA / "fio/jobs-2.21.json").read_text())
+    jobs = body["jobs"]
+    for job in jobs:
+        for direction in ("read", "write"):
+            if job[direction]["total_ios"]:
+                job[direction] |= {"total_ios": 1664, "runtime": 901_257, "iops": printed}
+    (tmp_path / "a.json").write_text(json.dumps(body))
+    (one,) = results.found([tmp_path / "a.json"])
+    for phase in one.reports[0].phases:
+        assert phase.iops == pytest.approx((phase.jobs or 1) * 1664 / 901.257, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "line",
     [

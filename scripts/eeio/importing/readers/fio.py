@@ -178,7 +178,7 @@ def _of_direction(
         jobs=jobs,
         engine=options.get("ioengine"),
         bandwidth_bytes_per_s=float(rate),
-        iops=figure(body.get("iops", 0)),
+        iops=_requests_per_s(body, runtime_s),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
@@ -188,6 +188,15 @@ def _of_direction(
         options=options,
         error=f"fio's error {job['error']}" if job.get("error") else None,
     )
+
+
+def _requests_per_s(body: Mapping[str, Any], runtime_s: float) -> float:
+    """Older fio prints whole numbers, or two decimals; its count of requests over the run time has
+    more digits."""
+    printed, count_of = figure(body.get("iops", 0)), body.get("total_ios")
+    exact = count_of / runtime_s if isinstance(count_of, int) and runtime_s else printed
+    within = 1.0 if isinstance(body.get("iops"), int) else 0.01
+    return exact if abs(exact - printed) <= within else printed
 
 
 def _processor(job: Mapping[str, Any]) -> dict[str, float]:

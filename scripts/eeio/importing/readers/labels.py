@@ -29,6 +29,8 @@ _OWN = re.compile(
     # What sysbench prints when it prepares its files.
     r"|^Creating files?\b|bytes written in|^\d{1,9} files, \d|^Extra file open flags|^Removing "
     r"|total file size|^sysbench \d|^WARNING\b"
+    # Bonnie++'s table and its line of CSV.
+    r"|^Latency\b|%CP|\+{3}|-(?:Create|Read|Delete|Per Chr|Block|Rewrite|Seeks)-|^[\d.]+,[\d.]+,"
     # hdparm, and what others print with a time and a rate.
     r"|\bin {1,9}[\d.]+ (?:s|sec|seconds)\b|\bseconds? ="
 )
@@ -36,15 +38,16 @@ _OWN = re.compile(
 _LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000
 
 
-def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
+def headings(text: str, places: Sequence[int], ends: Sequence[int] = ()) -> Iterator[str | None]:
     """What the author of a note or of a script wrote above the report at each place: the headings
-    of Markdown that it is below, and the lines between it and the report before. Numbers of
-    repetitions and lines with a time of day are left out. None where there is nothing."""
+    of Markdown that it is below, and the lines between it and the report before, which ends at that
+    of `ends` where those are known. Numbers of repetitions and lines with a time of day are left
+    out. None where there is nothing."""
     last = places[-1] if places else 0
     title = _title(text[: places[0]]) if places else None
     own = {_without_figures(line) for line in text[last:].splitlines()}
     start, label = 0, list[str]()
-    for place, heading in zip(places, _markdown(text, places), strict=True):
+    for place, end, heading in zip(places, ends or places, _markdown(text, places), strict=True):
         lines, passed = list[str](), 0
         for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
             words = line.strip()
@@ -60,7 +63,7 @@ def headings(text: str, places: Sequence[int]) -> Iterator[str | None]:
                 break
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
         # Fewer lines than before: the first ones of those are still above it.
-        start, label = place, label[: max(0, len(label) - len(lines))] + lines
+        start, label = max(place, end), label[: max(0, len(label) - len(lines))] + lines
         above = [title] if title is not None and title not in label else []
         yield " / ".join([*([heading] if heading else []), *above, *label]) or None
 

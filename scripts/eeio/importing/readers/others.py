@@ -355,8 +355,8 @@ def read_bonnie_csv(text: str) -> Iterator[FoundReport]:
         next((place for place in tables if start <= place < line.start()), line.start())
         for start, line in spans
     ]
-    for line, heading in zip(lines, headings(text, begins), strict=True):
-        end = text.find("\n", line.start())
+    ends = [text.find("\n", line.start()) for line in lines]
+    for line, end, heading in zip(lines, ends, headings(text, begins, ends), strict=True):
         cells = text[line.start() : end if end >= 0 else None].strip().split(",")
         # From format 1.98 on seeks and their processes stand after the chunk size: 50 fields.
         begin = 9 if len(cells) >= 50 else 7
@@ -442,7 +442,7 @@ def _bonnie_rate(cell: str) -> str:
 
 DD = re.compile(
     # Behind blanks or a label, as in notes and logs.
-    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\r\n]{0,40}?[:\"'>|\]][ \t]{0,3})"
+    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\r\n]{0,40}?[:\"'`>|\]][ \t]{0,3})"
     r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.,e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
@@ -495,12 +495,14 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             if command
             else {}
         )
-        before = label(re.split(r"\d+ ", copy[0], maxsplit=1)[0])
+        before = label(re.split(r"\d+ ", copy[0], maxsplit=1)[0].rstrip("\"'` "))
         moved, seconds = _dd_amounts(copy)
         if not _may_be_of(options, moved):
             command, options = [], {}
         operation = None
-        if options.get("if", "").startswith("/dev/zero") or options.get("if", "") == "/dev/urandom":
+        # Without `of` it writes into a pipe.
+        made = options.get("if", "").startswith(("/dev/zero", "/dev/urandom"))
+        if made and "of" in options:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
