@@ -1,10 +1,11 @@
 """Calibration against a reference: on simulated pairs of known gain, offset, noise and drift."""
 
+import json
 import math
 import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from eeio.calibration import steps
 from eeio.calibration.fit import fit
 from eeio.cli import main
 from eeio.commands.meter import calibrate as command
+from eeio_limits import LimitError
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.errors import PowerError
@@ -350,6 +352,14 @@ def test_a_stored_calibration_is_that_of_its_machine_kernel_and_spec(
     (machine / "machine-id").unlink()
     with pytest.raises(PowerError, match="no id of this machine"):
         calibration.store(USED)
+
+
+def test_a_calibration_of_an_unknown_domain_or_without_its_texts_is_rejected() -> None:
+    body = json.loads(json.dumps(asdict(USED)))
+    assert calibration.read(body) == USED
+    for change in ({"domain": "attic"}, {"meter": 7}, {"unusable": 7}):
+        with pytest.raises(LimitError):
+            calibration.read({**body, **change})
 
 
 @pytest.mark.parametrize(

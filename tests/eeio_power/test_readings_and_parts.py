@@ -182,6 +182,15 @@ def test_outputs_of_supplies_are_compared_together_with_their_input() -> None:
     assert not reading.doubtful
 
 
+def test_contents_are_told_with_what_is_left_out() -> None:
+    assert Contents(("processor", "memory"), ("drives", "fans")).text() == (
+        "processor, memory; without drives, fans"
+    )
+    assert Contents(("processor",)).text() == "processor"
+    assert Contents((), ("supply",)).text() == "without supply"
+    assert Contents().text() == ""
+
+
 # --- what a window needs --------------------------------------------------------------------------
 
 

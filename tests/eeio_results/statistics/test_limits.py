@@ -12,7 +12,7 @@ from eeio_results.errors import EeioError
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.bootstrap import median_interval, ratio_interval, too_few_for_interval
 from eeio_results.statistics.break_even import break_even
-from eeio_results.statistics.change_points import LEAST_SEGMENT, change_points
+from eeio_results.statistics.change_points import LEAST_SEGMENT, _best_split, change_points
 from eeio_results.statistics.decision import Rule, change
 from eeio_results.statistics.normality import lilliefors, shapiro_wilk
 from eeio_results.statistics.pairs import dunn_p, smallest_p
@@ -104,9 +104,10 @@ def test_a_difference_is_in_percent_of_the_value_before() -> None:
     assert found.interval_percent == pytest.approx([100.0 * (e - 1.0) for e in found.interval])
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
-def test_the_repetitions_needed_are_the_fewest_that_decide(noise: float) -> None:
-    draw = random.Random(3)
+@pytest.mark.parametrize("noise", [0.005, 0.01, 0.02, 0.05, 0.1])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_repetitions_needed_are_the_fewest_that_decide(noise: float, seed: int) -> None:
+    draw = random.Random(seed)
     before = [math.exp(draw.gauss(0.0, noise)) for _ in range(4)]
     after = [1.03 * math.exp(draw.gauss(0.0, noise)) for _ in range(4)]
     found = change(before, after, RULE)
@@ -187,6 +188,13 @@ def test_a_change_is_where_the_energy_statistic_is_largest() -> None:
         assert best in [one.place for one in found]
 
 
+def test_the_statistic_of_a_change_is_the_energy_distance() -> None:
+    for seed in range(4):
+        series = np.random.default_rng(seed).normal(10.0, 2.0, 17)
+        statistic, place = _best_split(series)
+        assert statistic == pytest.approx(energy_statistic(series.tolist(), place))
+
+
 def test_either_side_of_a_change_has_three_values() -> None:
     for place in (1, 2):
         series = [50.0] * place + [10.0 + 0.01 * n for n in range(40)]
@@ -202,6 +210,24 @@ def test_the_smallest_p_of_a_change_is_that_of_no_order_as_extreme() -> None:
 
 
 # --- rounds ---------------------------------------------------------------------------------------
+
+
+def test_the_effect_on_an_experiment_is_the_median_of_all_others() -> None:
+    """Of experiments with several phases none of which counts; each may be equal to another's."""
+    draw = random.Random(2)
+    names = [
+        (f"e{n}", phase) for n in range(5) for phase in ("read", "write", "mixed")[: 1 + n % 3]
+    ]
+    # Flat levels: what is left of each value is its deviation from 0 in this round.
+    deviation = {name: draw.choice([0.01, 0.02, 0.03]) for name in names}
+    logs = {
+        name: {r: 5.0 + (deviation[name] if r == 3 else 0.0) for r in range(7)} for name in names
+    }
+    found = round_effects(logs)
+    for name in names:
+        others = [deviation[other] for other in names if other[0] != name[0]]
+        effect = found.of[name][3] - found.of[name][0]
+        assert effect == pytest.approx(np.median(others), abs=1e-12)
 
 
 def test_a_first_round_of_one_experiment_has_no_effect() -> None:
