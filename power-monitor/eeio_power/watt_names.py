@@ -44,6 +44,8 @@ _P_S = re.compile(r"\bp/s\b", re.I)
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
+LEAST_OF_OUTPUTS = 0.87
+"""A machine draws what its supplies give; they are read at another time."""
 _OTHER_SHARE = 0.5
 """Two readings of one machine at nearly the same time differ by less."""
 _OF_NODE = all_but("fans", "supply")
@@ -52,6 +54,8 @@ _FALSE_FACTOR = 5.0
 """Supplies that share a load do not differ by as much."""
 _HPE_LARGEST_W = 2550.0
 """Of an unplugged supply: 255 times 10 W."""
+_STANDBY_W = 50.0
+"""A server that is off draws less."""
 _ALIKE = 1.05
 """Sensors of one power differ by no more: they are read at different times."""
 
@@ -130,12 +134,16 @@ def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Chosen:
     contents and the doubt; else the sensor of the node, where DCMI reports its chassis."""
     chosen = complete_system(sensors)
     value_w = sensors[chosen.sensors[0]] if len(chosen.sensors) == 1 else None
-    if value_w and chosen.contents == _OF_NODE:
+    if chosen.contents == _OF_NODE:
+        if not value_w:
+            silent = chosen.sensors[0]
+            return Chosen((), doubt=f"{silent} gives no power: DCMI's may be of a shared chassis")
         return chosen if value_w < LEAST_EFFICIENCY * dcmi_w else Chosen((), contents=_OF_NODE)
     supplies = [name for name in sensors if _is_supply(name)]
-    summed = _summed(sensors, supplies) if supplies else Chosen(())
-    sum_w = _used_w(sensors[name] or 0.0 for name in summed.sensors) if summed.sensors else 0.0
-    if dcmi_w < LEAST_EFFICIENCY * sum_w:
+    if (doubt := _standby(dcmi_w, supplies, sensors)) is not None:
+        return Chosen((), doubt=doubt)
+    sum_w, least_w = _of_known(sensors, supplies)
+    if dcmi_w < least_w:
         doubt = (
             f"the supplies draw {sum_w:g} W and DCMI reports {dcmi_w:g} W: it is assumed to be of "
             "this node in a shared chassis"
@@ -188,21 +196,46 @@ def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
     if value_w is None:
         return chosen
     supplies = [other for other in sensors if _is_supply(other)]
-    summed = _summed(sensors, supplies) if supplies else None
-    if summed is not None and summed.sensors and contents == MACHINE:
-        sum_w = _used_w(sensors[other] or 0.0 for other in summed.sensors)
-        if value_w < LEAST_EFFICIENCY * sum_w:
-            return Chosen(
-                (), f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W: they may feed "
-                "other machines too"
-            )  # fmt: skip
+    sum_w, least_w = _of_known(sensors, supplies)
+    if contents == MACHINE and value_w < least_w:
+        return Chosen(
+            (), f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W: they may feed "
+            "other machines too"
+        )  # fmt: skip
+    machines = [other for other in sensors if _MACHINES.intersection(_words(other))]
+    if "chassis" in _words(name) and machines and name not in machines:
+        return Chosen((), f"{name} may be of several machines ({', '.join(machines)})")
     for other, other_w in sensors.items():
         if other not in supplies and other_w is not None and other_w > _ALIKE * value_w:
             return Chosen((), f"{other} is more than {name}")
-    if supplies and all(sensors[other] is None for other in supplies):
-        silent = ", ".join(supplies)
-        return replace(chosen, doubt=f"{silent} give no reading: the machine may be off")
-    return chosen
+    return replace(chosen, doubt=_standby(value_w, supplies, sensors))
+
+
+def _standby(
+    power_w: float, supplies: Sequence[str], sensors: Mapping[str, float | None]
+) -> str | None:
+    """Whether a power may be that of a machine that is off."""
+    if power_w > _STANDBY_W or not supplies or any(sensors[n] is not None for n in supplies):
+        return None
+    return f"{power_w:g} W, and {', '.join(supplies)} give no reading: the machine may be off"
+
+
+def _of_known(sensors: Mapping[str, float | None], supplies: Sequence[str]) -> tuple[float, float]:
+    """What the supplies with a reading draw or give together, and what the machine draws at least
+    then: 0 without any."""
+    sums: dict[str, list[float]] = {}
+    for name in supplies:
+        value_w = sensors[name]
+        if value_w is not None and value_w != _HPE_LARGEST_W:
+            sums.setdefault(_key(name), []).append(value_w)
+    found = ((_used_w(values_w), _share(key)) for key, values_w in sums.items())
+    sum_w, share = max(found, key=lambda one: one[0] * one[1], default=(0.0, 0.0))
+    return sum_w, share * sum_w
+
+
+def _share(key: str) -> float:
+    """The least part of what supplies draw, or give, that the machine draws."""
+    return LEAST_OF_OUTPUTS if _is_output(key) else LEAST_EFFICIENCY
 
 
 def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen:

@@ -146,7 +146,7 @@ def test_gpus_of_hwmon_are_added_and_never_the_system(tmp_path: Path) -> None:
     [
         (APU, "may include the processor"),
         ({**AMD, "power1_label": "slowPPT"}, "may include the processor"),
-        ({"temp1_input": 40_000}, "no GPU with a sensor"),
+        ({"temp1_input": 40_000}, "amdgpu reports neither its power nor its energy"),
         ({**AMD, "power1_average": "N/A"}, "cannot be read"),
     ],
 )

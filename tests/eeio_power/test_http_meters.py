@@ -432,6 +432,42 @@ def test_a_single_supply_of_an_older_controller_is_doubtful_or_one_of_several(
         meter.close()
 
 
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [
+        (control((118.0, None)) | {"PowerSupplies": [
+            {"LastPowerOutputWatts": 118}, {"LastPowerOutputWatts": 106}]}, "its supplies 224 W"),
+        (control((83.0, None)) | supplies(89.0, 77.62), "its supplies 166.62 W"),
+        (control((105.0, "Chassis")) | {"PowerSupplies": [
+            {"PowerOutputWatts": 105}, {"PowerOutputWatts": 141}]}, "its supplies 246 W"),
+        (control((165.0, None)) | supplies(89.0, 77.62), None),
+        (control((165.0, None)) | supplies(89.0, None), None),
+    ],
+)  # fmt: skip
+def test_redfish_doubts_a_power_below_that_of_its_supplies(
+    answer: dict[str, Any], doubt: str | None
+) -> None:
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        (channel,) = meter.channels
+        assert (channel.doubt is None) if doubt is None else (doubt in str(channel.doubt))
+        meter.close()
+
+
+def test_redfish_offers_the_board_that_has_the_power() -> None:
+    """Intel's controllers: the system is in RackMount, and Baseboard, a card, has its power."""
+    chassis = {"Baseboard": ("Card", control((124.0, None))), "RackMount": ("RackMount", {})}
+    paths = doubles.redfish_of(chassis, {"1": ["RackMount"]})
+    members = paths["/redfish/v1/Chassis"]["Members"]
+    members.append({"@odata.id": "/redfish/v1/Chassis/DeadLink404"})
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"Baseboard 124 W; name .* chassis=Baseboard"):
+            opened("redfish", fake)
+        meter = opened("redfish", fake, ",chassis=Baseboard")
+        assert meter.read() == [124.0]
+        meter.close()
+
+
 def test_redfish_names_what_there_is_instead_of_the_systems_power() -> None:
     mean = {"AverageConsumedWatts": 148, "IntervalInMin": 0.25}
     answer = {"PowerControl": [

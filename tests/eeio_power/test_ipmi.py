@@ -19,7 +19,7 @@ from eeio_power.meters import Meter, discover, ipmi, open_meters
 from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors
 from eeio_power.reading import BEHIND_SUPPLY
 from eeio_power.sampler import Sampler
-from eeio_power.watt_names import complete_system
+from eeio_power.watt_names import around_dcmi, complete_system
 
 PATIENCE_S = 20.0
 
@@ -381,7 +381,7 @@ def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: P
     (machine / "watts").write_text("no\nPOWER_USAGE,8,Watts,ok\nPSU1_PIN,,Watts,ns")
     meter = opened(machine)
     assert meter.read() == [8.0]
-    assert meter.channels[0].doubt == "PSU1_PIN give no reading: the machine may be off"
+    assert meter.channels[0].doubt == "8 W, and PSU1_PIN give no reading: the machine may be off"
     meter.close()
     (machine / "watts").write_text(
         "no\nPOWER_USAGE,90,Watts,ok\nPSU1_PIN,88,Watts,ok\nPSU2_PIN,,Watts,ns"
@@ -389,6 +389,47 @@ def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: P
     meter = opened(machine)
     assert (meter.read(), meter.channels[0].doubt) == ([90.0], None)
     meter.close()
+    # HPE's supplies are silent while a machine runs; DCMI of one that is off reads as low.
+    (machine / "watts").write_text("no\nPower Meter,630,Watts,ok\nPS1 Output,,Watts,ns")
+    meter = opened(machine)
+    assert (meter.read(), meter.channels[0].doubt) == ([630.0], None)
+    meter.close()
+
+
+@pytest.mark.parametrize(
+    ("sensors", "why"),
+    [
+        # One silent supply hides no contradiction of the others.
+        ({"SystemTotalPower": 68, "PSU1_Pout": None, "PSU2_Pout": 0, "PSU3_Pout": 176},
+         "the supplies draw 176 W"),
+        ({"Power Meter": 630, "PS 1 Output": 900, "PS 2 Output": None}, "the supplies draw 900 W"),
+        ({"Chassis PWR": 356.7, "Single MLB PWR": 39.9}, "may be of several machines (Single MLB"),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_supplies_and_machines_contradicts_a_system(
+    sensors: dict[str, float | None], why: str
+) -> None:
+    chosen = complete_system(sensors)
+    assert chosen.sensors == () and why in str(chosen.reason)
+
+
+@pytest.mark.parametrize(
+    ("dcmi_w", "sensors", "doubt"),
+    [
+        (1050.0, {"Node Power": None}, "Node Power gives no power"),
+        (1050.0, {"Node Power": 0.0}, "Node Power gives no power"),
+        (1050.0, {"Node Power": 1000.0}, None),
+        (8.0, {"PSU1_PIN": None, "PSU2_PIN": None}, "the machine may be off"),
+        (180.0, {"PSU1_PIN": None, "PSU2_PIN": None}, None),
+        (180.0, {"PS1 Input": 500.0, "PS2 Input": None}, "the supplies draw 500 W"),
+    ],
+)
+def test_dcmi_is_doubtful_next_to_what_contradicts_it(
+    dcmi_w: float, sensors: dict[str, float | None], doubt: str | None
+) -> None:
+    found = around_dcmi(dcmi_w, sensors)
+    assert found.sensors == ()
+    assert (found.doubt is None) if doubt is None else (doubt in str(found.doubt))
 
 
 @pytest.mark.parametrize(

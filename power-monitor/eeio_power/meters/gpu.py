@@ -21,7 +21,7 @@ from pathlib import Path
 from eeio_power.meters import Detected, contents_of
 from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
 from eeio_power.reading import Kind, only
-from eeio_power.sysfs import Choice, SensorMeter, named, unreadable
+from eeio_power.sysfs import Choice, SensorMeter, named, read_optional_text, unreadable
 
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",
@@ -72,17 +72,24 @@ def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
         if with_processor:
             reason = f"{', '.join(with_processor)} may include the processor"
             return Choice((), (reason, "use a meter of the package or of the system"))
+        chips = [read_optional_text(chip / "name") for chip in sorted(folder.glob("*"))]
+        if silent := [chip for chip in chips if chip in _CHIPS]:
+            reason = f"{', '.join(silent)} reports neither its power nor its energy"
+            return Choice((), (reason, "use another meter, or a newer kernel"))
         return Choice((), (reason, _MISSING))
     problem = unreadable(file for card in cards for file in card.files)
     return Choice(tuple(map(_as_accelerator, cards)), problem)
 
 
 def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
-    """One sensor a GPU, the first; and the names of those that may include the processor."""
+    """One sensor a GPU, that of its card or the first; and the names of those that may include the
+    processor."""
     first: dict[Path, Sensor] = {}
     for sensor in sensors_of(folder):
         if chip_of(sensor) in _CHIPS:
-            first.setdefault(sensor.files[0].parent, sensor)
+            place = sensor.files[0].parent
+            if place not in first or (sensor.label == "card" != first[place].label):
+                first[place] = sensor
     apart = [
         s
         for place, s in first.items()

@@ -78,6 +78,8 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (
         re.compile(
             r"blackhole|wormhole|grayskull|habanalabs|acpi_fan|BAT[0-9A-Z]|CMB[0-9]|wireview"
+            # Controllers of fans and pumps.
+            r"|quadro|octo|d5next|aquaero|farbwerk.*|highflow.*|aquastreamxt|leakshield"
             r"|(.+[_-])?sfp([_-].+)?"
         ),
         None,

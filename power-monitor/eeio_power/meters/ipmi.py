@@ -409,7 +409,21 @@ class IpmiMeter:
                 + f"of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
                 f"if one measures the system, name it: ipmi,sensor={likely(sensors)}"
             )
-        return (_sensors(chosen.sensors, remark, chosen),)
+        source = _sensors(chosen.sensors, remark, chosen)
+        what = f"the power of {', '.join(chosen.sensors)}"
+        return (
+            self._of_chassis(
+                source, what, f"; if it does not, name it: ipmi,sensor={source.label}"
+            ),
+        )
+
+    def _of_chassis(self, source: _Source, what: str, remedy: str) -> _Source:
+        """The source as the machine's SMBIOS has its chassis."""
+        if self._chassis is None or source.contents != MACHINE:
+            return source
+        if self._chassis == "blade":
+            return replace(source, contents=all_but("fans", "supply"))
+        return replace(source, doubt=source.doubt or SHARED.format(what=what) + remedy)
 
     def _named(self, sensor: str) -> _Source:
         """The sensor that the user named, with a note if others contradict it."""
@@ -430,14 +444,10 @@ class IpmiMeter:
         if found.sensors:
             why = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
             return _sensors(found.sensors, why, found)
-        doubt, contents = found.doubt, found.contents
-        if self._chassis == "blade":
-            contents = all_but("fans", "supply")
-        elif self._chassis is not None and doubt is None and contents == MACHINE:
-            doubt = SHARED.format(what="DCMI's power") + _IF_NODE
-        elif doubt is not None:
-            doubt += _IF_NODE
-        return replace(_DCMI, contents=contents, doubt=doubt)
+        if found.doubt is not None:
+            return replace(_DCMI, contents=found.contents, doubt=found.doubt + _IF_NODE)
+        source = replace(_DCMI, contents=found.contents)
+        return self._of_chassis(source, "DCMI's power", _IF_NODE)
 
     def _node_manager(self) -> tuple[_Source, ...]:
         sources = []

@@ -222,7 +222,7 @@ def find(root: Path) -> Detected:
     folder = root / SUPPLIES
     feed = _feed(folder)
     if feed is None:
-        reason = f"{folder} has no supply with a sensor"
+        reason = f"{folder} has no supply with a sensor{_without_sensor(folder)}"
         return Detected("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
     now = feed.read()
     if not now.power_w:
@@ -248,10 +248,12 @@ def _feed(folder: Path) -> _Feed | None:
         # `scope` Device: the battery of a mouse.
         if read_optional_text(supply / "scope") == "Device":
             continue
+        if kind == "Battery" and read_optional_int(supply / "present") == 0:
+            continue  # an empty bay
         if kind == "Battery":
             # One without a sensor may feed the machine too: it is checked, and then missing.
             batteries.append(_Supply(supply))
-        elif kind == "Mains" or kind.startswith("USB"):
+        elif kind in ("Mains", "Wireless") or kind.startswith("USB"):
             plugs.append(supply)
             if _has_sensor(supply) and not supply.name.startswith(_CONTRACTS):
                 inputs.append(_Supply(supply))
@@ -262,6 +264,18 @@ def _feed(folder: Path) -> _Feed | None:
     if not inputs and not any(_has_sensor(battery.folder) for battery in batteries):
         return None
     return _Feed(folder, tuple(inputs), tuple(batteries), tuple(plugs))
+
+
+def _without_sensor(folder: Path) -> str:
+    """The batteries that discharge, of which the power is not known."""
+    names = [
+        supply.name
+        for supply in (sorted(folder.iterdir(), key=by_number) if folder.is_dir() else [])
+        if read_optional_text(supply / "type") == "Battery"
+        and read_optional_text(supply / "status") == "Discharging"
+        and read_optional_text(supply / "scope") != "Device"
+    ]
+    return f" ({', '.join(names)} discharges and reports no power)" if names else ""
 
 
 def _discharges(battery: _Supply) -> bool:

@@ -42,7 +42,13 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Kind, all_but
 from eeio_power.sysfs import SHARED, chassis_of
-from eeio_power.watt_names import LEAST_EFFICIENCY, complete_system, listed, possible_w
+from eeio_power.watt_names import (
+    LEAST_EFFICIENCY,
+    LEAST_OF_OUTPUTS,
+    complete_system,
+    listed,
+    possible_w,
+)
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
@@ -68,6 +74,8 @@ _NO_SYSTEM = frozenset(
     )
 )  # fmt: skip
 _IS_PART = " is a "
+_CARD = "Card"
+"""Intel's controllers have the machine's power in the card of its board."""
 _NODES = frozenset(("Blade", "Sled"))
 # The largest numbers of 15 and 16 bits, instead of a missing value.
 _NO_POWER_W = (32767.0, 65535.0)
@@ -77,6 +85,12 @@ _MOST_SENSORS = 64
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
 _WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
+# What supplies report, and the least part of it that the machine draws.
+_OF_SUPPLIES = {
+    "PowerInputWatts": LEAST_EFFICIENCY,
+    "PowerOutputWatts": LEAST_OF_OUTPUTS,
+    "LastPowerOutputWatts": LEAST_OF_OUTPUTS,
+}
 _SUPPLIES = "PowerSupply"
 """Cisco's context of what all supplies draw."""
 
@@ -202,9 +216,9 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
                 f"machine is all of them, name it with chassis={shared[0]}"
             )
         candidates = [path for path in everything if path.rstrip("/") in linked] or everything
-    found, reasons = _readings(client, candidates)
+    found, reasons = _readings(client, candidates, is_named=wanted is not None)
     if not found and wanted is None and len(candidates) < len(everything):
-        others, _ = _readings(client, [path for path in everything if path not in candidates])
+        others = _any_power(client, [path for path in everything if path not in candidates])
         if others:
             raise PowerError(
                 f"the system of {client.host} links to parts only ({'; '.join(reasons[:3])}); "
@@ -235,12 +249,17 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
 
 
 def _readings(
-    client: http_json.JsonClient, paths: Sequence[str]
+    client: http_json.JsonClient, paths: Sequence[str], is_named: bool = False
 ) -> tuple[list[tuple[str, _Reading]], list[str]]:
     """Chassis with their readings, and why others have none."""
     found, reasons = [], []
     for path in paths:
-        reading, reason = _reading(client, path)
+        try:
+            reading, reason = _reading(client, path, is_named)
+        except PowerError as error:
+            if is_named or "HTTP 404" not in str(error):
+                raise
+            reading, reason = None, str(error)  # a list may have a link that leads nowhere
         if reading is not None:
             found.append((_name(path), reading))
         elif reason is not None:
@@ -248,19 +267,32 @@ def _readings(
     return found, reasons
 
 
+def _any_power(client: http_json.JsonClient, paths: Sequence[str]) -> list[tuple[str, _Reading]]:
+    """The power of other chassis, of cards too, for the user to choose from."""
+    found = []
+    for path in paths:
+        with suppress(PowerError):
+            reading, _ = _reading(client, path, is_named=True)
+            if reading is not None:
+                found.append((_name(path), reading))
+    return found
+
+
 def _listed(found: Sequence[tuple[str, _Reading]]) -> str:
     return ", ".join(f"{name} {reading.power_w:g} W" for name, reading in found)
 
 
-def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, str | None]:
-    """A chassis's reading for all of itself, or why there is none.
+def _reading(
+    client: http_json.JsonClient, path: str, is_named: bool = False
+) -> tuple[_Reading | None, str | None]:
+    """A chassis's reading for all of itself, or why there is none. A card is read if it is named.
 
     Raises PowerError if the chassis itself is not available.
     """
     name = _name(path)
     chassis = client.get(path)
     kind = _text_at(chassis, "ChassisType")
-    if kind in _NO_SYSTEM:
+    if kind in _NO_SYSTEM and not (is_named and kind == _CARD):
         return None, f"{name}{_IS_PART}{kind}"
     if _text_at(chassis, "PowerState") == "Off":
         return None, f"{name} is off, and this machine runs"
@@ -279,8 +311,8 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
         power_w = None if keys is None else http_json.number_at(answer, *keys)
         if keys is not None and power_w is not None:
             if power_w > 0.0 and power_w not in _NO_POWER_W:
-                if place == _POWER and _is_assumed(answer, keys, power_w):
-                    doubt = doubt or f"{name}: that its power is of all supplies is assumed"
+                if place == _POWER and keys[0] == "PowerControl":
+                    doubt = doubt or _control_doubt(name, answer, keys, power_w)
                 return _Reading(((where, keys),), power_w, contents, doubt=doubt), None
             reason = f"{name} reports {power_w:g} W for a running machine"
             continue
@@ -306,8 +338,8 @@ def _instead(answer: Any) -> str:
     for k, control in enumerate(controls if isinstance(controls, list) else []):
         context = _text_at(control, "PhysicalContext")
         power_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
-        if power_w is not None and context not in _WHOLE:
-            found.append(f"{power_w:g} W of {context}")
+        if power_w is not None:
+            found.append(f"{power_w:g} W of {context or _text_at(control, 'Name') or 'no name'}")
         metrics = ("PowerControl", k, "PowerMetrics")
         mean_w = http_json.number_at(answer, *metrics, "AverageConsumedWatts")
         minutes = http_json.number_at(answer, *metrics, "IntervalInMin")
@@ -317,12 +349,22 @@ def _instead(answer: Any) -> str:
     return f" (only {', '.join(found)})" if found else ""
 
 
-def _is_assumed(answer: Any, keys: tuple[str | int, ...], power_w: float) -> bool:
-    """Whether the entry's context is the supplies, and they do not confirm it."""
-    if keys[0] != "PowerControl":
-        return False
+def _control_doubt(
+    name: str, answer: Any, keys: tuple[str | int, ...], power_w: float
+) -> str | None:
+    """Why an entry of PowerControl may not be the complete machine's, by what the supplies say."""
     context = _text_at(answer["PowerControl"][keys[1]], "PhysicalContext")
-    return context == _SUPPLIES and _is_of_all(answer, power_w) is None
+    if context == _SUPPLIES and _is_of_all(answer, power_w) is None:
+        return f"{name}: that its power is of all supplies is assumed"
+    for key, share in _OF_SUPPLIES.items():
+        each_w = [http_json.number_at(answer, "PowerSupplies", k, key) for k in _present(answer)]
+        sum_w = math.fsum(w for w in each_w if w is not None and w not in _NO_POWER_W)
+        if power_w < share * sum_w:
+            return (
+                f"{name} reports {power_w:g} W and its supplies {sum_w:g} W: it may be of one "
+                "supply, or of one of several machines"
+            )
+    return None
 
 
 def _is_in_enclosure(client: http_json.JsonClient, chassis: Any) -> bool:
