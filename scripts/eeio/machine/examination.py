@@ -24,6 +24,7 @@ from eeio_power.meters import discover
 from eeio_results.errors import EeioError
 
 MODELLED = "modelled"
+_NO_METERS = (MODELLED, "demo")
 _SETUP = "scripts/setup"
 # Of a Finding.
 _MAY_BE_NONE = ("cost", "remedy", "program")
@@ -181,11 +182,11 @@ def _bandwidth(findings: Sequence[Finding]) -> str:
 
 
 def _energy(findings: Sequence[Finding]) -> str:
-    meters = [f for f in findings if f.kind == "meter" and f.found and f.name != MODELLED]
+    meters = [f for f in findings if f.kind == "meter" and f.found and f.name not in _NO_METERS]
     if not meters:
         return (
             "energy: no: no meter was found (requirements below); `quick` and --allow-estimates "
-            "model it, marked ESTIMATE"
+            "model it, marked ESTIMATE; --meter demo invents it, marked DEMO"
         )
     return f"energy: yes, by {'; '.join(f'{f.name} ({f.detail})' for f in meters)}"
 
