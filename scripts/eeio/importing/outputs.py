@@ -58,8 +58,7 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
             return Output(phases, _longest_s(phases), result.context, result.notes)
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
-        text = recognize.unlabelled(text)
-        kind = recognize.kind_of(text, Path(source))
+        text, kind = recognize.recognized(text, Path(source))
         if kind is None:
             raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
         if form and kind.tool not in FORMATS[form]:

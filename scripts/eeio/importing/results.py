@@ -126,8 +126,7 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             return [one]
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
-        text = recognize.unlabelled(text)
-        kind = recognize.kind_of(text, path)
+        text, kind = recognize.recognized(text, path)
         if (tool := recognize.in_json_string(text, kind)) is not None:
             raise EeioError(
                 f"the output of {tool} is inside a string of JSON: write it to a file of its own"
@@ -302,6 +301,9 @@ _LOGS = ("write_", "log_", "output", "eta", "randseed", "status-interval")
 """How options of fio's own output begin."""
 
 
+_VERSION = "version of the tool"
+
+
 def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
     """Tool -> the options in which its rows differ: factors of this import."""
     seen: dict[str, dict[str, set[str | None]]] = {}
@@ -309,7 +311,8 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
     given: Counter[tuple[str, str]] = Counter()
     for row in rows:
         tool = row.file.tool or ""
-        for name, value in row.phases[0].options.items():
+        options = {**row.phases[0].options, _VERSION: row.report.version or "-"}
+        for name, value in options.items():
             if name not in _SHOWN and not name.startswith(_LOGS):
                 seen.setdefault(tool, {}).setdefault(name, set()).add(value)
                 given[tool, name] += 1
@@ -412,6 +415,8 @@ def _experiment(
             digest = hashlib.sha256(heading.encode()).hexdigest()
             heading = f"{heading[:_SHOWN_HEADING]}... ({digest[:8]})"
         arguments["heading"] = heading
+    if row.report.version and _VERSION in varying.get(row.file.tool or "", ()):
+        arguments["tool_version"] = row.report.version
     if not first.options and first.request_bytes is None:
         # No setting is reported, so nothing shows that another report is a repetition.
         arguments["report"] = f"{row.file.sha256[:12]} {row.number} {first.group}"

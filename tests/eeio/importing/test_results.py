@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import tracemalloc
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -190,11 +190,10 @@ def test_all_is_stored_once_and_reported(
     source = tmp_path / "old"
     for disk in ("hdd", "ssd"):
         (source / disk).mkdir(parents=True)
-        for run, version in enumerate(("3.1", "3.12", "3.19"), start=1):
-            shutil.copy(DATA / f"fio/jobs-{version}.json", source / disk / f"run{run}.json")
+        for run in (1, 2, 3):
             # The same file twice would be one result.
-            text = (source / disk / f"run{run}.json").read_text()
-            (source / disk / f"run{run}.json").write_text(f"{disk}\n{text}")
+            text = (DATA / "fio/jobs-3.12.json").read_text()
+            (source / disk / f"run{run}.json").write_text(f"{disk} {run}\n{text}")
     (source / "notes.txt").write_text("it rained\n")
     body = imported(capsys, source, "--dry-run", code=3)
     assert not list((home / "data/eeio").glob("results/*"))
@@ -842,10 +841,151 @@ def test_dd_in_marks_of_code_and_into_a_pipe(home: Path, tmp_path: Path) -> None
     (one,) = results.found([tmp_path / "a.md"])
     phases = [phase for report in one.reports for phase in report.phases]
     assert [(p.operation, p.runtime_s) for p in phases] == [
-        ("write", 53.1643), (None, 1.28), (None, 2.4),
+        ("write", 53.1643), ("write", 1.28), (None, 2.4),
     ]  # fmt: skip
     (campaign,) = results.campaigns([one], "x")
     assert len({run.experiment.id for run in campaign.runs}) == 3
+
+
+def read_one(folder: Path, text: str) -> results.FoundFile:
+    (folder / "a.txt").write_text(text)
+    (one,) = results.found([folder / "a.txt"])
+    assert one.rejected is None, one.rejected
+    return one
+
+
+@pytest.mark.parametrize("margin", ["    ", "> ", ">> > ", "\t"])
+@pytest.mark.parametrize(
+    "name", ["ior/mdtest-4.0.0.txt", "others/bonnie-2.txt", "others/sysbench.txt"]
+)
+def test_indented_and_quoted_output_is_read(tmp_path: Path, name: str, margin: str) -> None:
+    text = (DATA / name).read_text()
+    plain = read_one(tmp_path, text)
+    quoted = "".join(f"{margin}{line}\n" for line in text.splitlines())
+    found = read_one(tmp_path, f"He wrote:\n\n{quoted}\nThanks\n")
+    assert [r.phases for r in found.reports] == [r.phases for r in plain.reports]
+
+
+def test_iozone_without_its_first_lines_says_nothing_of_direct_io(tmp_path: Path) -> None:
+    table = (
+        "        random    random\n"
+        "     kB  reclen    write  rewrite    read    reread\n"
+        "   4096       4   100000   200000   300000   400000\n"
+    )
+    phases = read_one(tmp_path, f"# zfs\n{table}").reports[0].phases
+    assert [(p.bandwidth_bytes_per_s, p.direct) for p in phases] == [
+        (n * 1e5 * KIB, None) for n in (1, 2, 3, 4)
+    ]
+    tests = "Children see throughput for {} {} = 18427.04 kB/sec\n"
+    text = "".join(tests.format(4, kind) for kind in ("readers", "random readers"))
+    (report,) = read_one(tmp_path, text).reports
+    assert [(p.jobs, p.operation, p.access_pattern, p.direct) for p in report.phases] == [
+        (4, "read", "sequential", None), (4, "read", "random", None),
+    ]  # fmt: skip
+    twice = "".join(tests.format(1, kind) for kind in (" initial writers", "rewriters")) * 2
+    assert len(read_one(tmp_path, twice).reports) == 2
+
+
+def test_the_means_below_a_table_of_ior_are_no_second_result(tmp_path: Path) -> None:
+    """As IO500's IOR 2.10.3 prints them."""
+    text = (
+        "IOR-2.10.3: MPI Coordinated Test of Parallel I/O\n\nSummary:\n"
+        "\tclients            = 16 (8 per node)\n\txfersize           = 2 MiB\n\n"
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s) total(s)  iter\n"
+        "------    ---------  ---------- ---------  --------   --------   -------- --------  ----\n"
+        "write     5645       20971520   2048.00    0.019049   362.66     0.096078 362.78     0\n"
+        "Operation  Max (MiB)  Min (MiB)  Mean (MiB)   Std Dev  Max (OPs)  Mean (s)\n"
+        "---------  ---------  ---------  ----------   -------  ---------  --------\n"
+        "write        5645.32    5645.32     5645.32      0.00    2822.66 362.77869   16 8 1 1\n\n"
+        "Max Write: 5645.32 MiB/sec (5919.54 MB/sec)\n\nRun finished: Mon Oct 16 2017\n"
+    )
+    ((phase,),) = [r.phases for r in read_one(tmp_path, text).reports]
+    assert (phase.group, phase.bandwidth_bytes_per_s) == ("0", 5645 << 20)
+
+
+def test_sums_of_fio_without_its_jobs(tmp_path: Path) -> None:
+    old = (
+        "Run status group {} (all jobs):\n  WRITE: io=3200.0MB, aggrb=13095KB/s, "
+        "minb=3273KB/s, maxb=3284KB/s, mint=249447msec, maxt=250214msec\n"
+    )
+    new = (
+        "Run status group {} (all jobs):\n   READ: bw=242MiB/s (254MB/s), 242MiB/s-242MiB/s "
+        "(254MB/s-254MB/s), io=4096MiB (4295MB), run=16912-16912msec\n"
+    )
+    found = read_one(tmp_path, old.format(0) + new.format(1) + old.format(0))
+    assert [
+        [(p.group, p.operation, p.bandwidth_bytes_per_s, p.bytes, p.runtime_s) for p in r.phases]
+        for r in found.reports
+    ] == [
+        [
+            ("0", "write", 13095 * KIB, 3200 << 20, 250.214),
+            ("1", "read", 242 << 20, 4 << 30, 16.912),
+        ],
+        [("0", "write", 13095 * KIB, 3200 << 20, 250.214)],
+    ]
+    assert "neither jobs nor settings" in found.reports[0].notes[0]
+
+
+def test_only_the_sum_of_a_clients_servers(tmp_path: Path) -> None:
+    text = (
+        "    All clients: (groupid=0, jobs=6): err= 0: pid=0: Tue Dec  3 05:33:42 2024\n"
+        "      read: IOPS=968, BW=121Mi (127M)(60.0GiB/507636msec); 0 zone resets\n"
+    )
+    ((phase,),) = [r.phases for r in read_one(tmp_path, text).reports]
+    assert (phase.operation, phase.jobs, phase.iops) == ("read", 6, 968)
+    assert phase.bandwidth_bytes_per_s == pytest.approx((60 << 30) / 507.636, rel=0.005)
+
+
+def test_elbencho_s_table_of_files_and_of_whole_mebibytes(tmp_path: Path) -> None:
+    head = "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
+    text = (
+        f"{head}WRITE       Elapsed time     :     30.140s     30.196s\n"
+        "            Throughput MiB/s :          36          36\n"
+        "            Total MiB        :        1101        1101\n"
+        f"{head}WRITE       Elapsed time     :       586ms       588ms\n"
+        "            Files/s          :       16962       16978\n"
+    )
+    phases = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert phases[0].bandwidth_bytes_per_s == pytest.approx(1101 * (1 << 20) / 30.196)
+    assert (phases[1].operation, phases[1].iops) == ("metadata", 16978)
+
+
+def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None:
+    row = "16:24:30.181     avg_2-1  0.0     0.00       0   0.00    0.000    0.000\n"
+    start = "16:24:29.004 Starting RD=SD_format; I/O rate: MAX; elapsed=(none); For loops: None\n"
+    one = read_one(tmp_path, f"Vdbench distribution: vdbench50407\n{start}{row}")
+    assert one.reports[0].phases[0].error == "vdbench counted no I/O in it"
+    (campaign,) = results.campaigns([one], "x")
+    assert all(run.validity or run.phases[0].validity for run in campaign.runs)
+
+
+def test_hyperfine_on_a_terminal(tmp_path: Path) -> None:
+    text = (
+        "$ hyperfine 'cp a b' true\nBenchmark 1: cp a b\n"
+        "  Time (mean ± σ):     543.0 ms ±  20.3 ms    [User: 616.2 ms, System: 58.8 ms]\n"
+        "  Range (min … max):   521.0 ms … 577.9 ms    10 runs\n\n"
+        "Benchmark 2: true\n"
+        "  Time (mean ± σ):   902.1 µs ± 8.0 µs    [User: 0.4 ms, System: 0.3 ms]\n"
+        "  Range (min … max):   800.0 µs …  1.2 ms    99 runs\n"
+    )
+    phases = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert [(p.name, p.runtime_s) for p in phases] == [
+        ("cp a b", pytest.approx(0.543)), ("true", pytest.approx(902.1e-6)),
+    ]  # fmt: skip
+    assert phases[0].metrics == {
+        "time_mean_s": pytest.approx(0.543), "time_stddev_s": pytest.approx(0.0203),
+        "time_user_s": pytest.approx(0.6162), "time_system_s": pytest.approx(0.0588),
+        "time_min_s": pytest.approx(0.521), "time_max_s": pytest.approx(0.5779),
+    }  # fmt: skip
+
+
+def test_versions_of_a_tool_are_no_repetitions_of_each_other(home: Path, tmp_path: Path) -> None:
+    for run, version in enumerate(("3.12", "3.12", "3.19"), start=1):
+        text = (DATA / f"fio/jobs-{version}.json").read_text()
+        (tmp_path / f"run{run}.json").write_text(f"{run}\n{text}")
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    counts = Counter(run.experiment.id for run in campaign.runs)
+    assert set(counts.values()) == {1, 2}
 
 
 @pytest.mark.parametrize("printed", [1, 1.85])

@@ -24,6 +24,7 @@ from eeio.importing.readers.found import (
     local_date,
     none_found,
     number,
+    parts,
     size,
     utc,
 )
@@ -264,7 +265,9 @@ _OLD = re.compile(
     rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
 )  # fmt: skip
 _NEW = re.compile(
-    rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})/s \((?P<si>{_FIGURE})/s\)"
+    # Without `/s` in the lines of a client.
+    rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})(?:/s)? "
+    rf"\((?P<si>{_FIGURE})(?:/s)?\)"
     rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)", re.M,
 )  # fmt: skip
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
@@ -316,7 +319,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         settings = headers
         try:
             report = _text_report(text[start:end], headers)
-            if not client and _STATUS.search(text, before, end) is None:
+            is_sum = all(entry["name"].strip() == _ALL_CLIENTS for entry in entries)
+            if not client and not is_sum and _STATUS.search(text, before, end) is None:
                 raise none_found("fio", "the report is cut off before `Run status`")
         except ToolOutputError as error:
             lost.append(error)
@@ -356,7 +360,7 @@ def _begins(text: str) -> Iterator[int]:
             yield mark.start()
             ended, settings, last, begun = False, None, -1, True
             grouped.clear()
-        elif mark["e_name"] != _ALL_CLIENTS:
+        elif mark["e_name"].strip() != _ALL_CLIENTS:
             group, key = int(mark["e_group"]), (mark["e_group"], mark["e_name"])
             # With group_reporting a group has one entry.
             again = int(mark["e_jobs"]) > 1 and key in grouped
@@ -401,8 +405,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     if not entries:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     found = []
+    # A client's sum counts where its servers' own entries are not there.
+    only_sum = all(entry["name"].strip() == _ALL_CLIENTS for entry in entries)
     for entry, after in zip(entries, [*entries[1:], None], strict=True):
-        if entry["name"] == _ALL_CLIENTS:
+        if entry["name"].strip() == _ALL_CLIENTS and not only_sum:
             continue
         block = text[entry.end() : after.start() if after else len(text)]
         status = _STATUS.search(block)
@@ -425,11 +431,44 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         re.M,
     )
     wanted = sum(int(number or 0) for number in started.groups()) if started else 0
-    reported = sum(int(entry["jobs"]) for entry in entries if entry["name"] != _ALL_CLIENTS)
-    if reported < wanted:
+    reported = sum(int(entry["jobs"]) for entry in entries if entry["name"].strip() != _ALL_CLIENTS)
+    if reported < wanted and not only_sum:
         raise none_found("fio", f"results of {reported} of {wanted} jobs: the report is cut off")
     version = re.match(r"fio-(\S{1,300})", text)
     return FoundReport(groups(found), version[1] if version else None)
+
+
+STATUS = re.compile(r"^Run status group (\d{1,9}) \(all jobs\):", re.M)
+_TOTAL = re.compile(
+    rf"^\s{{0,99}}(READ|WRITE|TRIM): (?:io=(?P<io>{_FIGURE}), aggrb=(?P<bw>{_FIGURE})/s, [^\n]*"
+    rf"maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
+    r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)", re.M,
+)  # fmt: skip
+
+
+def read_status(text: str) -> Iterator[FoundReport]:
+    """The sums of groups without their jobs, as notes quote them. Groups count from 0 again in the
+    next report."""
+    reports: list[list[FoundPhase]] = []
+    last = -1
+    for part, _ in parts(text, STATUS):
+        number_of = STATUS.match(part)
+        group = int(number_of[1]) if number_of else 0
+        if group <= last or not reports:
+            reports.append([])
+        last = group
+        for line in _TOTAL.finditer(part):
+            direction = line[1].lower()
+            reports[-1].append(FoundPhase(
+                name=f"group {group}", operation=direction, group=str(group),
+                bandwidth_bytes_per_s=float(size(line["bw"] or line["bw2"]) or 0),
+                bytes=size(line["io"] or line["io2"]),
+                runtime_s=int(line["ms"] or line["ms2"]) / 1000,
+            ))  # fmt: skip
+    if not any(reports):
+        raise none_found("fio", "its groups have no line of their sums")
+    note = "only the sums of its groups are in the file: neither jobs nor settings"
+    yield from (FoundReport(tuple(phases), notes=(note,)) for phases in reports if phases)
 
 
 def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:
@@ -567,7 +606,7 @@ def _text_request(text: str, direction: str) -> int | None:
     if new is not None:
         least, most = new[1], new[2]
     else:
-        ranges = text.rstrip(", ").split("/")
+        ranges = text.rstrip(", ").replace(",", "/").split("/")
         place = min(_DIRECTIONS.index(direction), len(ranges) - 1)
         least, _, most = ranges[place].partition("-")
     return size(least) if least == (most or least) else None

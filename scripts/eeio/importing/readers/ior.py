@@ -26,7 +26,8 @@ from eeio_results.tools.io500 import RESULT
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
 _TEST = re.compile(
-    r"^(?:Summary|Options|Test \d{1,20} started|Starting test)\s{0,99}:?[^\n]*$", re.M
+    r"^(?:Max |Operation |Summary|Options|Test \d{1,20} started|Starting test)\s{0,99}:?[^\n]*$",
+    re.M,
 )
 _SETTING = re.compile(
     r"^\s{0,99}([a-zA-Z][\w /#-]{1,40}?)\s{0,99}[:=]\s{1,99}(\S[^\n]*?)\s{0,99}$", re.M

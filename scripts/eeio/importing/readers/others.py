@@ -103,6 +103,10 @@ def _elbencho(
             bytes=None if moved is None else round(moved),
             metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
         )
+    if moves and phase.bandwidth_bytes_per_s is None and phase.iops is None:
+        # Files without contents: what it counts are files.
+        phase = replace(phase, operation="metadata", access_pattern="none",
+                        iops=values["entries"], metrics={})  # fmt: skip
     if phase.bandwidth_bytes_per_s is not None or phase.iops is not None:
         yield FoundReport((phase,))
 
@@ -186,6 +190,9 @@ def read_elbencho_text(text: str) -> Iterator[FoundReport]:
             "moved": _scaled(last(r"Total MiB"), MIB),
             "runtime_s": _duration_s(head[3]),
         }
+        moved, runtime_s, rate = values["moved"], values["runtime_s"], values["rate"]
+        if moved and runtime_s and rate and abs(moved / runtime_s - rate) <= MIB:
+            values["rate"] = moved / runtime_s  # it prints whole MiB/s
         yield from _elbencho(head[1], values, {})
 
 
@@ -201,7 +208,16 @@ def _duration_s(text: str) -> float | None:
 
 # ---- IOzone ----
 
-IOZONE = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
+_IOZONE = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
+_IOZONE_PART = re.compile(
+    r"^(?:[^\n]{0,200}\brandom\b[^\n]{0,200}\n)?[ \t]{1,99}[kK]B[ \t]{1,99}reclen[ \t]{1,99}write"
+    r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers", re.M
+)  # fmt: skip
+_IOZONE_TESTS = re.compile(r"\A(?=[\s\S]*?^[ \t]{0,99}Children see throughput for)", re.M)
+IOZONE = re.compile(
+    f"{_IOZONE.pattern}|{_IOZONE_PART.pattern}|^[ \\t]{{0,99}}Children see throughput for[ \\t]",
+    re.M,
+)
 _PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
 _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
                        r"([^=\n]{1,80}?)\s{0,99}=\s{0,99}([\d.]{1,30}) "
@@ -209,10 +225,15 @@ _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\
 
 
 def read_iozone(text: str) -> Iterator[FoundReport]:
-    """Tables of sizes and throughput tests. Rates are in KiB/s."""
-    for part, heading in parts(text, IOZONE):
+    """Tables of sizes and throughput tests. Rates are in KiB/s. Notes may lack the lines above."""
+    begins = (_IOZONE, _IOZONE_PART, _IOZONE_TESTS)
+    begin = next((one for one in begins if one.search(text)), _IOZONE)
+    for part, heading in parts(text, begin):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
-        direct = "O_DIRECT feature enabled" in part
+        # Without its first lines, a report says nothing of it.
+        direct = (
+            True if "O_DIRECT feature enabled" in part else False if _IOZONE.search(part) else None
+        )
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
         options = {"command": command[1].strip()[:500]} if command else {}
         phases = [
@@ -232,7 +253,7 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
         yield FoundReport(tuple(phases), version[1] if version else None, heading=heading)
 
 
-def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
+def _iozone_table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
     head = re.search(r"^\s{1,99}(?:kB|KB)\s{1,99}reclen\s{1,99}(.*)$", part, re.M)
     if head is None:
         return
@@ -295,7 +316,7 @@ def _iozone_size(part: str, name: str) -> int | None:
     return None if found is None else int(found[1]) * (MIB if found[2] == "MB" else KIB)
 
 
-def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
+def _iozone_children(part: str, direct: bool | None) -> Iterator[FoundPhase]:
     request = _iozone_size(part, r"Record Size")
     file_size = _iozone_size(part, r"File size set to")
     each = re.search(
@@ -474,10 +495,15 @@ def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
     return blocks is None or length is None or moved <= 1.001 * blocks * length
 
 
+_ONLY_RECORDS = re.compile(
+    r"[^\n]{0,200}\n(?:\s{0,20}\d{1,20}\+\d{1,20} [^\n]{1,80}\n|\s{0,9}\n){0,9}"
+)
+
+
 def read_dd(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
-    start = 0
+    start, options = 0, dict[str, str]()
     copies = list(DD.finditer(text))
     above_each = headings(text, [copy.start() for copy in copies])
     for place, (copy, following, heading) in enumerate(
@@ -490,11 +516,12 @@ def read_dd(text: str) -> Iterator[FoundReport]:
                 continue  # of the same copy, which ends later
         start = copy.end()
         command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
-        options = (
-            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", command[-1]))
-            if command
-            else {}
-        )
+        if command:
+            found = re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", command[-1])
+            options = dict(found)
+        elif options and not _ONLY_RECORDS.fullmatch(above):
+            options = {}  # else it is the next one of a loop
+        command = command or list(options)
         before = label(re.split(r"\d+ ", copy[0], maxsplit=1)[0].rstrip("\"'` "))
         moved, seconds = _dd_amounts(copy)
         if not _may_be_of(options, moved):
@@ -518,6 +545,38 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
             options=options | {"bytes": str(moved)} | ({"label": before} if before else {}),
         ),), heading=heading)  # fmt: skip
+
+
+HYPERFINE = re.compile(r"^[ \t]{0,9}Benchmark (?:#)?\d{1,9}: ([^\n]{1,999})$", re.M)
+_SPAN = r"\s{1,9}([\d.]{1,20}) (µs|ms|s|h)"
+_TIME_LINE = re.compile(
+    rf"^\s{{1,99}}Time \((?:mean ± σ|abs ≡)\):{_SPAN}(?: ±{_SPAN})?"
+    rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?", re.M,
+)  # fmt: skip
+_RANGE_LINE = re.compile(rf"^\s{{1,99}}Range \(min … max\):{_SPAN} …{_SPAN}", re.M)
+
+
+def read_hyperfine_text(text: str) -> Iterator[FoundReport]:
+    """What it prints on a terminal."""
+    units = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "h": 3600.0}
+
+    def seconds(line: re.Match[str] | None, *names: str) -> dict[str, float]:
+        if line is None:
+            return {}
+        spans = zip(names, line.groups()[::2], line.groups()[1::2], strict=True)
+        return {name: figure(value) * units[unit] for name, value, unit in spans if value}
+
+    for part, heading in parts(text, HYPERFINE):
+        command = HYPERFINE.match(part)
+        found = seconds(_TIME_LINE.search(part), "mean", "stddev", "user", "system")
+        found |= seconds(_RANGE_LINE.search(part), "min", "max")
+        if command is None or "mean" not in found:
+            raise none_found("hyperfine", "a benchmark without its mean time: it was ended before")
+        phase = FoundPhase(
+            name=command[1].strip()[:200], operation=None, runtime_s=found["mean"],
+            metrics={f"time_{name}_s": value for name, value in found.items()},
+        )  # fmt: skip
+        yield FoundReport((phase,), heading=heading)
 
 
 def read_hyperfine(text: str) -> Iterator[FoundReport]:
@@ -747,6 +806,7 @@ def _vdbench(
     iops, rate, request, reads = rates
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
+        error=None if iops or rate else "vdbench counted no I/O in it",
         name=name, operation={100.0: "read", 0.0: "write"}.get(reads, "mixed"),
         group=str(place), request_bytes=round(request) or None,
         bandwidth_bytes_per_s=rate * MIB, iops=iops,

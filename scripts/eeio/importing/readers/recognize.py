@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
                                        others.read_vdbench_flatfile_csv)),
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
+    (others.HYPERFINE, Kind("hyperfine", "text", others.read_hyperfine_text)),
     (others.DD, Kind("dd", "text", others.read_dd)),
 )  # fmt: skip
 _JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -60,7 +62,17 @@ _LABEL = r"^(?:stdout\[\d{1,9}\]|\[\d{1,9},\d{1,9}\]<std(?:out|err)>:|\d{1,9}:) 
 _LABELLED = re.compile(rf"{_LABEL}(?:IOR-\d|mdtest-\S{{1,300}} was launched)", re.M)
 
 
-def unlabelled(text: str) -> str:
+def recognized(text: str, path: Path) -> tuple[str, Kind | None]:
+    """The text as a tool printed it, and what it is."""
+    text = _unlabelled(text)
+    kind = kind_of(text, path)
+    if kind is None and len(text) <= _MOST_CHARACTERS and not text.lstrip().startswith(("{", "[")):
+        text = without_margin(text)
+        kind = kind_of(text, path)
+    return text, kind
+
+
+def _unlabelled(text: str) -> str:
     """Without the labels that mpirun, srun and others put before each line of a process, where one
     is before the first line of IOR or mdtest."""
     return re.sub(_LABEL, "", text, flags=re.M) if _LABELLED.search(text) else text
@@ -86,12 +98,33 @@ def kind_of(text: str, path: Path) -> Kind | None:
             return min(places, key=lambda place: (place[2].tool == "dd", *place[:2]))[2]
         if fio.LOG.match(head):
             break
+    if fio.STATUS.search(text):
+        return Kind("fio", "text", fio.read_status)
     if fio.LOG.match(head):
         # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
         found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
         log = found[1] if found else "lat"
         return Kind("fio", f"log of {log}", lambda body: fio.read_log(body, log))
     return None
+
+
+_MARGIN = re.compile(r"[ \t]*(?:>[> \t]*)?")
+_MOST_MARGINS, _MOST_CHARACTERS = 8, 1 << 20
+
+
+def without_margin(text: str) -> str:
+    """A text in which no tool is recognized, without the indentation or the marks of a quotation
+    that its author put before each line of a tool's output; unchanged if that helps nothing."""
+    found = Counter(
+        margin[0]
+        for line in text.splitlines()
+        if line.strip() and (margin := _MARGIN.match(line)) and margin[0]
+    )
+    for blanks in sorted((one for one, _ in found.most_common(_MOST_MARGINS)), key=len):
+        moved = re.sub(rf"^{re.escape(blanks)}", "", text, flags=re.M)
+        if kind_of(moved, Path()) is not None:
+            return moved
+    return text
 
 
 def in_json_string(text: str, kind: Kind | None) -> str | None:
