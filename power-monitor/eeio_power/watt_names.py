@@ -44,6 +44,8 @@ _P_S = re.compile(r"\bp/s\b", re.I)
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
+USUAL_EFFICIENCY = 0.87
+"""Most supplies lose less."""
 LEAST_OF_OUTPUTS = 0.87
 """A machine draws what its supplies give; they are read at another time."""
 _OTHER_SHARE = 0.5
@@ -68,6 +70,7 @@ class Chosen:
     reason: str | None = None
     contents: Contents = MACHINE
     doubt: str | None = None
+    note: str | None = None
 
 
 def possible_w(value_w: float | None) -> float | None:
@@ -202,13 +205,31 @@ def _checked(name: str, sensors: Mapping[str, float | None]) -> Chosen:
             (), f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W: they may feed "
             "other machines too"
         )  # fmt: skip
+    if contents == MACHINE and 0.0 < value_w < least_w / LEAST_EFFICIENCY:
+        chosen = _below_inputs(chosen, name, value_w, sensors, supplies)
     machines = [other for other in sensors if _MACHINES.intersection(_words(other))]
     if "chassis" in _words(name) and machines and name not in machines:
         return Chosen((), f"{name} may be of several machines ({', '.join(machines)})")
     for other, other_w in sensors.items():
         if other not in supplies and other_w is not None and other_w > _ALIKE * value_w:
             return Chosen((), f"{other} is more than {name}")
-    return replace(chosen, doubt=_standby(value_w, supplies, sensors))
+    return replace(chosen, doubt=chosen.doubt or _standby(value_w, supplies, sensors))
+
+
+def _below_inputs(
+    chosen: Chosen, name: str, value_w: float, sensors: Mapping[str, float | None],
+    supplies: Sequence[str],
+) -> Chosen:  # fmt: skip
+    """A power somewhat below that of the inputs may be behind the supplies, which is noted;
+    doubtful if they would lose more than usual."""
+    inputs_w = [w for n in supplies if not _is_output(n) and (w := sensors[n]) is not None]
+    sum_w = _used_w(inputs_w) if inputs_w else 0.0
+    if sum_w <= _ALIKE * value_w:
+        return chosen
+    words = f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W"
+    if value_w < USUAL_EFFICIENCY * sum_w:
+        return replace(chosen, doubt=words)
+    return replace(chosen, note=f"{words}: it may leave out their losses")
 
 
 def _standby(

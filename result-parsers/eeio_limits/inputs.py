@@ -66,8 +66,8 @@ MACHINE_BYTES = 16 * MIB
 MACHINE_FILES = 50_000
 """In its tree."""
 CPUS = 65536
-CHASSIS = 32
-"""Chassis of a BMC that are read."""
+CHASSIS = 512
+"""Members of a BMC's list, such as its chassis or the sensors of one."""
 
 _CHUNK = 1 << 16
 

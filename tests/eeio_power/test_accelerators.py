@@ -141,6 +141,16 @@ def test_gpus_of_hwmon_are_added_and_never_the_system(tmp_path: Path) -> None:
             open_meters([f"hwmon,only={sensor}"], tmp_path)
 
 
+def test_a_second_die_is_no_gpu_and_an_apu_is_named_as_left_out(tmp_path: Path) -> None:
+    hwmon = FakeHwmon(tmp_path / HWMON)
+    hwmon.add_chip("amdgpu", AMD)
+    hwmon.add_chip("amdgpu", {**AMD, "power1_average": 0, "power1_cap": 0})
+    hwmon.add_chip("amdgpu", APU)
+    (meter,) = open_meters([f"gpu,root={tmp_path / HWMON}"])
+    (channel,) = meter.channels
+    assert "without amdgpu@hwmon2/power1" in (channel.remark or "")
+
+
 @pytest.mark.parametrize(
     ("files", "why"),
     [

@@ -454,6 +454,81 @@ def test_redfish_doubts_a_power_below_that_of_its_supplies(
         meter.close()
 
 
+def sensors_of(chassis: str, sensors: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    folder = f"/redfish/v1/Chassis/{chassis}/Sensors"
+    return {
+        folder: {"Members": [{"@odata.id": f"{folder}/{name}"} for name in sensors]},
+        **{f"{folder}/{n}": {"ReadingType": "Power", **body} for n, body in sensors.items()},
+    }
+
+
+def test_redfish_reads_all_sensors_of_a_long_list() -> None:
+    """Four supplies, the last two behind forty voltages."""
+    names = [f"PSU{n}_Input_Power" for n in range(4)]
+    powers = {name: {"Reading": 300.0} for name in names}
+    voltages = {f"Voltage{n}": {"ReadingType": "Voltage", "Reading": 12.0} for n in range(40)}
+    every = {names[0]: powers[names[0]], names[1]: powers[names[1]], **voltages, **powers}
+    paths = doubles.redfish_of({"1": ("RackMount", None)}, {"1": ["1"]}) | sensors_of("1", every)
+    with FakeHttp(paths) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [1200.0]
+        meter.close()
+
+
+def test_redfish_reads_a_sensor_that_the_user_names() -> None:
+    """Cray's nodes: the power of the node is a sensor of a voltage regulator."""
+    sensors = {
+        "NodeInputPower": {"Name": "Node", "PhysicalContext": "VoltageRegulator", "Reading": 747.0},
+        "CPU0Power": {"Name": "CPU0", "PhysicalContext": "CPU", "Reading": 157.0},
+    }
+    paths = doubles.redfish_of({"N": ("RackMount", None)}, {"N": ["N"]})
+    paths |= sensors_of("N", sensors)
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"of parts: Node 747 W, CPU0 157 W"):
+            opened("redfish", fake)
+        for name in ("Node", "NodeInputPower"):
+            meter = opened("redfish", fake, f",chassis=N,sensor={name}")
+            assert meter.read() == [747.0]
+            meter.close()
+        wrong = {
+            ",sensor=Node": "requires chassis=",
+            ",chassis=N,sensor=Attic": "0 sensors have the name Attic",
+        }
+        for options, why in wrong.items():
+            with pytest.raises(PowerError, match=why):
+                opened("redfish", fake, options)
+
+
+def test_redfish_takes_a_rack_that_one_system_links_to() -> None:
+    """As Cisco's servers call themselves."""
+    rack = {"1": ("Rack", control((324.0, None)))}
+    with FakeHttp(doubles.redfish_of(rack, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [324.0]
+        meter.close()
+    with (
+        FakeHttp(doubles.redfish_of(rack, {})) as fake,
+        pytest.raises(PowerError, match="1 is a Rack"),
+    ):
+        opened("redfish", fake)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"PowerSupplies": [{"PowerInputWatts": 13, "PowerOutputWatts": 0},
+                            {"PowerInputWatts": 14, "PowerOutputWatts": 0}]}, "the machine is off"),
+        ({"PowerSupplies": [{"PowerOutputWatts": 201}, {"PowerOutputWatts": 0}]}, "201 W, 0 W"),
+    ],
+)  # fmt: skip
+def test_redfish_tells_what_supplies_give(answer: dict[str, Any], why: str) -> None:
+    with (
+        FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake,
+        pytest.raises(PowerError, match=why),
+    ):
+        opened("redfish", fake)
+
+
 def test_redfish_offers_the_board_that_has_the_power() -> None:
     """Intel's controllers: the system is in RackMount, and Baseboard, a card, has its power."""
     chassis = {"Baseboard": ("Card", control((124.0, None))), "RackMount": ("RackMount", {})}

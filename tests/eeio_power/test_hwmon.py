@@ -546,6 +546,14 @@ def test_a_rail_through_iio_is_one_by_its_own_voltage(hwmon: FakeHwmon) -> None:
         open_meters([f"hwmon,root={hwmon.root}"])
 
 
+def test_a_supply_without_a_power_makes_no_sum(hwmon: FakeHwmon) -> None:
+    """Another one alone would be less than the machine."""
+    hwmon.add_chip("dps460", supply(230_000, 200, 220))
+    hwmon.add_chip("dps460", {"in1_label": "vin", "in1_input": 209_000})
+    with pytest.raises(PowerError, match="hwmon1/power1_input"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
 def test_every_rail_of_a_regulator_is_listed(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("pmbus", {"in1_label": "vin", "in1_input": 12_000,
                              "power1_label": "pout1", "power1_input": 5 * UW,

@@ -414,6 +414,19 @@ def test_what_is_known_of_supplies_and_machines_contradicts_a_system(
 
 
 @pytest.mark.parametrize(
+    ("total_w", "doubt", "note"),
+    [(180, None, None), (174, None, None), (168, None, "may leave out"), (150, "180 W", None)],
+)
+def test_a_total_below_the_inputs_of_the_supplies_is_noted_or_doubtful(
+    total_w: float, doubt: str | None, note: str | None
+) -> None:
+    chosen = complete_system({"Total_Power": total_w, "PSU1_PIN": 88, "PSU2_PIN": 92})
+    assert chosen.sensors == ("Total_Power",)
+    assert (doubt or "") in str(chosen.doubt) and (note or "") in str(chosen.note)
+    assert (chosen.doubt is None, chosen.note is None) == (doubt is None, note is None)
+
+
+@pytest.mark.parametrize(
     ("dcmi_w", "sensors", "doubt"),
     [
         (1050.0, {"Node Power": None}, "Node Power gives no power"),

@@ -21,7 +21,14 @@ from pathlib import Path
 from eeio_power.meters import Detected, contents_of
 from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
 from eeio_power.reading import Kind, only
-from eeio_power.sysfs import Choice, SensorMeter, named, read_optional_text, unreadable
+from eeio_power.sysfs import (
+    Choice,
+    SensorMeter,
+    named,
+    read_optional_int,
+    read_optional_text,
+    unreadable,
+)
 
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",
@@ -78,7 +85,8 @@ def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
             return Choice((), (reason, "use another meter, or a newer kernel"))
         return Choice((), (reason, _MISSING))
     problem = unreadable(file for card in cards for file in card.files)
-    return Choice(tuple(map(_as_accelerator, cards)), problem)
+    left_out = f"; without {', '.join(with_processor)}" if with_processor else ""
+    return Choice(tuple(_as_accelerator(card, left_out) for card in cards), problem)
 
 
 def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
@@ -86,10 +94,11 @@ def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
     processor."""
     first: dict[Path, Sensor] = {}
     for sensor in sensors_of(folder):
-        if chip_of(sensor) in _CHIPS:
-            place = sensor.files[0].parent
-            if place not in first or (sensor.label == "card" != first[place].label):
-                first[place] = sensor
+        place = sensor.files[0].parent
+        # The second die of a card has no limit and no power of its own.
+        is_gpu = chip_of(sensor) in _CHIPS and read_optional_int(place / "power1_cap") != 0
+        if is_gpu and (place not in first or sensor.label == "card" != first[place].label):
+            first[place] = sensor
     apart = [
         s
         for place, s in first.items()
@@ -99,7 +108,7 @@ def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
     return [s for s in first.values() if s not in apart], list(map(short_name, apart))
 
 
-def _as_accelerator(sensor: Sensor) -> Sensor:
+def _as_accelerator(sensor: Sensor, left_out: str) -> Sensor:
     counted = sensor.channel.quantity == "energy_j"
     channel = replace(
         sensor.channel,
@@ -110,7 +119,7 @@ def _as_accelerator(sensor: Sensor) -> Sensor:
         in_domain_total=True,
         max_power_w=MAX_POWER_W,
         contents=CONTENTS,
-        remark=f"reported by the GPU{sensor.label and f' as {sensor.label}'}",
+        remark=f"reported by the GPU{sensor.label and f' as {sensor.label}'}{left_out}",
     )
     return replace(
         sensor, channel=channel, period_s=_COUNTER_PERIOD_S if counted else sensor.period_s

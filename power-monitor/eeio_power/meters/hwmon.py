@@ -79,7 +79,7 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
         re.compile(
             r"blackhole|wormhole|grayskull|habanalabs|acpi_fan|BAT[0-9A-Z]|CMB[0-9]|wireview"
             # Controllers of fans and pumps.
-            r"|quadro|octo|d5next|aquaero|farbwerk.*|highflow.*|aquastreamxt|leakshield"
+            r"|n[0-9]{4}bmc|quadro|octo|d5next|aquaero|farbwerk.*|highflow.*|aquastreamxt|leakshield"
             r"|(.+[_-])?sfp([_-].+)?"
         ),
         None,
@@ -332,6 +332,12 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[Sensor]:
                 mains=voltage,
             )
         )
+    if mains and voltage is not None and not sensors:
+        # A supply whose power the driver does not show: a sum would lack it.
+        channel = Channel(f"hwmon:{prefix}/power1", "system", "power_w", in_domain_total=False)
+        missing = folder / "power1_input"
+        period_s = _SUPPLY_CLASS.period_s
+        sensors.append(Sensor(channel, (missing,), period_s, "pin", False, "input", False))
     return sensors
 
 

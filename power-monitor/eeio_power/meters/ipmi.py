@@ -522,7 +522,8 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> 
     domain, contents = _domain_of(names[0]) if chosen is None else ("system", chosen.contents)
     summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
     instead = f"{why}: {', '.join(names)} is read instead" if why else None
-    remark = "; ".join(word for word in (instead, summed) if word) or None
+    note = None if chosen is None else chosen.note
+    remark = "; ".join(word for word in (instead, summed, note) if word) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
     doubt = None if chosen is None else chosen.doubt
     return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)

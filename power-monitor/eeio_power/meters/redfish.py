@@ -45,6 +45,7 @@ from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     LEAST_EFFICIENCY,
     LEAST_OF_OUTPUTS,
+    USUAL_EFFICIENCY,
     complete_system,
     listed,
     possible_w,
@@ -53,6 +54,7 @@ from eeio_power.watt_names import (
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
     "chassis": "the chassis' Id (default: the only one of a system that gives a reading)",
+    "sensor": "the sensor of that chassis that measures the system, by its Id or Name",
     "period_s": "how often the BMC takes a new reading, s (default 1)",
     **http_json.OPTIONS,
 }
@@ -80,14 +82,14 @@ _NODES = frozenset(("Blade", "Sled"))
 # The largest numbers of 15 and 16 bits, instead of a missing value.
 _NO_POWER_W = (32767.0, 65535.0)
 _POWER_NAME = re.compile(r"p(o)?w(e)?r|watt|pin|pout|consum", re.I)
-_MOST_SENSORS = 64
+_MOST_LISTED = 8
 # iRMC leaves PowerConsumedWatts empty and has the total in a vendor field.
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
 _WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
 # What supplies report, and the least part of it that the machine draws.
 _OF_SUPPLIES = {
-    "PowerInputWatts": LEAST_EFFICIENCY,
+    "PowerInputWatts": USUAL_EFFICIENCY,
     "PowerOutputWatts": LEAST_OF_OUTPUTS,
     "LastPowerOutputWatts": LEAST_OF_OUTPUTS,
 }
@@ -182,7 +184,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     client = http_json.client(spec, options, url)
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     try:
-        found = _system_reading(client, options.get("chassis"))
+        found = _system_reading(client, options.get("chassis"), options.get("sensor"))
         if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
             doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
             found = replace(found, doubt=found.doubt or doubt)
@@ -201,8 +203,14 @@ def find(root: Path) -> Detected:
     )  # fmt: skip
 
 
-def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
+def _system_reading(
+    client: http_json.JsonClient, wanted: str | None, sensor: str | None = None
+) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
+    if sensor is not None:
+        if wanted is None:
+            raise PowerError("sensor= requires chassis=")
+        return _named_sensor(client, wanted, sensor)
     linked, has_systems, unlinked = _linked(client)
     no_system = "" if has_systems else "; it lists no computer system"
     if wanted is not None:
@@ -216,7 +224,8 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
                 f"machine is all of them, name it with chassis={shared[0]}"
             )
         candidates = [path for path in everything if path.rstrip("/") in linked] or everything
-    found, reasons = _readings(client, candidates, is_named=wanted is not None)
+    found, reasons = _readings(client, candidates, wanted is not None, linked)
+    reasons.sort(key=lambda reason: " W" not in reason)  # those with powers first
     if not found and wanted is None and len(candidates) < len(everything):
         others = _any_power(client, [path for path in everything if path not in candidates])
         if others:
@@ -249,13 +258,14 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
 
 
 def _readings(
-    client: http_json.JsonClient, paths: Sequence[str], is_named: bool = False
+    client: http_json.JsonClient, paths: Sequence[str], is_named: bool, linked: Mapping[str, int]
 ) -> tuple[list[tuple[str, _Reading]], list[str]]:
     """Chassis with their readings, and why others have none."""
     found, reasons = [], []
     for path in paths:
         try:
-            reading, reason = _reading(client, path, is_named)
+            is_linked = linked.get(path.rstrip("/")) == 1
+            reading, reason = _reading(client, path, is_named, is_linked)
         except PowerError as error:
             if is_named or "HTTP 404" not in str(error):
                 raise
@@ -283,15 +293,18 @@ def _listed(found: Sequence[tuple[str, _Reading]]) -> str:
 
 
 def _reading(
-    client: http_json.JsonClient, path: str, is_named: bool = False
+    client: http_json.JsonClient, path: str, is_named: bool = False, is_linked: bool = False
 ) -> tuple[_Reading | None, str | None]:
-    """A chassis's reading for all of itself, or why there is none. A card is read if it is named.
+    """A chassis's reading for all of itself, or why there is none. A card is read if it is named, a
+    rack if one system links to it.
 
     Raises PowerError if the chassis itself is not available.
     """
     name = _name(path)
     chassis = client.get(path)
     kind = _text_at(chassis, "ChassisType")
+    if kind == "Rack" and is_linked:
+        kind = "RackMount"  # as Cisco's servers call themselves
     if kind in _NO_SYSTEM and not (is_named and kind == _CARD):
         return None, f"{name}{_IS_PART}{kind}"
     if _text_at(chassis, "PowerState") == "Off":
@@ -323,7 +336,7 @@ def _reading(
         except PowerError:
             continue  # a chassis need not have it
         if isinstance(found, str):
-            reason = f"{name}: {found}"
+            reason = f"{reason}; {found}" if reason else f"{name}: {found}"
         elif found is not None:
             if contents != MACHINE:
                 found = replace(found, contents=contents)
@@ -387,30 +400,67 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     values: dict[str, float | None] = {}
     of_parts: dict[str, float | None] = {}
     places = {}
-    members = [m for m in _members(client, path) if _POWER_NAME.search(_last(m))]
-    for member in members[:_MOST_SENSORS]:
-        with suppress(PowerError):
+    for member in _members(client, path):
+        if not _POWER_NAME.search(_last(member)):
+            continue
+        try:
             sensor = client.get(member)
-            context = _text_at(sensor, "PhysicalContext")
-            is_power = "W" in (
-                _text_at(sensor, "ReadingUnits"),
-                _text_at(sensor, "ReadingType")[:1],
-            )
-            power_w = possible_w(http_json.number_at(sensor, "Reading"))
-            if is_power and context in _WHOLE | {"PowerSupply"}:
-                values[_last(member)] = power_w
-                places[_last(member)] = (member, ("Reading",))
-            elif is_power:
-                of_parts[f"{_last(member)} ({context})"] = power_w
+        except PowerError as error:
+            if "HTTP 404" not in str(error):
+                values[_last(member)] = None  # a sum would lack it
+            continue
+        context = _text_at(sensor, "PhysicalContext")
+        power_w = possible_w(http_json.number_at(sensor, "Reading"))
+        if _is_power(sensor) and context in _WHOLE | {"PowerSupply"}:
+            values[_last(member)] = power_w
+            places[_last(member)] = (member, ("Reading",))
+        elif _is_power(sensor):
+            name = _text_at(sensor, "Name")
+            of_parts[name if name and name not in of_parts else _last(member)] = power_w
     if not values:
-        return f"its sensors in watts are of parts: {listed(of_parts)}" if of_parts else None
+        return f"its sensors in watts are of parts: {_largest(of_parts)}" if of_parts else None
     chosen = complete_system(values)
     total_w = math.fsum(values[name] or 0.0 for name in chosen.sensors)
     if not chosen.sensors or total_w <= 0.0:
-        return f"of its sensors in watts ({listed(values)}) {chosen.reason or 'none measures'}"
+        why = chosen.reason or "none measures"
+        return f"of its sensors in watts ({_largest({**values, **of_parts})}) {why}"
     remark = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
     found = tuple(places[name] for name in chosen.sensors)
     return _Reading(found, total_w, chosen.contents, remark, chosen.doubt)
+
+
+def _is_power(sensor: Any) -> bool:
+    units, kind = _text_at(sensor, "ReadingUnits"), _text_at(sensor, "ReadingType")
+    return units == "W" or (not units and kind in ("Power", "Watts"))
+
+
+def _largest(sensors: Mapping[str, float | None]) -> str:
+    """Those with the highest powers, and how many more there are."""
+    names = sorted(sensors, key=lambda name: -(sensors[name] or 0.0))
+    more = len(names) - _MOST_LISTED
+    words = listed({name: sensors[name] for name in names[:_MOST_LISTED]})
+    return f"{words} and {more} more" if more > 0 else words
+
+
+def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _Reading:
+    """The sensor of a chassis with this Id or Name. Raises PowerError if it is not one, or gives no
+    power."""
+    path = f"{_CHASSIS}/{chassis}/Sensors"
+    found = []
+    for member in _members(client, path):
+        if _last(member) == wanted:
+            found = [(member, client.get(member))]
+            break
+        if _POWER_NAME.search(_last(member)):
+            sensor = client.get(member)
+            found += [(member, sensor)] if _text_at(sensor, "Name") == wanted else []
+    if len(found) != 1:
+        raise PowerError(f"{client.host}{path}: {len(found)} sensors have the name {wanted}")
+    ((member, sensor),) = found
+    power_w = http_json.number_at(sensor, "Reading")
+    if not _is_power(sensor) or not power_w or power_w in _NO_POWER_W:
+        raise PowerError(f"{client.host}{member}: gives no power")
+    return _Reading(((member, ("Reading",)),), power_w, Contents())
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
@@ -446,14 +496,26 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
         keys = ("PowerSupplies", k, "PowerInputWatts")
         rating_w = _rating_w(answer["PowerSupplies"][k])
         each.append(_Supply((path, keys), http_json.number_at(answer, *keys), rating_w))
-    if len(each) > 1:
-        return _added(each, WALL, f"the sum of {len(each)} power supplies")
-    found = _added(each, WALL, None)
-    if isinstance(found, _Reading):
+    given_w = [http_json.number_at(answer, "PowerSupplies", k, "PowerOutputWatts") for k in there]
+    if there and all(w == 0.0 for w in given_w):
+        return "its supplies give 0 W: the machine is off"
+    found = _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
+    if found is None and (outputs := _outputs(answer)):
+        return f"its supplies report only what they give: {outputs}"
+    if isinstance(found, _Reading) and len(each) == 1:
         # Older controllers list only those that they can read.
         name = _text_at(answer["PowerSupplies"][there[0]], "Name") or "the only one listed"
         return replace(found, doubt=f"the supply {name} is assumed to be the only one")
     return found
+
+
+def _outputs(answer: Any) -> str:
+    """`201 W, 0 W`; empty if the supplies report no outputs."""
+    for key in ("PowerOutputWatts", "LastPowerOutputWatts"):
+        each_w = [http_json.number_at(answer, "PowerSupplies", k, key) for k in _present(answer)]
+        if any(w is not None for w in each_w):
+            return ", ".join("no reading" if w is None else f"{w:g} W" for w in each_w)
+    return ""
 
 
 def _expected_supplies(answer: Any) -> int:
@@ -634,7 +696,9 @@ def _members_of(answer: Any, host: str, path: str) -> list[str]:
         found = [str(member["@odata.id"]) for member in answer["Members"]]
     except (KeyError, TypeError) as error:
         raise PowerError(f"{host}{path}: not a list of members") from error
-    return [member for member in found if member.startswith(f"{path}/")][:CHASSIS]
+    if len(found) > CHASSIS:
+        raise PowerError(f"{host}{path}: {len(found)} members, more than {CHASSIS}")
+    return [member for member in found if member.startswith(f"{path}/")]
 
 
 def _text_at(answer: Any, key: str) -> str:
