@@ -27,7 +27,8 @@ else
 	set -- "$@" --rw="$pattern" ${read_share:+--rwmixread="$read_share"}
 fi
 direct=1
-[ "$buffer" = off ] || direct=0
+# A character device has no page cache, and fio rejects direct I/O on it.
+case $buffer-$fio_engine in on-* | *-io_uring_cmd) direct=0 ;; esac
 set -- "$@" --direct=$direct
 offered=$(load_options) || exit 2
 # shellcheck disable=SC2046,SC2086 # words without spaces

@@ -3,17 +3,33 @@
 
 # Options of io_uring are engines, so that one factor compares them.
 one_of engine "$engine" "psync sync pvsync pvsync2 libaio io_uring io_uring_fixed io_uring_sqpoll \
-io_uring_polled posixaio mmap"
+io_uring_polled io_uring_cmd posixaio mmap"
 case $iodepth-$engine in
 1-* | *-libaio | *-io_uring* | *-posixaio) ;;
 *) refuse "iodepth=$iodepth: engine=$engine has one request at a time; give engine=libaio or io_uring" ;;
 esac
-case $engine in io_uring*) fio_engine=io_uring ;; *) fio_engine=$engine ;; esac
+case $engine in
+io_uring_cmd) # NVMe commands past the block layer, to the namespace's character device
+	[ "$level$operation" = deviceread ] ||
+		refuse "engine=io_uring_cmd: it reads an NVMe drive past the block layer; give level=device operation=read"
+	case $device in
+	/dev/nvme[0-9]*n[0-9]*p[0-9]*) refuse "engine=io_uring_cmd: $device is a partition; name the drive" ;;
+	/dev/nvme[0-9]*n[0-9]*) ;;
+	*) refuse "engine=io_uring_cmd: ${device:-no device} is not an NVMe drive" ;;
+	esac
+	device=/dev/ng${device#/dev/nvme}
+	[ -c "$device" ] || refuse "engine=io_uring_cmd: no $device: it requires an NVMe drive and Linux 5.19 or later"
+	fio_engine=io_uring_cmd
+	;;
+io_uring*) fio_engine=io_uring ;;
+*) fio_engine=$engine ;;
+esac
 case $engine-$buffer in
 io_uring_polled-on) refuse "buffer=on: engine=io_uring_polled requires direct I/O; give buffer=off" ;;
 io_uring_fixed-*) engine_options=--fixedbufs=1 ;;
 io_uring_sqpoll-*) engine_options=--sqthread_poll=1 ;;
 io_uring_polled-*) engine_options=--hipri=1 ;;
+io_uring_cmd-*) engine_options=--cmd_type=nvme ;;
 *) engine_options='' ;;
 esac
 [ "$distribution" = uniform ] || [ "$spatiality" = random ] ||

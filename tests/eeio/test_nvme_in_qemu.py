@@ -12,6 +12,7 @@ import eeio
 import eeio_limits
 import eeio_power
 import eeio_results
+from eeio.system import counters
 
 MODULES = (
     "crct10dif_common", "crct10dif_generic", "crc-t10dif", "crc64", "crc64_rocksoft_generic",
@@ -58,6 +59,56 @@ print("told", json.dumps({
     "settings": {one.name: one.value for one in settings(disk)},
 }), flush=True)
 """
+
+
+PASSTHROUGH = """
+import json, subprocess, time
+from pathlib import Path
+from eeio.system import counters
+from eeio.system.filesystem import block_device
+
+for _ in range(100):
+    if Path("/dev/ng0n1").exists():
+        break
+    time.sleep(0.1)
+device = block_device(Path("/dev/nvme0n1"))
+bytes_of = {"drive": counters.read_by_drive, "block layer": counters.read_counters}
+before = {name: read(device).read_bytes for name, read in bytes_of.items()}
+done = subprocess.run(
+    ["fio", "--name=x", "--filename=/dev/ng0n1", "--ioengine=io_uring_cmd", "--cmd_type=nvme",
+     "--rw=randread", "--bs=4096", "--iodepth=32", "--size=12m", "--readonly", "--direct=0",
+     "--output-format=json", "--output=/run/fio.json"],
+    capture_output=True, text=True)
+after = {name: read(device).read_bytes for name, read in bytes_of.items()}
+job = json.loads(Path("/run/fio.json").read_text())["jobs"][0] if not done.returncode else {}
+print("told", json.dumps({
+    "status": done.returncode, "error": done.stderr[-500:],
+    "fio": job.get("read", {}).get("io_bytes"),
+    **{name: after[name] - before[name] for name in before},
+}), flush=True)
+"""
+WITH_FIO = guest(MODULES, ("fio",))
+
+
+@pytest.mark.skipif(isinstance(WITH_FIO, str), reason=str(WITH_FIO))
+def test_a_drive_counts_what_passes_by_the_block_layer(tmp_path: Path) -> None:
+    assert not isinstance(WITH_FIO, str)
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(range(256)) * (16 << 12))
+    said = WITH_FIO.run(
+        tmp_path / "guest", PASSTHROUGH, modules=MODULES, programs=("fio",),
+        packages=[
+            Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_power, eeio_results)
+        ],
+        devices=["-drive", f"file={disk},format=raw,if=none,id=d", "-device",
+                 "nvme,serial=eeio,drive=d"],
+    )  # fmt: skip
+    found = re.search(r"told (\{.*\})", said)
+    assert found is not None, said
+    told = json.loads(found[1])
+    assert (told["status"], told["fio"]) == (0, 12 << 20), told
+    assert told["block layer"] == 0
+    assert abs(told["drive"] - (12 << 20)) <= 2 * counters.DATA_UNIT_BYTES
 
 
 def test_what_an_emulated_drive_says_of_its_states(tmp_path: Path) -> None:

@@ -158,6 +158,9 @@ class DriveCounters(Probe):
         self._own: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
+        passes_by = planned.factors.get("engine") == counters.PASSTHROUGH
+        self._read = counters.read_by_drive if passes_by else counters.read_counters
+        self._resolution_bytes = counters.DATA_UNIT_BYTES if passes_by else 0
 
     @property
     def settings(self) -> Environment:
@@ -167,14 +170,14 @@ class DriveCounters(Probe):
         if self._planned.experiment.is_command:
             self._group = counters.new_io_group(self._journal)
         if self._device is not None:
-            self._before = counters.read_counters(self._device)
+            self._before = self._read(self._device)
 
     def stop(self, ended_s: float | None) -> None:
         try:
             if ended_s is not None and self._device is not None and self._before is not None:
                 if self._group is not None:
                     self._own = self._group.moved(self._device)
-                found = counters.read_counters(self._device)
+                found = self._read(self._device)
                 self._after = counters.unwrapped(self._before, found)
         finally:
             if self._group is not None:
@@ -189,7 +192,7 @@ class DriveCounters(Probe):
         dax = self._device is not None and counters.uses_dax(self._device)
         reasons = counters.disagreements(
             self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax,
-            _stored_share(self._planned),
+            _stored_share(self._planned), self._resolution_bytes,
         )  # fmt: skip
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
 

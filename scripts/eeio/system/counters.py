@@ -17,9 +17,11 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 from eeio.system.filesystem import BlockDevice, drives_below, mounts, named_device
+from eeio.system.nvme_power import controller_of
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.quantities import SIZE
+from eeio_power.meters.nvme import read_smart_log
 from eeio_results.errors import EeioError
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
@@ -48,6 +50,36 @@ def read_counters(device: BlockDevice) -> DeviceCounters:
     return DeviceCounters(
         sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
     )
+
+
+PASSTHROUGH = "io_uring_cmd"
+"""fio's engine whose requests the block layer does not count."""
+DATA_UNIT_BYTES = 512_000
+_DATA_UNITS_AT = 32
+
+
+def read_by_drive(device: BlockDevice) -> DeviceCounters:
+    """Bytes that an NVMe drive counts itself, in thousands of 512 bytes, rounded up (NVM Express
+    base specification 2.0, SMART log: Data Units Read and Written). Raises EeioError."""
+    controller = controller_of(device.disk_sysfs)
+    if controller is None:
+        raise EeioError(f"{device.name}: not an NVMe drive, which engine={PASSTHROUGH} requires")
+    try:
+        descriptor = os.open(controller.node, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            page = read_smart_log(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise EeioError(
+            f"{device.name}: its count of bytes cannot be read ({error.strerror or error}), which "
+            f"engine={PASSTHROUGH} requires: run as root"
+        ) from error
+    units = (
+        int.from_bytes(page[place : place + 16], "little")
+        for place in (_DATA_UNITS_AT, _DATA_UNITS_AT + 16)
+    )
+    return DeviceCounters(*(count * DATA_UNIT_BYTES for count in units))
 
 
 def nvme_paths(device: BlockDevice) -> list[Path]:
@@ -174,6 +206,7 @@ def disagreements(
     file_bytes: int | None,
     dax: bool = False,
     stored_share: float = 1.0,
+    resolution_bytes: int = 0,
 ) -> dict[str, str]:
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
@@ -181,7 +214,7 @@ def disagreements(
     phase claims its metrics `bytes_read` and `bytes_written`, a phase with `kept_bytes` claims
     those, and one of metadata claims none. Through the page cache a byte written two times may
     reach the device once, so no more than `file_bytes` is then expected. A file system that
-    compresses stores `stored_share` of the bytes.
+    compresses stores `stored_share` of the bytes. A drive's own counters have a resolution.
     """
     claimed = {"read": 0.0, "write": 0.0}
     for phase in phases:
@@ -210,7 +243,8 @@ def disagreements(
         if buffered and file_bytes is not None:
             expected = min(claim, file_bytes)
         expected *= stored_share
-        if moved[operation] < (_BUFFERED_SHARE if buffered else _DIRECT_SHARE) * expected:
+        share = _BUFFERED_SHARE if buffered else _DIRECT_SHARE
+        if moved[operation] + resolution_bytes < share * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "
                 f"tool's {operation} claims: "
