@@ -94,6 +94,11 @@ def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     totals = [name for name in likely if _TOTAL.intersection(_words(name))]
     for chosen in (likely, totals):
         if len(chosen) == 1:
+            twins = [n for n in sensors if _key(n) == _key(chosen[0]) and n != chosen[0]]
+            sum_w = sum(sensors[name] or 0.0 for name in twins)
+            value_w = sensors[chosen[0]] or 0.0
+            if twins and not sum_w / _ALIKE <= value_w <= _ALIKE * sum_w:
+                return Chosen((), f"{chosen[0]} may be one of several ({', '.join(twins)})")
             return _checked(chosen[0], sensors)
     if likely:
         return Chosen((), "several may be the system's")
@@ -288,6 +293,9 @@ def _summed(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen
         give = "gives" if len(silent) == 1 else "give"
         return Chosen((), f"{', '.join(silent)} {give} no reading, so that a sum would lack it")
     sum_w = sum(sensors[name] or 0.0 for name in group.values())
+    outputs_w, _ = _of_known(sensors, [name for name in names if _is_output(name)])
+    if inputs and outputs_w * LEAST_OF_OUTPUTS > sum_w:
+        return Chosen((), f"the supplies draw {sum_w:g} W and give {outputs_w:g} W")
     for name in totals:
         total_w = sensors[name]
         if total_w is not None and not LEAST_EFFICIENCY * sum_w <= total_w <= _ALIKE * sum_w:

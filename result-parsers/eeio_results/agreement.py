@@ -19,7 +19,7 @@ from itertools import combinations
 
 from eeio_limits.contradictions import contradictions
 from eeio_results.record import EnergyReading
-from eeio_results.store import Campaign
+from eeio_results.store import Campaign, once
 from eeio_results.windows import energy_of
 
 Key = tuple[str, str, str]
@@ -69,9 +69,7 @@ def agreement(campaign: Campaign) -> Agreement:
     Two meters are compared over the windows that both measured, several over those of all. Windows
     that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
-    found: Agreement | None = campaign.derived.get("agreement")
-    if found is None:
-        found = campaign.derived["agreement"] = _agreement(campaign)
+    found: Agreement = once(campaign, "agreement", _agreement)
     return found
 
 

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -50,8 +50,7 @@ class Campaign:
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
     idle_medians: tuple[IdleMedian, ...] = ()
     """Empty for campaigns from before they were stored, for PTS, and for invalid readings."""
-    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What takes long and several documents use: computed once. A changed copy begins anew."""
+    _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -127,6 +126,15 @@ class Campaign:
         ] if missing else []  # fmt: skip
         why = (self.design.ended, why_not_steady(self.steady_state))
         return found + [one for one in why if one is not None]
+
+
+def once(campaign: Campaign, name: str, compute: Callable[[Campaign], Any]) -> Any:
+    """What takes long and several documents use: computed once a campaign. A changed copy of a
+    campaign begins anew."""
+    found = campaign._derived
+    if name not in found:
+        found[name] = compute(campaign)
+    return found[name]
 
 
 class Store:

@@ -298,4 +298,4 @@ def test_a_campaign_that_ended_is_forgotten_after_a_week(
         assert [path.exists() for path in names.values()] == [True, False]
         end_s = now_s - week_s + 60.0
         assert sharing.overlapping(end_s - 1.0, end_s + 1.0) == ["900001"]
-        assert sharing.overlapping(end_s, end_s + 1.0) == []
+        assert sharing.overlapping(end_s + 0.001, end_s + 1.0) == []

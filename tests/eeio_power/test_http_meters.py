@@ -543,6 +543,28 @@ def test_redfish_offers_the_board_that_has_the_power() -> None:
         meter.close()
 
 
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [
+        (control((378.0, "PowerSupply")) | supplies(180.0, 70.0), "its PowerControl is 378 W"),
+        ({"PowerSupplies": [{"Name": f"PS{n}", "PowerInputWatts": 246.0} for n in (1, 3, 4)]},
+         "by their numbers, a supply is missing"),
+        ({"PowerSupplies": [{"Name": f"PS{n}", "PowerInputWatts": 246.0} for n in (1, 2)]}, None),
+        ({"PowerSupplies": [{"Name": "PS1", "PowerInputWatts": 0.0, "PowerOutputWatts": 67.0},
+                            {"Name": "PS2", "PowerInputWatts": 89.0, "PowerOutputWatts": 80.0}]},
+         "PS1 draws 0 W and gives 67 W"),
+    ],
+)  # fmt: skip
+def test_redfish_doubts_sums_that_other_figures_contradict(
+    answer: dict[str, Any], doubt: str | None
+) -> None:
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        (channel,) = meter.channels
+        assert (channel.doubt is None) if doubt is None else (doubt in str(channel.doubt))
+        meter.close()
+
+
 def test_redfish_names_what_there_is_instead_of_the_systems_power() -> None:
     mean = {"AverageConsumedWatts": 148, "IntervalInMin": 0.25}
     answer = {"PowerControl": [

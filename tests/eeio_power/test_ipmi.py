@@ -404,6 +404,9 @@ def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: P
          "the supplies draw 176 W"),
         ({"Power Meter": 630, "PS 1 Output": 900, "PS 2 Output": None}, "the supplies draw 900 W"),
         ({"Chassis PWR": 356.7, "Single MLB PWR": 39.9}, "may be of several machines (Single MLB"),
+        ({"Power": 126, "Power1": 126, "Power2": 120}, "Power may be one of several"),
+        ({"Total_Power": 120, "Total_Power_2": 110}, "Total_Power may be one of several"),
+        ({"PSU1_PIN": 110, "PSU2_PIN": 0, "PSU1_POUT": 100, "PSU2_POUT": 105}, "draw 110 W"),
     ],
 )  # fmt: skip
 def test_what_is_known_of_supplies_and_machines_contradicts_a_system(

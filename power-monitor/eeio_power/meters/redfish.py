@@ -500,13 +500,37 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     if there and all(w == 0.0 for w in given_w):
         return "its supplies give 0 W: the machine is off"
     found = _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
+    if isinstance(found, _Reading):
+        found = replace(found, doubt=_supplies_doubt(answer, there, found.power_w))
     if found is None and (outputs := _outputs(answer)):
         return f"its supplies report only what they give: {outputs}"
-    if isinstance(found, _Reading) and len(each) == 1:
+    if isinstance(found, _Reading) and len(each) == 1 and found.doubt is None:
         # Older controllers list only those that they can read.
         name = _text_at(answer["PowerSupplies"][there[0]], "Name") or "the only one listed"
         return replace(found, doubt=f"the supply {name} is assumed to be the only one")
     return found
+
+
+def _supplies_doubt(answer: Any, there: Sequence[int], sum_w: float) -> str | None:
+    """Why the sum of the supplies' inputs may not be the machine's power."""
+    supplies = [answer["PowerSupplies"][k] for k in there]
+    for supply in supplies:
+        draws_w, gives_w = (
+            http_json.number_at(supply, key) for key in ("PowerInputWatts", "PowerOutputWatts")
+        )
+        if draws_w is not None and gives_w is not None and gives_w > draws_w / LEAST_OF_OUTPUTS:
+            name = _text_at(supply, "Name") or "a supply"
+            return f"{name} draws {draws_w:g} W and gives {gives_w:g} W"
+    numbers = [re.findall(r"[0-9]+", _text_at(supply, "Name")) for supply in supplies]
+    last = [int(found[-1]) for found in numbers if found]
+    if len(set(last)) == len(supplies) > 1 and max(last) - min(last) >= len(last):
+        return "by their numbers, a supply is missing"
+    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    for k in range(len(controls) if isinstance(controls, list) else 0):
+        other_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
+        if other_w and not USUAL_EFFICIENCY * sum_w <= other_w <= sum_w / USUAL_EFFICIENCY:
+            return f"its supplies draw {sum_w:g} W and its PowerControl is {other_w:g} W"
+    return None
 
 
 def _outputs(answer: Any) -> str:
