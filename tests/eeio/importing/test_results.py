@@ -886,6 +886,31 @@ def test_iozone_without_its_first_lines_says_nothing_of_direct_io(tmp_path: Path
     assert len(read_one(tmp_path, twice).reports) == 2
 
 
+def test_fio_s_json_inside_a_scripts_own_is_read(tmp_path: Path) -> None:
+    body = json.loads((DATA / "fio/jobs-3.19.json").read_text())
+    (tmp_path / "plain.json").write_text(json.dumps(body))
+    wrapped = {"data": [body, body], "metadata": {"nodes": 2}, "command": "fio"}
+    (tmp_path / "wrapped.json").write_text(json.dumps(wrapped))
+    plain, found = results.found([tmp_path])
+    assert [r.phases for r in found.reports] == [plain.reports[0].phases] * 2
+
+
+def test_tables_of_iozone_above_and_below_a_banner(tmp_path: Path) -> None:
+    table = (
+        "     kB  reclen    write  rewrite    read    reread\n"
+        "   4096       4   {0}00000   200000   300000   400000\n"
+    )
+    banner = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.492 $\n\n"
+    text = f"eMMC\n{table.format(1)}\nNVMe\n{banner}{table.format(2)}\nUSB\n{table.format(3)}\nend"
+    found = read_one(tmp_path, text)
+    firsts = [report.phases[0].bandwidth_bytes_per_s for report in found.reports]
+    assert firsts == [1e5 * KIB, 2e5 * KIB, 3e5 * KIB]
+    assert [report.phases[0].direct for report in found.reports] == [None, False, None]
+    (tmp_path / "a.txt").write_text(f"{banner}{table.format(2)}   4096       8   1000")
+    (cut,) = results.found([tmp_path / "a.txt"])
+    assert "cut off in its last line" in str(cut.rejected)
+
+
 def test_the_means_below_a_table_of_ior_are_no_second_result(tmp_path: Path) -> None:
     """As IO500's IOR 2.10.3 prints them."""
     text = (

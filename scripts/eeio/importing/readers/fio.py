@@ -88,11 +88,28 @@ def _json_reports(text: str) -> Iterator[FoundReport]:
                 ) from error
             place = begin.end()
             continue
-        if isinstance(body, dict) and ("jobs" in body or "client_stats" in body):
+        for one in _reports_in(body):
             try:
-                yield _report(body)
+                yield _report(one)
             except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
                 raise none_found("fio", f"a value of another type: {error!r:.120}") from error
+
+
+def _reports_in(body: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """A report, or those that a script has put into lists and objects of its own."""
+    if depth > _MOST_WRAPPERS:
+        return
+    if isinstance(body, dict):
+        if "jobs" in body or "client_stats" in body:
+            yield body
+            return
+        body = list(body.values())
+    if isinstance(body, list):
+        for one in body:
+            yield from _reports_in(one, depth + 1)
+
+
+_MOST_WRAPPERS = 5
 
 
 def _report(body: Mapping[str, Any]) -> FoundReport:

@@ -209,8 +209,12 @@ def _duration_s(text: str) -> float | None:
 # ---- IOzone ----
 
 _IOZONE = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
+_IOZONE_TABLE = re.compile(
+    r"^(?:[^\n]{0,200}\brandom\b[^\n]{0,200}\n)?[ \t]{1,99}[kK]B[ \t]{1,99}reclen[ \t]{1,99}write",
+    re.M,
+)
 _IOZONE_PART = re.compile(
-    r"^(?:[^\n]{0,200}\brandom\b[^\n]{0,200}\n)?[ \t]{1,99}[kK]B[ \t]{1,99}reclen[ \t]{1,99}write"
+    rf"{_IOZONE_TABLE.pattern}"
     r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers", re.M
 )  # fmt: skip
 _IOZONE_TESTS = re.compile(r"\A(?=[\s\S]*?^[ \t]{0,99}Children see throughput for)", re.M)
@@ -226,9 +230,7 @@ _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\
 
 def read_iozone(text: str) -> Iterator[FoundReport]:
     """Tables of sizes and throughput tests. Rates are in KiB/s. Notes may lack the lines above."""
-    begins = (_IOZONE, _IOZONE_PART, _IOZONE_TESTS)
-    begin = next((one for one in begins if one.search(text)), _IOZONE)
-    for part, heading in parts(text, begin):
+    for part, heading in _iozone_parts(text):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         # Without its first lines, a report says nothing of it.
         direct = (
@@ -248,9 +250,26 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
             )
         if not phases:
             raise none_found("IOzone", "no result: it was ended before its first one")
-        if "iozone test complete" not in part and not part.endswith("\n"):
+        last = part.rpartition("\n")[2]
+        if "iozone test complete" not in part and re.search(r"^[\d\s]+$|Children", last):
             raise none_found("IOzone", "cut off in its last line")
         yield FoundReport(tuple(phases), version[1] if version else None, heading=heading)
+
+
+def _iozone_parts(text: str) -> Iterator[tuple[str, str | None]]:
+    """Each report: from its banner, or from a table that is not the first one below a banner."""
+    if not _IOZONE.search(text):
+        yield from parts(text, _IOZONE_PART if _IOZONE_PART.search(text) else _IOZONE_TESTS)
+        return
+    places: list[int] = []
+    has_table = True
+    for mark in re.finditer(f"(?P<banner>{_IOZONE.pattern})|{_IOZONE_TABLE.pattern}", text, re.M):
+        if mark["banner"] or has_table:
+            places.append(mark.start())
+        has_table = not mark["banner"]
+    ends = [*places[1:], len(text)]
+    for start, end, heading in zip(places, ends, headings(text, places), strict=True):
+        yield text[start:end], heading
 
 
 def _iozone_table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
