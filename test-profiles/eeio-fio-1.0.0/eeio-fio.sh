@@ -26,9 +26,6 @@ if [ "$spatiality" = strided ]; then
 else
 	set -- "$@" --rw="$pattern" ${read_share:+--rwmixread="$read_share"}
 fi
-direct=1
-# A character device has no page cache, and fio rejects direct I/O on it.
-case $buffer-$fio_engine in on-* | *-io_uring_cmd) direct=0 ;; esac
 set -- "$@" --direct=$direct
 offered=$(load_options) || exit 2
 # shellcheck disable=SC2046,SC2086 # words without spaces
@@ -41,6 +38,7 @@ if [ -n "$device" ]; then
 	set -- "$@" --filename="$device" --offset_increment="$share_bytes"
 	[ "$operation" = read ] && set -- "$@" --readonly
 else
+	[ "$fio_engine" != io_uring_cmd ] || refuse "engine=io_uring_cmd: no device is named (EEIO_DEVICE)"
 	[ "$(cat "$scratch/eeio-fio.ready" 2>/dev/null)" = "$marker" ] ||
 		refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
 	cd "$scratch" || refuse "$scratch: cannot be entered" # as fio splits a path at its colons

@@ -13,17 +13,21 @@ io_uring_cmd) # NVMe commands past the block layer, to the namespace's character
 	[ "$level$operation" = deviceread ] ||
 		refuse "engine=io_uring_cmd: it reads an NVMe drive past the block layer; give level=device operation=read"
 	case $device in
+	'') ;; # the factors are only looked at
 	/dev/nvme[0-9]*n[0-9]*p[0-9]*) refuse "engine=io_uring_cmd: $device is a partition; name the drive" ;;
-	/dev/nvme[0-9]*n[0-9]*) ;;
-	*) refuse "engine=io_uring_cmd: ${device:-no device} is not an NVMe drive" ;;
+	/dev/nvme[0-9]*n[0-9]*)
+		device=/dev/ng${device#/dev/nvme}
+		[ -c "$device" ] || refuse "engine=io_uring_cmd: no $device: it requires Linux 5.19 or later"
+		;;
+	*) refuse "engine=io_uring_cmd: $device is not an NVMe drive" ;;
 	esac
-	device=/dev/ng${device#/dev/nvme}
-	[ -c "$device" ] || refuse "engine=io_uring_cmd: no $device: it requires an NVMe drive and Linux 5.19 or later"
 	fio_engine=io_uring_cmd
 	;;
 io_uring*) fio_engine=io_uring ;;
 *) fio_engine=$engine ;;
 esac
+direct=1 # a character device has no page cache, and fio rejects direct I/O on it
+case $buffer-$engine in on-* | off-io_uring_cmd) direct=0 ;; esac
 case $engine-$buffer in
 io_uring_polled-on) refuse "buffer=on: engine=io_uring_polled requires direct I/O; give buffer=off" ;;
 io_uring_fixed-*) engine_options=--fixedbufs=1 ;;

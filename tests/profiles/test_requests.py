@@ -96,7 +96,7 @@ def test_a_latency_bound_has_the_depth_that_meets_it(fio: Installed, tmp_path: P
         ("engine=uring", "engine=uring: give one of: psync"),
         ("engine=io_uring_polled buffer=on", "requires direct I/O; give buffer=off"),
         ("engine=io_uring_cmd", "give level=device operation=read"),
-        ("engine=io_uring_cmd level=device", "no device is not an NVMe drive"),
+        ("engine=io_uring_cmd level=device", "no device is named"),
         ("distribution=pareto", "distribution=pareto: give one of: uniform zipf"),
         ("distribution=zipf spatiality=sequential", "only for spatiality=random"),
         ("latency_ms=0", "latency_ms=0: give a whole number from 1 to 10000"),
