@@ -19,6 +19,7 @@ Lines after the first one are the sensors, as `ipmitool -c sdr` prints them, ins
 import struct
 import sys
 import threading
+import time
 from pathlib import Path
 
 SENSORS = "CPU1 Power,40.0,Watts,ok\nPwr Consumption,88.0,Watts,ok\nFan1,3000,RPM,ok"
@@ -79,7 +80,9 @@ def shell(answers: Path) -> None:
         if line.startswith("raw eeio"):
             print(f'Given netfn "{line.split()[1]}" is invalid.', flush=True)
             continue
-        first, *told = answers.read_text(encoding="utf-8").strip().splitlines()
+        while not (text := answers.read_text(encoding="utf-8").strip()):
+            time.sleep(0.001)  # a test is writing it
+        first, *told = text.splitlines()
         sensors = told or SENSORS.splitlines()
         word, _, rest = first.partition(" ")
         if word == "hang":
