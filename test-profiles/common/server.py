@@ -29,6 +29,7 @@ ANSWER_S = 60  # a server of clean data answers in a second
 STOP_S = 600  # its checkpoint writes all that is dirty in its memory
 END_NOW_S = 3  # less than the 5 s that a runner waits from SIGTERM to SIGKILL
 SPOKEN_BYTES = 65536
+FULL = ("No space left on device", "is full", "rror 28", "isk full", "rrno: 28")
 TROUBLE = ("ERROR", "FATAL", "PANIC", "rror:")
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
 # eeio's mark, and the library that batches commits (ext4+delayjc).
@@ -344,13 +345,15 @@ def sync(folder):
 
 
 def telling(file):
-    """Of what a program said the last line that tells of trouble, else the last."""
+    """Of what a program said the last line of a full disk, else of trouble, else the last: a server
+    that a full disk ends prints much about itself after the cause."""
     file.flush()
     size = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), SPOKEN_BYTES, max(0, size - SPOKEN_BYTES))
     lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
     worst = [line for line in lines if any(word in line for word in TROUBLE)]
-    return (worst or lines or [""])[-1][:300]
+    full = [line for line in lines if any(word in line for word in FULL)]
+    return (full or worst or lines or [""])[-1][:300]
 
 
 def latencies(counted):
