@@ -134,7 +134,7 @@ def against(name: str, sensors: Mapping[str, float | None]) -> str | None:
     if name not in sensors:
         return None
     checked = _checked(name, sensors)
-    return checked.reason or checked.doubt
+    return checked.reason or checked.doubt or checked.note
 
 
 def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Chosen:

@@ -35,7 +35,7 @@ if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	set -- "$@" --randseed="$EEIO_RUN_SEED"
 fi
 if [ -n "$device" ]; then
-	set -- "$@" --filename="$device" --offset_increment="$share_bytes"
+	set -- "$@" --filename="$fio_device" --offset_increment="$share_bytes"
 	[ "$operation" = read ] && set -- "$@" --readonly
 else
 	[ "$fio_engine" != io_uring_cmd ] || refuse "engine=io_uring_cmd: no device is named (EEIO_DEVICE)"

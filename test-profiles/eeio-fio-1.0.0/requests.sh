@@ -8,6 +8,7 @@ case $iodepth-$engine in
 1-* | *-libaio | *-io_uring* | *-posixaio) ;;
 *) refuse "iodepth=$iodepth: engine=$engine has one request at a time; give engine=libaio or io_uring" ;;
 esac
+fio_device=$device
 case $engine in
 io_uring_cmd) # NVMe commands past the block layer, to the namespace's character device
 	[ "$level$operation" = deviceread ] ||
@@ -16,8 +17,8 @@ io_uring_cmd) # NVMe commands past the block layer, to the namespace's character
 	'') ;; # the factors are only looked at
 	/dev/nvme[0-9]*n[0-9]*p[0-9]*) refuse "engine=io_uring_cmd: $device is a partition; name the drive" ;;
 	/dev/nvme[0-9]*n[0-9]*)
-		device=/dev/ng${device#/dev/nvme}
-		[ -c "$device" ] || refuse "engine=io_uring_cmd: no $device: it requires Linux 5.19 or later"
+		fio_device=/dev/ng${device#/dev/nvme}
+		[ -c "$fio_device" ] || refuse "engine=io_uring_cmd: no $fio_device: it requires Linux 5.19 or later"
 		;;
 	*) refuse "engine=io_uring_cmd: $device is not an NVMe drive" ;;
 	esac

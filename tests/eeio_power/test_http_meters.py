@@ -374,6 +374,15 @@ def test_redfish_looks_at_what_a_reading_is_of(
             meter.close()
 
 
+def doubt_of(answer: dict[str, Any]) -> str | None:
+    """Of the power of a chassis with this answer."""
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        (channel,) = meter.channels
+        meter.close()
+    return channel.doubt
+
+
 def supplies(*inputs_w: float | None) -> dict[str, Any]:
     return {"PowerSupplies": [{"PowerInputWatts": power_w} for power_w in inputs_w]}
 
@@ -447,11 +456,8 @@ def test_a_single_supply_of_an_older_controller_is_doubtful_or_one_of_several(
 def test_redfish_doubts_a_power_below_that_of_its_supplies(
     answer: dict[str, Any], doubt: str | None
 ) -> None:
-    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
-        meter = opened("redfish", fake)
-        (channel,) = meter.channels
-        assert (channel.doubt is None) if doubt is None else (doubt in str(channel.doubt))
-        meter.close()
+    found = doubt_of(answer)
+    assert (found is None) if doubt is None else (doubt in str(found))
 
 
 def sensors_of(chassis: str, sensors: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -558,11 +564,8 @@ def test_redfish_offers_the_board_that_has_the_power() -> None:
 def test_redfish_doubts_sums_that_other_figures_contradict(
     answer: dict[str, Any], doubt: str | None
 ) -> None:
-    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
-        meter = opened("redfish", fake)
-        (channel,) = meter.channels
-        assert (channel.doubt is None) if doubt is None else (doubt in str(channel.doubt))
-        meter.close()
+    found = doubt_of(answer)
+    assert (found is None) if doubt is None else (doubt in str(found))
 
 
 def test_redfish_names_what_there_is_instead_of_the_systems_power() -> None:

@@ -424,7 +424,8 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     if not chosen.sensors or total_w <= 0.0:
         why = chosen.reason or "none measures"
         return f"of its sensors in watts ({_largest({**values, **of_parts})}) {why}"
-    remark = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
+    summed = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
+    remark = "; ".join(word for word in (summed, chosen.note) if word) or None
     found = tuple(places[name] for name in chosen.sensors)
     return _Reading(found, total_w, chosen.contents, remark, chosen.doubt)
 

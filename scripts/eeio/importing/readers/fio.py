@@ -211,9 +211,18 @@ def _of_direction(
 def _requests_per_s(body: Mapping[str, Any], runtime_s: float) -> float:
     """Older fio prints whole numbers, or two decimals; its count of requests over the run time has
     more digits."""
-    printed, count_of = figure(body.get("iops", 0)), body.get("total_ios")
-    exact = count_of / runtime_s if isinstance(count_of, int) and runtime_s else printed
-    within = 1.0 if isinstance(body.get("iops"), int) else 0.01
+    printed, requests = body.get("iops", 0), body.get("total_ios")
+    within = 1.0 if isinstance(printed, int) else 0.01
+    return _exact(
+        requests if isinstance(requests, int) else None, runtime_s, figure(printed), within
+    )
+
+
+def _exact(requests: int | None, runtime_s: float, printed: float, within: float) -> float:
+    """The count of requests over the run time where it is the printed rate but for its rounding."""
+    if requests is None or not runtime_s:
+        return printed
+    exact = requests / runtime_s
     return exact if abs(exact - printed) <= within else printed
 
 
@@ -469,16 +478,15 @@ def read_status(text: str) -> Iterator[FoundReport]:
     reports: list[list[FoundPhase]] = []
     last = -1
     for part, _ in parts(text, STATUS):
-        number_of = STATUS.match(part)
-        group = int(number_of[1]) if number_of else 0
+        group = int(re.findall(r"\d+", part)[0])
         if group <= last or not reports:
             reports.append([])
         last = group
         for line in _TOTAL.finditer(part):
-            direction = line[1].lower()
+            rate = size(line["bw"] or line["bw2"])
             reports[-1].append(FoundPhase(
-                name=f"group {group}", operation=direction, group=str(group),
-                bandwidth_bytes_per_s=float(size(line["bw"] or line["bw2"]) or 0),
+                name=f"group {group}", operation=line[1].lower(), group=str(group),
+                bandwidth_bytes_per_s=None if rate is None else float(rate),
                 bytes=size(line["io"] or line["io2"]),
                 runtime_s=int(line["ms"] or line["ms2"]) / 1000,
             ))  # fmt: skip
@@ -518,10 +526,9 @@ def _issued(block: str, direction: str) -> int | None:
 
 def _exact_iops(issued: int | None, runtime_s: float, printed: float | None) -> float | None:
     """From the count of requests where fio prints whole numbers: 3 may be 3.98."""
-    if issued is None or not runtime_s or printed is None or printed >= 1000:
+    if printed is None or printed >= 1000:
         return printed
-    exact = issued / runtime_s
-    return exact if abs(exact - printed) <= 1.0 else printed
+    return _exact(issued, runtime_s, printed, 1.0)
 
 
 def _text_processor(block: str) -> dict[str, float]:
