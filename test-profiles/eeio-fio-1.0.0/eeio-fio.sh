@@ -35,7 +35,7 @@ if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	set -- "$@" --randseed="$EEIO_RUN_SEED"
 fi
 if [ -n "$device" ]; then
-	set -- "$@" --filename="$fio_device" --offset_increment="$share_bytes"
+	set -- "$@" --filename="$fio_device" --offset_increment="$share_bytes" $zone_options
 	[ "$operation" = read ] && set -- "$@" --readonly
 else
 	[ "$fio_engine" != io_uring_cmd ] || refuse "engine=io_uring_cmd: no device is named (EEIO_DEVICE)"
@@ -56,6 +56,8 @@ rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
 status=$?
 # fio ends with 0 when it refuses to start.
 [ -s "$output/fio.json" ] || [ $status != 0 ] || status=1
+[ -z "$zone_options" ] || grep -q '"io_bytes" : [1-9]' "$output/fio.json" ||
+	echo "eeio-fio: no zone of $device was written before: nothing can be read; EEIO_ERASE=$device fills it" >&2
 [ -z "${LOG_FILE:-}" ] || {
 	cat "$output/fio.json"
 	awk '/^      "(read|write)" : / { operation = $1; gsub(/"/, "", operation) }

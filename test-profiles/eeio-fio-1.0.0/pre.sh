@@ -29,7 +29,7 @@ if [ -n "$device" ]; then
 	marker="$device $written boot=$(cat /proc/sys/kernel/random/boot_id)"
 	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && finish "$@"
 	rm -f "$HOME/device.ready"
-	prefill $((share_bytes * processes)) --filename="$device" --direct=1
+	prefill $((share_bytes * processes)) --filename="$device" --direct=1 $zone_options
 	echo "$marker" >"$HOME/device.ready"
 	finish "$@"
 fi

@@ -1,28 +1,26 @@
 """Drives of other machines: behind expanders, encryption and networks, and none at all."""
 
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from tests.machines.machines import FOLDER
 from tests.simulators.tree import write_tree
 
-from eeio.campaign.plan import Plan
+from eeio.campaign import plan
 from eeio.cli import main
-from eeio.errors import RejectedError
+from eeio.profiles import suite as suites
 from eeio.system import counters
 from eeio.system.drive import drive_of, elsewhere
 from eeio.system.filesystem import (
     backing_device,
     block_device,
     drives_below,
-    is_host_managed,
     named_device,
     one_drive,
     why_in_memory,
+    zone_bytes,
 )
+from eeio_results.campaign import Options
 
 PCI = "sys/devices/pci0000:00/0000:00:01.0"
 SAS = f"{PCI}/host0/port-0:0/expander-0:0/port-0:0:1/end_device-0:0:1/target0:0:1/0:0:1:0"
@@ -178,9 +176,12 @@ def test_a_zoned_drive_is_recognised(tmp_path: Path) -> None:
     for name, zoned in (("sda", "host-managed"), ("sdb", "host-aware"), ("sdc", "none")):
         folder = f"{SAS[:-1]}{name}"
         disk(tmp_path, folder, name, "8:0")
-        write_tree(tmp_path, {f"{folder}/block/{name}/queue/zoned": zoned})
+        queue = f"{folder}/block/{name}/queue"
+        write_tree(tmp_path, {f"{queue}/zoned": zoned, f"{queue}/chunk_sectors": "524288"})
         device = named_device(name, tmp_path)
-        assert device is not None and is_host_managed(device) == (zoned == "host-managed")
+        assert device is not None and zone_bytes(device) == (
+            256 << 20 if zoned == "host-managed" else None
+        )
 
 
 @pytest.mark.parametrize(
@@ -194,25 +195,6 @@ def test_why_these_file_systems_have_no_device(tmp_path: Path, filesystem: str, 
     write_tree(tmp_path, {"proc/self/mountinfo": f"30 1 0:40 / /data rw - {filesystem} x rw"})
     device, reason = backing_device(Path("/data"), tmp_path)
     assert device is None and words in str(reason)
-
-
-@pytest.mark.parametrize(
-    ("operation", "spatiality", "rejected"),
-    [("write", "random", True), ("mixed", "random", True), ("write", "sequential", False),
-     ("read", "random", False)],
-)  # fmt: skip
-def test_random_writes_to_a_zoned_drive_are_rejected(
-    tmp_path: Path, operation: str, spatiality: str, rejected: bool
-) -> None:
-    disk(tmp_path, SAS, "sda", "8:0")
-    write_tree(tmp_path, {"dev/sda": "", f"{SAS}/block/sda/queue/zoned": "host-managed"})
-    one = SimpleNamespace(target="device", operation=operation, spatiality=spatiality)
-    planned = SimpleNamespace(experiment=one, description="4k writes")
-    options = SimpleNamespace(device="/dev/sda")
-    plan = cast(Plan, SimpleNamespace(options=options, experiments=[planned]))
-    expected = pytest.raises(RejectedError, match="zoned drive") if rejected else nullcontext()
-    with expected:
-        Plan.check_zones(plan, tmp_path)
 
 
 def test_a_replayed_plan_reports_a_remote_drive(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,3 +216,28 @@ def test_a_replayed_plan_rejects_a_device_in_memory(
     words = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
     assert main(["plan", "eeio-suite", *words]) == 2
     assert "RAM disk" in capsys.readouterr().err
+
+
+def test_a_plan_leaves_out_random_writes_to_a_zoned_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A drive of 14 TB with zones of 256 MiB, as zonedstorage.io's guide shows it."""
+    queue = f"{SAS}/block/sda/queue"
+    disk(tmp_path, SAS, "sda", "8:0")
+    write_tree(tmp_path, {
+        "dev/sda": "", f"{queue}/zoned": "host-managed", f"{queue}/chunk_sectors": "524288",
+        f"{SAS}/block/sda/size": "27344764928",
+    })  # fmt: skip
+    # Nobody's drive is erased here.
+    monkeypatch.setattr(plan, "check_targets", lambda *_, **__: None)
+    options = Options(seed=1, suite="eeio-panadero2012", preset="quick", device="/dev/sda",
+                      erase="/dev/sda", directory="/data")  # fmt: skip
+    found = plan.make(options, suites.find("eeio-panadero2012"), tmp_path)
+    planned = [p for p in found.experiments if p.experiment.target == "device"]
+    writes = [p for p in planned if p.experiment.operation == "write"]
+    assert {p.experiment.spatiality for p in planned} == {"sequential", "random", "strided"}
+    assert len(writes) == 10 and {p.experiment.spatiality for p in writes} == {"sequential"}
+    assert {p.file_bytes for p in planned} == {256 << 20}, "whole zones"
+    left = [n for n in found.not_measured if "zoned drive (host-managed)" in n.reason]
+    assert len(left) == 14
+    assert {n.experiment.spatiality for n in left} == {"random", "strided"}

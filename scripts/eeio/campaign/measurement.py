@@ -33,7 +33,7 @@ from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
 from eeio.system.counters import read_counters
 from eeio.system.drive import elsewhere
-from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
+from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -302,7 +302,9 @@ class Measurement:
             if (command := self._plan.options.drop_caches_by) is not None:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
-            if node is not None and planned.experiment.experiment.operation == "read":
+            reads = planned.experiment.experiment.operation == "read"
+            # Of a zoned drive, fio reads only what was written.
+            if node is not None and reads and zone_bytes(self.raw_device) is None:
                 reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol

@@ -31,8 +31,8 @@ from eeio.system.filesystem import (
     check_directory,
     check_not_in_memory,
     check_storage,
-    is_host_managed,
     mount_of,
+    zone_bytes,
 )
 from eeio.system.image import OVERHEAD_BYTES, in_the_way
 from eeio_limits import LimitError, inputs
@@ -256,7 +256,6 @@ class Plan(Design):
     def check_room(self, root: Path = Path("/")) -> None:
         """Rejects a missing or too small target before the first run."""
         options = self.options
-        self.check_zones(root)
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
                    for planned in self.experiments):  # fmt: skip
@@ -308,20 +307,6 @@ class Plan(Design):
         if device is not None and (away := elsewhere(device)) is not None:
             on += f"; {away}"
         return f"{directory}: {mount.filesystem} on {on}"
-
-    def check_zones(self, root: Path) -> None:
-        """RejectedError for random writes to a zoned drive (ZNS, host-managed SMR)."""
-        device = block_device(Path(self.options.device), root) if self.options.device else None
-        if device is None or not is_host_managed(device):
-            return
-        for planned in self.experiments:
-            one = planned.experiment
-            writes = one.operation in ("write", "mixed") and one.spatiality != "sequential"
-            if one.target == "device" and writes:
-                raise RejectedError(
-                    f"{self.options.device}: a zoned drive (host-managed) accepts only sequential "
-                    f"writes in each zone, and {planned.description} writes at random; leave it out"
-                )
 
     def _left_bytes(self) -> int:
         """Size of existing test files of its profiles, from an interrupted start."""
@@ -412,6 +397,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         factors_of,
     )
     left_out = [g for g in suite.left_out(options.preset) if not swept.asks_for(g)]
+    device = block_device(Path(options.device), root) if options.device else None
+    zone = None if options.filesystems else zone_bytes(device)
     refused = sweep.refused(
         swept, lambda entry: sweep.why_not(used[entry.profile], sizes, factors_of(entry))
     )
@@ -426,6 +413,10 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         if active_bytes is not None:
             factors["file_size"] = str(active_bytes)
         file_bytes = file_bytes_of(profile, factors, sizes, root)
+        if zone and factors.get("level") == "device":
+            # The profile takes whole zones for each process.
+            processes = inputs.whole_number(factors.get("processes", "1")) or 1
+            file_bytes = math.ceil(file_bytes / processes / zone) * zone * processes
         _check_runtime(profile.tool, factors)
         for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
@@ -433,6 +424,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                 experiment = experiment_of(profile.tool, told, cell.target, disk)
                 reason = refused.get(entry) or absent.get(of_suite)
                 reason = reason or _why_not(options, left_out, entry, experiment, root)
+                reason = reason or (_why_not_on_zones(options, experiment) if zone else None)
                 if reason is not None:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
@@ -658,6 +650,17 @@ def _why_not(
             "destroys its data"
         )
     return None
+
+
+def _why_not_on_zones(options: Options, experiment: Experiment) -> str | None:
+    """Why a drive that is written in zones cannot take an experiment, or None."""
+    writes = experiment.operation in ("write", "mixed") and experiment.spatiality != "sequential"
+    if experiment.target != "device" or not writes:
+        return None
+    return (
+        f"{options.device} is a zoned drive (host-managed): it accepts only sequential writes in "
+        "each zone"
+    )
 
 
 def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> str | None:

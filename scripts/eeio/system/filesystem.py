@@ -281,13 +281,19 @@ def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
     return list(found.values()) or [device]
 
 
-def is_host_managed(device: BlockDevice) -> bool:
-    """Whether it is a zoned drive that rejects writes except at the write pointer of a zone."""
+def zone_bytes(device: BlockDevice | None) -> int | None:
+    """Size of a zone of a drive that accepts writes only at the write pointer of each zone (ZNS,
+    host-managed SMR), bytes; None for other drives."""
+    if device is None:
+        return None
+    queue = device.disk_sysfs / "queue"
     try:
-        text = (device.disk_sysfs / "queue/zoned").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return text.strip() == "host-managed"
+        if (queue / "zoned").read_text(encoding="ascii").strip() != "host-managed":
+            return None
+        # The kernel's documentation of chunk_sectors: sectors of 512 bytes, on any drive.
+        return 512 * int((queue / "chunk_sectors").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def one_drive(device: BlockDevice) -> BlockDevice:

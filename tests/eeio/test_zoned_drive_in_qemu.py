@@ -1,0 +1,149 @@
+"""A campaign on QEMU's zoned NVMe drive: sequential writes are measured, random ones are not."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.eeio.test_nvme_in_qemu import MODULES
+from tests.qemu import guest
+
+import eeio
+import eeio_limits
+import eeio_power
+import eeio_results
+from eeio.paths import shipped
+
+PROGRAMS = ("fio", "bash", "dash", "date", "lsblk", "stat", "wipefs", "blkid")
+GUEST = guest(MODULES, PROGRAMS)
+pytestmark = [
+    # A guest without KVM takes a minute of a processor.
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.root,
+    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
+]
+
+MIB = 1 << 20
+# A zone's addresses, and how much of it can be written: drives have such gaps.
+ZONE, CAPACITY, FILE_SIZE = 16 * MIB, 12 * MIB, 40 * MIB
+ZONES = 3
+"""FILE_SIZE in whole zones."""
+
+SUITE = """<?xml version="1.0"?>
+<PhoronixTestSuite>
+  <SuiteInformation>
+    <Title>zones</Title><Version>1.0.0</Version><TestType>Disk</TestType>
+    <Description>A zoned drive</Description><Maintainer>test</Maintainer>
+  </SuiteInformation>
+  {}
+</PhoronixTestSuite>
+"""
+EXPERIMENT = (
+    "<Execute><Test>local/eeio-fio-1.0.0</Test><Arguments>level=device operation={0} "
+    "spatiality={1} request_size={2} buffer=off {3}</Arguments>"
+    "<Description>{0} {1} {2}</Description></Execute>"
+)
+EXPERIMENTS = (
+    ("write", "sequential", "1m", "flush=end"),
+    ("read", "sequential", "64k", ""),
+    ("read", "random", "64k", "engine=io_uring_cmd iodepth=4"),
+    ("write", "random", "64k", "flush=end"),
+    ("mixed", "random", "64k", "flush=end"),
+)
+PROTOCOL = "presets:\n  quick: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+
+SCRIPT = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+
+subprocess.run(["/busybox", "--install", "-s", "/usr/bin"], check=True)
+Path("/bin/sh").unlink()
+Path("/bin/sh").symlink_to("/usr/bin/dash")
+for _ in range(100):
+    if Path("/dev/ng0n1").exists():
+        break
+    time.sleep(0.1)
+Path("/run/home").mkdir()
+settings = {**os.environ, "HOME": "/run/home"}
+words = ["--preset", "quick", "--device", "/dev/nvme0n1", "--meter", "demo"]
+words += ["--sweep", "file_size=FILE_SIZE", "--sweep", "runtime_s=0"]
+for name, more in (("read", []), ("erased", ["--erase", "/dev/nvme0n1", "--yes"])):
+    done = subprocess.run([sys.executable, "-m", "eeio", "run", "/zones", "--name", name,
+                           *words, *more], env=settings, capture_output=True, text=True)
+    folder = Path("/run/home/.local/share/eeio/results", name)
+    runs = folder / "runs.jsonl"
+    lines = runs.read_text().splitlines() if runs.exists() else []
+    said = done.stdout + done.stderr
+    left = json.loads((folder / "campaign.json").read_text())["not_measured"]
+    messages = [file.read_text() for file in sorted(folder.glob("raw/*/stderr.txt"))]
+    print(name, json.dumps({"status": done.returncode, "said": said[-1500:], "messages": messages,
+                            "left": [one["reason"] for one in left], "runs": [
+        {"words": [one["experiment"][key] for key in ("spatiality", "operation")],
+         "validity": one["validity"], "phases": [phase["bytes_moved"] for phase in one["phases"]],
+         "drive": [one["device_after"][key] - one["device_before"][key]
+                   for key in ("read_bytes", "written_bytes")]}
+        for one in map(json.loads, lines)]}), flush=True)
+""".replace("FILE_SIZE", str(FILE_SIZE))
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The campaign that may not erase the empty drive, and the one that may."""
+    assert not isinstance(GUEST, str)
+    folder = tmp_path_factory.mktemp("zones")
+    (folder / "suite-definition.xml").write_text(
+        SUITE.format("\n  ".join(EXPERIMENT.format(*one) for one in EXPERIMENTS))
+    )
+    (folder / "protocol.yaml").write_text(PROTOCOL)
+    files = [(folder / name, f"zones/{name}") for name in ("suite-definition.xml", "protocol.yaml")]
+    profiles = shipped("test-profiles")
+    for name in ("eeio-fio-1.0.0", "common"):
+        files += [
+            (path, f"eeio/eeio/share/test-profiles/{path.relative_to(profiles)}")
+            for path in (profiles / name).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        ]
+    disk = folder / "disk"
+    with disk.open("wb") as file:
+        file.truncate(8 * ZONE)
+    packages = (eeio, eeio_limits, eeio_power, eeio_results, yaml)
+    said = GUEST.run(
+        folder / "guest", SCRIPT, modules=MODULES, programs=PROGRAMS, files=files,
+        packages=[Path(str(one.__file__)).parent for one in packages],
+        devices=["-drive", f"file={disk},format=raw,if=none,id=d",
+                 "-device", "nvme,id=n,serial=eeio,ioeventfd=off",
+                 "-device", f"nvme-ns,drive=d,bus=n,zoned=true,zoned.zone_size={ZONE},"
+                 f"zoned.zone_capacity={CAPACITY}"],
+    )  # fmt: skip
+    return {name: json.loads(text) for name, text in re.findall(r"(read|erased) (\{.*\})", said)}
+
+
+def test_sequential_writes_are_measured_and_random_ones_are_not(campaigns: dict[str, Any]) -> None:
+    found = campaigns["erased"]
+    assert found["status"] == 0, found["said"]
+    reason = "/dev/nvme0n1 is a zoned drive (host-managed): it accepts only sequential writes"
+    assert [one.startswith(reason) for one in found["left"]] == [True, True]
+    assert len(found["runs"]) == 6 and not any(run["validity"] for run in found["runs"])
+    for run in found["runs"]:
+        (moved,), (read, written) = run["phases"], run["drive"]
+        if run["words"] == ["random", "read"]:
+            # Past the block layer: the drive counts units of 512,000 bytes.
+            assert moved == ZONES * ZONE and abs(read - moved) <= 2 * 512_000
+        elif run["words"] == ["sequential", "read"]:
+            assert moved == ZONES * CAPACITY == read
+        else:
+            assert run["words"] == ["sequential", "write"]
+            assert moved == ZONES * CAPACITY == written
+
+
+def test_a_drive_with_empty_zones_has_nothing_to_read(campaigns: dict[str, Any]) -> None:
+    found = campaigns["read"]
+    assert found["status"] == 3, "some runs are invalid"
+    assert len(found["left"]) == 3 and "is only read" in found["left"][0]
+    assert all(run["phases"] == [] for run in found["runs"]) and len(found["runs"]) == 4
+    assert all("moved no bytes" in str(run["validity"]) for run in found["runs"])
+    message = "no zone of /dev/nvme0n1 was written before: nothing can be read"
+    assert all(message in text for text in found["messages"])
