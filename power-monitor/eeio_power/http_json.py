@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -145,6 +146,8 @@ class JsonClient:
         self._context = context
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
+        self.served_s: float | None = None
+        """Unix time of the server's clock at the last answer, in whole seconds (`Date`)."""
 
     def get(self, path: str) -> Any:
         """The decoded answer. Raises PowerError if there is none in time, or it is not JSON."""
@@ -237,6 +240,7 @@ class JsonClient:
             raise TimeoutError(f"timed out: no complete answer in {self._timeout_s:g} s")
         # Read to its end, but the connection takes no request before it is closed.
         response.close()
+        self.served_s = _date_s(response.getheader("Date", ""))
         return response.status, response.getheader("WWW-Authenticate", ""), bytes(data)
 
     def _watch(
@@ -260,6 +264,13 @@ class JsonClient:
                     self.host, self._port, timeout=self._timeout_s
                 )
         return self._connection
+
+
+def _date_s(header: str) -> float | None:
+    try:
+        return parsedate_to_datetime(header).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _hang_up_late(

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, all_but
+from eeio_power.errors import PowerError
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, Domain, all_but, only
 
 NO_POWER_W = 32767.0
 """Controllers report the largest number of 15 or 16 bits instead of a missing value."""
@@ -41,6 +42,16 @@ _PART = re.compile(
 # A rail: its regulator's output has a voltage for a name.
 _VOLTAGE = re.compile(r"[0-9]v(?![a-z])", re.I)
 _P_S = re.compile(r"\bp/s\b", re.I)
+
+_PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain | None, Contents]] = (
+    # `PCIE Proc0 Pwr` is of cards, and `Mem Proc0 Pwr` of memory.
+    (re.compile(r"gpu|fan|pcie|riser|slot|pch|fpga|(?<![a-z])(nic|vr)", re.I), None, MACHINE),
+    (re.compile(r"hdd|ssd|nvme|disk|drive|storage", re.I), "device", only("drives")),
+    (re.compile(r"mem|dimm|ddr", re.I), "dram", only("memory")),
+    (re.compile(r"cpu|proc|pkg|package|socket|soc|core", re.I), "package", only("processor")),
+    # A hot-swap controller is between the supplies and the board.
+    (re.compile(r"hsc", re.I), "system", BEHIND_SUPPLY),
+)
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
@@ -324,3 +335,15 @@ def _is_output(name: str) -> bool:
 def of_supplies(names: Iterable[str]) -> Contents:
     """The contents of a sum: their losses are in their inputs only."""
     return BEHIND_SUPPLY if any(map(_is_output, names)) else MACHINE
+
+
+def domain_of(sensor: str) -> tuple[Domain, Contents]:
+    """The domain of a sensor that the user named. Raises PowerError for a part without one."""
+    for pattern, domain, contents in _PART_DOMAINS:
+        found = pattern.search(sensor)
+        if found is not None and domain is None:
+            part = found[0].upper()
+            raise PowerError(f"{sensor} is of a part ({part}): no domain of it is measured")
+        if found is not None and domain is not None:
+            return domain, contents
+    return "system", of_supplies((sensor,))

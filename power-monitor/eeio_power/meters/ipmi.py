@@ -44,7 +44,7 @@ from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
-from eeio_power.reading import BEHIND_SUPPLY, MACHINE, Contents, Domain, Kind, all_but, only
+from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     NO_POWER_W,
@@ -52,9 +52,9 @@ from eeio_power.watt_names import (
     against,
     around_dcmi,
     complete_system,
+    domain_of,
     likely,
     listed,
-    of_supplies,
     possible_w,
 )
 
@@ -285,15 +285,6 @@ NM_DOMAINS: Mapping[int, tuple[str, Domain]] = {
     0: ("platform", "system"), 1: ("cpu", "package"), 2: ("memory", "dram"),
 }  # fmt: skip
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
-_PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain | None, Contents]] = (
-    # `PCIE Proc0 Pwr` is of cards, and `Mem Proc0 Pwr` of memory.
-    (re.compile(r"gpu|fan|pcie|riser|slot|pch|fpga|(?<![a-z])(nic|vr)", re.I), None, MACHINE),
-    (re.compile(r"hdd|ssd|nvme|disk|drive", re.I), "device", only("drives")),
-    (re.compile(r"mem|dimm|ddr", re.I), "dram", only("memory")),
-    (re.compile(r"cpu|proc|pkg|package|socket|soc|core", re.I), "package", only("processor")),
-    # A hot-swap controller is between the supplies and the board.
-    (re.compile(r"hsc", re.I), "system", BEHIND_SUPPLY),
-)
 
 
 @dataclass(frozen=True)
@@ -519,7 +510,7 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> 
             total_w += value_w
         return total_w if domain != "system" else _of_running(", ".join(names), total_w)
 
-    domain, contents = _domain_of(names[0]) if chosen is None else ("system", chosen.contents)
+    domain, contents = domain_of(names[0]) if chosen is None else ("system", chosen.contents)
     summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
     instead = f"{why}: {', '.join(names)} is read instead" if why else None
     note = None if chosen is None else chosen.note
@@ -527,18 +518,6 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> 
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
     doubt = None if chosen is None else chosen.doubt
     return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)
-
-
-def _domain_of(sensor: str) -> tuple[Domain, Contents]:
-    """The domain of a named sensor. Raises PowerError for a part that has no domain."""
-    for pattern, domain, contents in _PART_DOMAINS:
-        found = pattern.search(sensor)
-        if found is not None and domain is None:
-            part = found[0].upper()
-            raise PowerError(f"{sensor} is of a part ({part}): no domain of it is measured")
-        if found is not None and domain is not None:
-            return domain, contents
-    return "system", of_supplies((sensor,))
 
 
 def open_meter(

@@ -2,7 +2,7 @@
 
 `redfish:https://BMC,user=NAME[,chassis=ID][,cafile=FILE | ,insecure=yes][,timeout_s=2]`; the
 password comes from `password_file=` or the environment, never from the spec, which is stored with
-the results.
+the results. With `report=`, the BMC's telemetry is read (`_redfish_report`).
 
 **Which chassis.** A BMC may show parts of the machine as chassis too: for a GB200 the modules and
 each processor, all with a power reading. The system's is the chassis that a system
@@ -39,14 +39,15 @@ from typing import Any
 from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
-from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Kind, all_but
+from eeio_power.meters import Channel, Detected, _redfish_report, number_option
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, Kind, all_but
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
     LEAST_EFFICIENCY,
     LEAST_OF_OUTPUTS,
     USUAL_EFFICIENCY,
     complete_system,
+    domain_of,
     listed,
     possible_w,
 )
@@ -55,7 +56,9 @@ OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
     "chassis": "the chassis' Id (default: the only one of a system that gives a reading)",
     "sensor": "the sensor of that chassis that measures the system, by its Id or Name",
-    "period_s": "how often the BMC takes a new reading, s (default 1)",
+    "report": "a metric report of the BMC's telemetry, by its Id",
+    "metric": "the metric of that report, by its MetricId or MetricProperty",
+    "period_s": "how often the BMC takes a new reading or report, s (default 1, or the report's)",
     **http_json.OPTIONS,
 }
 ARGUMENT = "url"
@@ -112,8 +115,8 @@ class RedfishMeter:
     def channels(self) -> Sequence[Channel]:
         return (
             Channel(
-                name="redfish:system",
-                domain="system",
+                name=f"redfish:{self.found.domain}",
+                domain=self.found.domain,
                 quantity="power_w",
                 accuracy_relative=ACCURACY,
                 resolution=RESOLUTION_W,
@@ -174,16 +177,26 @@ class _Reading:
     contents: Contents = MACHINE
     remark: str | None = None
     doubt: str | None = None
+    domain: Domain = "system"
 
 
-def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMeter:
+def open_meter(
+    spec: str, options: Mapping[str, str], root: Path
+) -> RedfishMeter | _redfish_report.RedfishReport:
     """Find the chassis and take a first reading. Raises PowerError."""
     url = options.get("url")
     if url is None:
         raise PowerError(f"meter '{spec}': which BMC? Such as redfish:https://bmc.example,user=me")
     client = http_json.client(spec, options, url)
-    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True)
+    name = options.get("name", "redfish")
+    report = options.get("report")
+    if "metric" in options and report is None:
+        client.close()
+        raise PowerError(f"meter '{spec}': metric= requires report=")
     try:
+        if report is not None:
+            return _of_report(spec, name, client, options, period_s)
         found = _system_reading(client, options.get("chassis"), options.get("sensor"))
         if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
             doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
@@ -191,8 +204,25 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     except PowerError as error:
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
-    name = options.get("name", "redfish")
-    return RedfishMeter(spec, name, client, found, period_s)
+    return RedfishMeter(spec, name, client, found, period_s or NATIVE_PERIOD_S)
+
+
+def _of_report(
+    spec: str, name: str, client: http_json.JsonClient, options: Mapping[str, str],
+    period_s: float | None,
+) -> _redfish_report.RedfishReport:  # fmt: skip
+    """The metric of a report that is the system's power, or the named one. Raises PowerError."""
+    found, place, wanted = _Reading((), 0.0), None, options.get("metric")
+    if wanted is None:
+        found = _system_reading(client, options.get("chassis"), options.get("sensor"))
+        if len(found.places) > 1:
+            raise PowerError("the system's power is a sum, so no metric contains it; give metric=")
+        path, keys = found.places[0]
+        place = f"{path}#{'/'.join(map(str, keys))}"
+    (channel,) = RedfishMeter(spec, name, client, found).channels
+    return _redfish_report.open_report(
+        spec, name, client, options["report"], wanted, period_s, channel, place
+    )
 
 
 def find(root: Path) -> Detected:
@@ -461,7 +491,10 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
     power_w = http_json.number_at(sensor, "Reading")
     if not _is_power(sensor) or not power_w or power_w in _NO_POWER_W:
         raise PowerError(f"{client.host}{member}: gives no power")
-    return _Reading(((member, ("Reading",)),), power_w, Contents())
+    words = (wanted, _text_at(sensor, "Name"), _text_at(sensor, "PhysicalContext"))
+    domain, contents = domain_of(" ".join(words))
+    contents = Contents() if domain == "system" else contents
+    return _Reading(((member, ("Reading",)),), power_w, contents, domain=domain)
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
