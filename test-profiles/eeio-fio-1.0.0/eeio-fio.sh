@@ -56,8 +56,7 @@ rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
 status=$?
 # fio ends with 0 when it refuses to start.
 [ -s "$output/fio.json" ] || [ $status != 0 ] || status=1
-[ -z "$zone_options" ] || grep -q '"io_bytes" : [1-9]' "$output/fio.json" ||
-	echo "eeio-fio: no zone of $device was written before: nothing can be read; EEIO_ERASE=$device fills it" >&2
+[ -z "$zone_options" ] || explain_empty_zones "$output/fio.json"
 [ -z "${LOG_FILE:-}" ] || {
 	cat "$output/fio.json"
 	awk '/^      "(read|write)" : / { operation = $1; gsub(/"/, "", operation) }

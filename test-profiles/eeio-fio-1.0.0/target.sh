@@ -36,3 +36,8 @@ written="share_bytes=$share_bytes processes=$processes${precondition:+ precondit
 # btrfs compresses no more of a file in which it met data that do not compress.
 [ "$compressible" = 0 ] || written="$written compressible=$compressible"
 marker="directory $written"
+
+explain_empty_zones() { # FILE, fio's output
+	grep -q '"io_bytes" : [1-9]' "$1" ||
+		echo "eeio-fio: no zone of $device was written before: nothing can be read; EEIO_ERASE=$device fills it" >&2
+}

@@ -169,8 +169,8 @@ def test_a_long_interval_may_contain_a_mean() -> None:
 @pytest.mark.parametrize(
     ("values", "options", "why"),
     [
-        ([value("187", 400.0, "x")], ",metric=x", r"is 4\d\d s old, with 60 s between reports"),
-        ([value("187", -40.0, "x")], ",metric=x", r"is (39|40) s ahead of the BMC's clock"),
+        (400.0, ",metric=x", r"is 4\d\d s old, with 60 s between reports"),
+        (-400.0, ",metric=x", r"is [34]\d\d s ahead of the BMC's clock"),
         ([{"MetricId": "x", "MetricValue": "187", "Timestamp": "2026-01-01T00:00:00"}],
          ",metric=x", "no time with a zone"),
         ([{"MetricId": "x", "MetricValue": "187"}], ",metric=x", "no time with a zone"),
@@ -179,6 +179,7 @@ def test_a_long_interval_may_contain_a_mean() -> None:
     ],
 )  # fmt: skip
 def test_old_values_and_odd_reports_are_rejected(values: Any, options: str, why: str) -> None:
+    values = [value("187", values, "x")] if isinstance(values, float) else values
     with FakeHttp(bmc(values)) as fake, pytest.raises(PowerError, match=why):
         opened(fake, options)
 
