@@ -138,6 +138,8 @@ EXPECTED = {
     "others/bonnie-2.txt": ("bonnie", 2, {("read by characters", "0"): (1326 * KIB, None)}),
     "others/dd.txt": ("dd", 2, {("dd", "0"): (16777216 / 0.0780849, None)}),
     "others/hyperfine.json": ("hyperfine", 2, {}),
+    "others/hyperfine.md": ("hyperfine", 2, {}),
+    "others/hyperfine.csv": ("hyperfine", 2, {}),
     "others/sysbench.txt": ("sysbench", 2, {}),
     "others/iozone-auto.txt": ("iozone", 26, {}),
     "others/iozone-throughput.txt": ("iozone", 13, {}),
@@ -1002,6 +1004,55 @@ def test_hyperfine_on_a_terminal(tmp_path: Path) -> None:
         "time_user_s": pytest.approx(0.6162), "time_system_s": pytest.approx(0.0588),
         "time_min_s": pytest.approx(0.521), "time_max_s": pytest.approx(0.5779),
     }  # fmt: skip
+
+
+def why_rejected(folder: Path, text: str) -> str:
+    (folder / "a.txt").write_text(text)
+    (one,) = results.found([folder / "a.txt"])
+    return str(one.rejected)
+
+
+def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
+    piped = "sh -c 'sleep 0.02 | cat'"
+    whole = (DATA / "others/hyperfine.csv").read_text()
+    table = (DATA / "others/hyperfine.md").read_text()
+    for text in (whole, f"# Notes\n\n{table}\nDone.\n"):
+        (report,) = read_one(tmp_path, text).reports
+        names = [phase.name for phase in report.phases]
+        assert names == ["sleep 0.01", piped]
+        # The CSV has all digits, the table one decimal of a millisecond.
+        times = report.phases[1].metrics
+        assert report.phases[1].runtime_s == pytest.approx(0.023554432, abs=5e-5)
+        assert times["time_stddev_s"] == pytest.approx(0.0012152, abs=5e-5)
+        assert times["time_max_s"] == pytest.approx(0.024825842, abs=5e-5)
+    table = (
+        "| Command | threads | Mean [s] | Min [s] | Max [s] | Relative |\n"
+        "|:---|---:|---:|---:|---:|---:|\n| `x` | 4 | 1.102 ± 0.001 | 1.101 | 1.103 | 1.00 |\n"
+        "| `x` | 8 | 0.9 | 0.9 | 0.9 | 1.22 |\n"
+    )
+    (report,) = read_one(tmp_path, table).reports
+    assert [(p.options, p.runtime_s) for p in report.phases] == [
+        ({"threads": "4"}, 1.102), ({"threads": "8"}, 0.9)]  # fmt: skip
+    assert "time_stddev_s" not in report.phases[1].metrics
+    assert "cut off" in why_rejected(tmp_path, whole[:-40])
+
+
+@pytest.mark.parametrize("version", ["3.0.1", "3.2.1", "4.0.0"])
+def test_the_summary_of_ior_alone(tmp_path: Path, version: str) -> None:
+    """As notes quote it: without the beginning."""
+    whole = (DATA / f"ior/ior-{version}.txt").read_text()
+    text = whole[whole.index("Summary of all tests:") :]
+    (report,) = read_one(tmp_path, text).reports
+    assert "means of the repetitions" in report.notes[0]
+    (complete,) = read_one(tmp_path, whole).reports
+    for phase in report.phases:
+        all_of = [p for p in complete.phases if p.operation == phase.operation]
+        mean = sum(p.bandwidth_bytes_per_s or 0.0 for p in all_of) / len(all_of)
+        assert len(all_of) == 2 and phase.bandwidth_bytes_per_s == pytest.approx(mean, rel=1e-3)
+        assert (phase.request_bytes, phase.jobs, phase.bytes) == (256 << 10, 2, 8 << 20)
+        assert (phase.options["repetitions"], phase.engine) == ("2", "POSIX")
+        assert phase.direct is None and phase.access_pattern is None
+    assert "cut off" in why_rejected(tmp_path, text[: text.index("POSIX")])
 
 
 def test_versions_of_a_tool_are_no_repetitions_of_each_other(home: Path, tmp_path: Path) -> None:

@@ -209,6 +209,46 @@ def _means(part: str) -> Iterator[FoundPhase]:
         )
 
 
+SUMMARY = re.compile(
+    r"^Operation\s{1,20}Max\(MiB\)\s{1,20}Min\(MiB\)\s{1,20}Mean\(MiB\)[^\n]*#Tasks[^\n]*$", re.M
+)
+
+
+def read_summary(text: str) -> Iterator[FoundReport]:
+    """The summary at the end of IOR 3.0 on, whose beginning is not in the file: means of the
+    repetitions of each direction."""
+    for part, heading in parts(text, SUMMARY):
+        header, _, rows = part.partition("\n")
+        names = header.split()
+        phases = []
+        # Some versions have two columns of one name; those used here occur once.
+        for row in re.findall(r"^((?:write|read)\s{1,99}[^\n]{20,999})$", rows, re.M):
+            if len(cells := row.split()) != len(names):
+                raise none_found("IOR", "cut off in a row of its summary")
+            values = dict(zip(names, cells, strict=True))
+            tasks, segments, block = (count(values[n]) for n in ("#Tasks", "segcnt", "blksiz"))
+            shared = "single-shared-file" if values["fPP"] == "0" else "file-per-process"
+            phases.append(
+                FoundPhase(
+                    name=values["Operation"],
+                    operation=values["Operation"],
+                    request_bytes=count(values["xsize"]),
+                    jobs=tasks,
+                    engine=values["API"],
+                    bandwidth_bytes_per_s=figure(values["Mean(MiB)"]) * MIB,
+                    bytes=tasks * segments * block if tasks and segments and block else None,
+                    runtime_s=figure(values["Mean(s)"]),
+                    options={"access": shared, "tasks per node": values["tPN"],
+                             "blocksize": values["blksiz"], "segments": values["segcnt"],
+                             "repetitions": values["reps"]},
+                )
+            )  # fmt: skip
+        if not phases:
+            raise none_found("IOR", "its summary has no row")
+        note = "means of the repetitions: only IOR's summary is in the file"
+        yield FoundReport(tuple(phases), notes=(note,), heading=heading)
+
+
 _FACTORS = (
     "access", "type", "ordering inter file", "ordering inter-file", "blocksize", "segments",
     "segmentcount", "aggregate filesize", "clients", "tasks", "nodes",

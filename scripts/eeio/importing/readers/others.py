@@ -1,6 +1,7 @@
 """Bonnie++, dd, elbencho, hyperfine, IOzone, lmbench, NPB BT-IO, sysbench and vdbench."""
 
 import csv
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -615,6 +616,65 @@ def read_hyperfine(text: str) -> Iterator[FoundReport]:
     except (ValueError, KeyError, TypeError) as error:
         raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
     yield FoundReport(phases)
+
+
+HYPERFINE_MARKDOWN = re.compile(
+    r"^\| Command \|(?: [^|\n]{1,99} \|){0,9} Mean \[(ms|s)\] \| Min \[\1\] \| Max \[\1\] \|"
+    r"(?: Relative \|)?[ \t]*$", re.M,
+)  # fmt: skip
+
+
+def read_hyperfine_markdown(text: str) -> Iterator[FoundReport]:
+    """`--export-markdown`: a row for each command; columns of parameters are before the times."""
+    for part, heading in parts(text, HYPERFINE_MARKDOWN):
+        lines = part.splitlines()
+        names = _cells(lines[0])
+        unit_s = 1e-3 if "Mean [ms]" in names else 1.0
+        phases = []
+        for line in lines[2:]:
+            cells = _cells(line)
+            if len(cells) != len(names):
+                break
+            row = dict(zip((name.partition(" [")[0] for name in names), cells, strict=True))
+            mean, _, deviation = row["Mean"].partition(" ± ")
+            found = {"mean": mean, "stddev": deviation, "min": row["Min"], "max": row["Max"]}
+            known = ("Command", "Mean", "Min", "Max", "Relative")
+            phases.append(FoundPhase(
+                name=row["Command"].strip("`").replace("\\|", "|")[:200], operation=None,
+                group=str(len(phases)), runtime_s=figure(mean) * unit_s,
+                metrics={f"time_{k}_s": figure(v) * unit_s for k, v in found.items() if v},
+                options={k: v for k, v in row.items() if k not in known},
+            ))  # fmt: skip
+        if not phases:
+            raise none_found("hyperfine", "its table has no row")
+        yield FoundReport(tuple(phases), heading=heading)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
+HYPERFINE_CSV = re.compile(r"^command,mean,stddev,median,user,system,min,max(?:,|\r?$)", re.M)
+
+
+def read_hyperfine_csv(text: str) -> Iterator[FoundReport]:
+    """`--export-csv`: seconds, and a column for each parameter."""
+    begin = HYPERFINE_CSV.search(text)
+    rows = csv.DictReader(io.StringIO(text[begin.start() if begin else 0 :], newline=""))
+    times = ("mean", "stddev", "median", "user", "system", "min", "max")
+    phases = []
+    for place, row in enumerate(rows):
+        if None in row or None in row.values():
+            raise none_found("hyperfine", "cut off in a row of its CSV")
+        phases.append(FoundPhase(
+            name=row["command"][:200], operation=None, group=str(place),
+            runtime_s=figure(row["mean"]),
+            metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
+            options={k: v for k, v in row.items() if k not in ("command", *times)},
+        ))  # fmt: skip
+    if not phases:
+        raise none_found("hyperfine", "its CSV has no row")
+    yield FoundReport(tuple(phases))
 
 
 LMBENCH = re.compile(r"^\[lmbench[\d.]{1,30} results for ([^\]]*)\]", re.M)

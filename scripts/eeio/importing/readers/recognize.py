@@ -29,6 +29,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (darshan.TEXT, Kind("darshan", "text", darshan.read_text)),
     (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
+    (ior.SUMMARY, Kind("ior", "summary", ior.read_summary)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
     (re.compile(r"^[ \t]{0,8}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
@@ -47,6 +48,8 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.HYPERFINE, Kind("hyperfine", "text", others.read_hyperfine_text)),
+    (others.HYPERFINE_MARKDOWN, Kind("hyperfine", "markdown", others.read_hyperfine_markdown)),
+    (others.HYPERFINE_CSV, Kind("hyperfine", "csv", others.read_hyperfine_csv)),
     (others.DD, Kind("dd", "text", others.read_dd)),
 )  # fmt: skip
 _JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
