@@ -226,7 +226,9 @@ class JsonClient:
             while chunk := response.read1(CHUNK):
                 data += chunk
                 if len(data) > inputs.ANSWER_BYTES:
-                    raise http.client.HTTPException("an answer without end")
+                    raise http.client.HTTPException(
+                        f"an answer of more than {inputs.ANSWER_BYTES >> 20} MiB"
+                    )
         except ValueError as error:
             # A path that no request can hold, or a head that http.client cannot read.
             raise http.client.HTTPException(f"no HTTP: {error}") from error

@@ -25,7 +25,7 @@ _POWER = frozenset(
         "level", "reading", "draw", "control", "ac", "input", "in", "pin", "avg", "average",
     )
 )  # fmt: skip
-_AVERAGE = frozenset(("avg", "average"))
+_AVERAGE = frozenset(("avg", "average", "averaged", "mean"))
 _NODE = frozenset(("node", "blade", "sled"))
 _EXTENT = frozenset(("system", "sys", "server", "machine", "host", "platform", "chassis")) | _NODE
 _MACHINES = frozenset(("node", "blade", "sled", "bl", "mlb", "server", "host"))
@@ -45,13 +45,24 @@ _P_S = re.compile(r"\bp/s\b", re.I)
 
 _PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain | None, Contents]] = (
     # `PCIE Proc0 Pwr` is of cards, and `Mem Proc0 Pwr` of memory.
-    (re.compile(r"gpu|fan|pcie|riser|slot|pch|fpga|(?<![a-z])(nic|vr)", re.I), None, MACHINE),
-    (re.compile(r"hdd|ssd|nvme|disk|drive|storage", re.I), "device", only("drives")),
-    (re.compile(r"mem|dimm|ddr", re.I), "dram", only("memory")),
-    (re.compile(r"cpu|proc|pkg|package|socket|soc|core", re.I), "package", only("processor")),
+    (re.compile(r"\b(gpus?|fans?|pcie|riser|slot|pch|fpga|nic|vr|vrm|bmc|accelerator)\b"), None,
+     MACHINE),
+    (re.compile(r"\b(hdd|ssd|nvme|disks?|drives?|storage)\b"), "device", only("drives")),
+    (re.compile(r"\b(mem|memory|dimm\w*|ddr\w*|dram)\b"), "dram", only("memory")),
+    (re.compile(r"\b(cpus?|proc|processors?|pkg|package|socket|soc|cores?)\b"), "package",
+     only("processor")),
     # A hot-swap controller is between the supplies and the board.
-    (re.compile(r"hsc", re.I), "system", BEHIND_SUPPLY),
-)
+    (re.compile(r"\bhsc\b"), "system", BEHIND_SUPPLY),
+)  # fmt: skip
+_NO_MEAN = frozenset(
+    (
+        "max", "maximum", "min", "minimum", "peak", "highest", "lowest", "limit", "cap", "capacity",
+        "rated", "allocated", "requested", "available", "budget", "threshold", "thresholds",
+        "target", "headroom", "tdp", "lifetime", "factor", "apparent", "reactive", "calibration",
+    )
+)  # fmt: skip
+"""In the name of a limit, of an extreme, or of another quantity."""
+
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
@@ -339,11 +350,32 @@ def of_supplies(names: Iterable[str]) -> Contents:
 
 def domain_of(sensor: str) -> tuple[Domain, Contents]:
     """The domain of a sensor that the user named. Raises PowerError for a part without one."""
+    words = " ".join(_words(sensor))
+    if re.search(r"\band\b", words):
+        raise PowerError(f"{sensor} is of several parts: no domain of them is measured")
     for pattern, domain, contents in _PART_DOMAINS:
-        found = pattern.search(sensor)
+        found = pattern.search(words)
         if found is not None and domain is None:
             part = found[0].upper()
             raise PowerError(f"{sensor} is of a part ({part}): no domain of it is measured")
         if found is not None and domain is not None:
             return domain, contents
     return "system", of_supplies((sensor,))
+
+
+def named_doubt(name: str, domain: Domain) -> str | None:
+    """Why a sensor that the user named may not measure all of its domain; None if its name says
+    so."""
+    if domain == "system":
+        return None if _is_unqualified(name) else f"the name {name} does not say what it contains"
+    return f"{name} may be one of several" if _number(name) else None
+
+
+def is_no_power(name: str) -> bool:
+    """Whether a name is that of a limit, of an extreme, or of another quantity."""
+    return bool(_NO_MEAN.intersection(_words(name)))
+
+
+def is_average(name: str) -> bool:
+    """Whether a name is that of a mean over some time."""
+    return bool(_AVERAGE.intersection(_words(name)))

@@ -505,6 +505,42 @@ def test_redfish_reads_a_sensor_that_the_user_names() -> None:
                 opened("redfish", fake, options)
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "domain", "doubt"),
+    [
+        ("Total_Power", {}, "system", None),
+        ("Node Power", {"PhysicalContext": "VoltageRegulator"}, "system", None),
+        ("12V_Power", {}, "system", "does not say what it contains"),
+        ("PS1 Output Power", {"PhysicalContext": "PowerSupply"}, "system", "does not say"),
+        ("NVSwitch_0_Power", {"PhysicalContext": "Switch"}, "system", "does not say"),
+        ("CPU1_Power", {"PhysicalContext": "CPU"}, "package", "does not say what it contains"),
+        ("CPU Power", {}, "package", None),
+        ("System Member Power", {}, "system", "does not say what it contains"),
+        ("Peak Power", {}, None, "is not the power of a time"),
+        ("Total Power Limit", {}, None, "is not the power of a time"),
+        ("CPU and Memory Power", {}, None, "of several parts"),
+        ("Fan Power", {}, None, "is of a part"),
+        ("Total Power", {"ReadingBasis": "Headroom"}, None, "gives no power"),
+        ("Total Power", {"Status": {"State": "Absent"}}, None, "gives no power"),
+    ],
+)
+def test_redfish_judges_a_sensor_that_the_user_names(
+    name: str, more: dict[str, Any], domain: str | None, doubt: str | None
+) -> None:
+    paths = doubles.redfish_of({"N": ("RackMount", None)}, {"N": ["N"]})
+    paths |= sensors_of("N", {"Power1": {"Name": name, "Reading": 210.0, **more}})
+    with FakeHttp(paths) as fake:
+        if domain is None:
+            with pytest.raises(PowerError, match=str(doubt)):
+                opened("redfish", fake, f",chassis=N,sensor={name}")
+            return
+        meter = opened("redfish", fake, f",chassis=N,sensor={name}")
+        (channel,) = meter.channels
+        assert (channel.domain, meter.read()) == (domain, [210.0])
+        assert (channel.doubt is None) == (doubt is None) and str(doubt) in str(channel.doubt)
+        meter.close()
+
+
 def test_redfish_takes_a_rack_that_one_system_links_to() -> None:
     """As Cisco's servers call themselves."""
     rack = {"1": ("Rack", control((324.0, None)))}

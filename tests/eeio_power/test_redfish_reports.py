@@ -1,6 +1,7 @@
 """Metric reports of BMCs (Redfish's telemetry), in the shapes that DMTF and makers publish."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,12 +52,13 @@ def test_the_mean_of_the_last_interval_is_read() -> None:
     """A report may keep older values; the zone of its times is not ours."""
     source, zone = f"{POWER}/PowerConsumedWatts", timezone(timedelta(hours=-5))
     values = [value(w, age_s, "", source, zone) for w, age_s in
-              (("900", 70.0), ("180", 41.0), ("190", 21.0), ("200", 1.0))]  # fmt: skip
+              (("900", 90.0), ("180", 41.0), ("190", 21.0), ("200", 1.0))]  # fmt: skip
     values.append(value("400", 1.0, "", f"{POWER}/PowerMetrics/MaxConsumedWatts"))
+    values.append(value("400", 1.0, "odd") | {"Timestamp": "9999-12-31T23:59:59-05:00"})
     with FakeHttp(bmc(values)) as fake:
         meter = opened(fake)
         assert meter.read() == [pytest.approx(190.0)]
-        assert meter.native_period_s == 60.0
+        assert meter.native_period_s == 62.0, "the interval, and what a report may be late"
         (channel,) = meter.channels
         assert (channel.domain, channel.doubt) == ("system", None)
         assert channel.contents.includes, "as the power of the chassis"
@@ -90,90 +92,155 @@ def test_a_sensor_that_is_the_systems_is_recognised() -> None:
 
 
 def test_an_unknown_metric_is_listed_and_can_be_named() -> None:
-    values = [value("187", 1.0, "SystemPowerConsumption"), value("71", 1.0, "TotalCPUPower"),
-              value("12", 1.0, "TotalFanPower")]  # fmt: skip
-    units = {f"{ROOT}/MetricDefinitions/{name}": {"Units": "W"}
-             for name in ("SystemPowerConsumption", "TotalCPUPower", "TotalFanPower")}  # fmt: skip
+    names = ("SystemPowerConsumption", "TotalCPUPower", "TotalFanPower", "CPUAndMemoryPower")
+    values = [value(str(187 - 50 * k), 1.0, name) for k, name in enumerate(names)]
+    units = {f"{ROOT}/MetricDefinitions/{name}": {"Units": "W"} for name in names}
     with FakeHttp(bmc(values, more=units)) as fake:
-        with pytest.raises(PowerError, match=r"metric=: SystemPowerConsumption 187, TotalCPUPower"):
+        with pytest.raises(
+            PowerError, match=r"metric=: SystemPowerConsumption 187, TotalCPUPower 137"
+        ):
             opened(fake)
         meter = opened(fake, ",metric=SystemPowerConsumption")
         (channel,) = meter.channels
-        assert (channel.domain, channel.doubt, meter.read()) == ("system", None, [187.0])
+        assert (channel.domain, meter.read()) == ("system", [187.0])
         assert not channel.contents.includes and not channel.contents.leaves_out
+        assert "was named: its name does not show what it contains" in str(channel.doubt)
         meter.close()
         meter = opened(fake, ",metric=TotalCPUPower")
-        assert (meter.channels[0].domain, meter.read()) == ("package", [71.0])
+        (channel,) = meter.channels
+        assert (channel.domain, meter.read()) == ("package", [137.0]) and channel.doubt
         meter.close()
-        with pytest.raises(PowerError, match="of a part"):
+        with pytest.raises(PowerError, match=r"of a part \(FAN\)"):
             opened(fake, ",metric=TotalFanPower")
-        with pytest.raises(PowerError, match="0 metrics have the name Attic"):
+        with pytest.raises(PowerError, match="of several parts"):
+            opened(fake, ",metric=CPUAndMemoryPower")
+        with pytest.raises(PowerError, match="no metric has the name Attic; there are System"):
             opened(fake, ",metric=Attic")
+
+
+def dell(watts: str, part: str) -> dict[str, Any]:
+    return value(watts, 1.0, "PowerInput") | {"Oem": {"Dell": {"ContextID": part}}}
 
 
 @pytest.mark.parametrize(
     ("metric", "why"),
     [
-        # Lenovo's report has these three, and no identifiers.
-        (f"{POWER}/PowerMetrics/MaxConsumedWatts", "not the power of a time"),
-        (f"{POWER}/PowerMetrics/MinConsumedWatts", "not the power of a time"),
-        ("PeakPower", "not the power of a time"),
-        ("Hourly", "not the power of a time"),
+        # Lenovo's report has these, and no identifiers.
+        (f"{POWER}/PowerMetrics/MaxConsumedWatts", "not the power of the last 60 s"),
+        (f"{POWER}/PowerMetrics/MinConsumedWatts", "not the power of the last 60 s"),
+        ("PeakPower", "not the power of the last 60 s"),
+        ("Largest", "not the power of the last 60 s"),
+        ("Hourly", "not the power of the last 60 s"),
+        ("OfAnHour", "not the power of the last 60 s"),
+        ("Extreme", "not the power of the last 60 s"),
+        ("Energy", "not the power of the last 60 s"),
         ("Kilo", "is in kW, not in W"),
-        ("Text", "is not a number"),
-        ("Zero", "0 W for a running machine"),
+        ("Text", "has a value that is not the power of a machine"),
+        ("Digits", "has a value that is not the power of a machine"),
+        ("Zero", "has a value that is not the power of a machine"),
+        ("Missing", "has a value that is not the power of a machine"),
         ("Twice", "several values of one time"),
+        ("Alike", "several values of one time"),
+        ("PowerInput", r"2 metrics are PowerInput: PowerInput PSU.1 100, PowerInput PSU.2 140"),
+        ("OfCard", r"is of a part \(GPU\)"),
     ],
 )
 def test_what_is_no_power_is_rejected(metric: str, why: str) -> None:
-    values = [value("230", 1.0, source=f"{POWER}/PowerMetrics/{key}ConsumedWatts")
-              for key in ("Max", "Min", "Average")]  # fmt: skip
-    values += [value("230", 1.0, name) for name in ("PeakPower", "Hourly", "Kilo")]
-    values += [value("warm", 1.0, "Text"), value("0", 1.0, "Zero")]
-    values += [value("230", 1.0, "Twice"), value("231", 1.0, "Twice")]
-    definition = {**MINUTE, "Metrics": [{"MetricId": "Hourly", "CollectionFunction": "Maximum"}]}
-    units = {f"{ROOT}/MetricDefinitions/Kilo": {"Units": "kW"}}
-    with FakeHttp(bmc(values, definition, units)) as fake, pytest.raises(PowerError, match=why):
+    names = ("PeakPower", "Largest", "Hourly", "OfAnHour", "Extreme", "Energy", "Kilo", "Text",
+             "Digits", "Zero", "Missing", "Twice", "Twice", "Alike", "Alike")  # fmt: skip
+    told = ("230",) * 7 + ("warm", "1_000", "0", "65535", "230", "231", "230", "230")
+    values = [value(w, 1.0, name) for name, w in zip(names, told, strict=True)]
+    values += [value("200", 9.0, "Missing"), dell("100", "PSU.1"), dell("140", "PSU.2")]
+    values += [value("230", 1.0, source=f"{POWER}/PowerMetrics/{key}ConsumedWatts")
+               for key in ("Max", "Min")]  # fmt: skip
+    values[6]["MetricDefinition"] = {"@odata.id": f"{ROOT}/MetricDefinitions/Other"}
+    values.append(value("90", 1.0, "OfCard"))
+    definition = {**MINUTE, "Metrics": [
+        {"MetricId": "Largest", "CollectionFunction": "Maximum"},
+        {"MetricId": "Hourly", "CollectionFunction": "Average", "CollectionDuration": "PT1H"},
+    ]}  # fmt: skip
+    told_of = {
+        "Other": {"Units": "kW"}, "Energy": {"Units": "W", "MetricType": "Counter"},
+        "OfAnHour": {"CalculationAlgorithm": "AverageOverInterval",
+                     "CalculationTimeInterval": "PT1H"},
+        "Extreme": {"CalculationAlgorithm": "MaximumOverInterval"},
+        "OfCard": {"Units": "W", "PhysicalContext": "GPU"},
+    }  # fmt: skip
+    more = {f"{ROOT}/MetricDefinitions/{name}": body for name, body in told_of.items()}
+    with FakeHttp(bmc(values, definition, more)) as fake, pytest.raises(PowerError, match=why):
         opened(fake, f",metric={metric}")
 
 
-@pytest.mark.parametrize(
-    ("metric", "doubt"),
-    [
-        (f"{POWER}/PowerMetrics/AverageConsumedWatts", "is a mean over 1200 s"),
-        ("AverageConsumedWatts", "a mean over a time that the BMC does not give"),
-        ("SystemPower", "the unit of SystemPower is unknown: W is assumed"),
-    ],
-)
-def test_what_may_be_something_else_is_doubtful(metric: str, doubt: str) -> None:
-    """DMTF's own example is the second."""
+def test_dmtfs_own_example_is_doubtful() -> None:
     odd = "/redfish/v1/Chassis/Tray_1/Power#/0/PowerConsumedWatts"
-    values = [value("230", 1.0, source=f"{POWER}/PowerMetrics/AverageConsumedWatts"),
-              value("100", 1.0, "AverageConsumedWatts", odd),
-              value("230", 1.0, "SystemPower")]  # fmt: skip
+    values = [value("100", 1.0, "AverageConsumedWatts", odd)]
     with FakeHttp(bmc(values)) as fake:
-        meter = opened(fake, f",metric={metric}")
-        assert doubt in str(meter.channels[0].doubt)
+        meter = opened(fake, ",metric=AverageConsumedWatts")
+        assert "was named" in str(meter.channels[0].doubt)
+        assert "nor that it is in W" in str(meter.channels[0].doubt)
         meter.close()
 
 
-def test_a_long_interval_may_contain_a_mean() -> None:
-    values = [value("230", 1.0, source=f"{POWER}/PowerMetrics/AverageConsumedWatts")]
-    hourly = {"Schedule": {"RecurrenceInterval": "P0DT1H"}}
-    with FakeHttp(bmc(values, hourly)) as fake:
-        meter = opened(fake, f",metric={POWER}/PowerMetrics/AverageConsumedWatts")
-        assert (meter.native_period_s, meter.channels[0].doubt) == (3600.0, None)
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        [{"MetricId": "p", "CollectionFunction": "Average", "CollectionDuration": "PT1H"}],
+        [{"MetricId": "q", "CollectionFunction": "Average"},
+         {"MetricProperties": [f"{POWER}/PowerConsumedWatts"], "CollectionFunction": "Maximum"}],
+        [{"MetricProperties": ["/redfish/v1/Chassis/1/Power#/PowerControl/{P}/PowerConsumedWatts"],
+          "CollectionFunction": "Minimum"}],
+    ],
+)  # fmt: skip
+def test_the_systems_own_property_may_be_collected_as_something_else(metrics: Any) -> None:
+    source = f"{POWER}/PowerConsumedWatts".replace("#/", "#")
+    values = [value("187", 1.0, "p", source)]
+    with (
+        FakeHttp(bmc(values, {**MINUTE, "Metrics": metrics})) as fake,
+        pytest.raises(PowerError, match="not the power of the last 60 s"),
+    ):
+        opened(fake)
+    averaged = [{"MetricId": "p", "CollectionFunction": "Average", "CollectionDuration": "PT30S"}]
+    with FakeHttp(bmc(values, {**MINUTE, "Metrics": averaged})) as fake:
+        meter = opened(fake)
+        assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
         meter.close()
+
+
+def test_a_mean_of_the_systems_power_is_doubtful() -> None:
+    values = [value("187", 1.0, "AverageConsumedWatts", f"{POWER}/PowerConsumedWatts")]
+    with FakeHttp(bmc(values)) as fake:
+        meter = opened(fake)
+        assert "may be a mean over a longer time" in str(meter.channels[0].doubt)
+        meter.close()
+
+
+def test_a_machine_that_is_off_or_one_of_several(tmp_path: Path) -> None:
+    values = [value("187", 1.0, "p", f"{POWER}/PowerConsumedWatts")]
+    paths = bmc(values)
+    dmi = tmp_path / "sys/class/dmi/id/chassis_type"
+    dmi.parent.mkdir(parents=True)
+    dmi.write_text("25\n")
+    with FakeHttp(paths) as fake:
+        spec = f"redfish:{fake.address},report=PowerMetrics"
+        (meter,) = open_meters([spec], tmp_path)
+        assert "name its chassis with chassis=" in str(meter.channels[0].doubt)
+        meter.close()
+    paths["/redfish/v1/Systems/1"]["PowerState"] = "Off"
+    with FakeHttp(paths) as fake:
+        for options in ("", ",metric=p"):
+            with pytest.raises(PowerError, match="is off, and this machine runs"):
+                opened(fake, options)
 
 
 @pytest.mark.parametrize(
     ("values", "options", "why"),
     [
+        (80.0, ",metric=x", r"is [78]\d s old, with 60 s between reports"),
         (400.0, ",metric=x", r"is 4\d\d s old, with 60 s between reports"),
         (-400.0, ",metric=x", r"is [34]\d\d s ahead of the BMC's clock"),
         ([{"MetricId": "x", "MetricValue": "187", "Timestamp": "2026-01-01T00:00:00"}],
-         ",metric=x", "no time with a zone"),
-        ([{"MetricId": "x", "MetricValue": "187"}], ",metric=x", "no time with a zone"),
+         ",metric=x", "a time without a zone, or none"),
+        ([{"MetricId": "x", "MetricValue": "187"}], ",metric=x", "a time without a zone, or none"),
         ([], ",metric=x", "the report has no values: is it enabled"),
         ("none", ",metric=x", "not a metric report"),
     ],
@@ -191,7 +258,7 @@ def test_the_interval_has_to_be_known() -> None:
             with pytest.raises(PowerError, match="is unknown; give period_s="):
                 opened(fake)
             meter = opened(fake, ",period_s=10")
-            assert (meter.native_period_s, meter.read()) == (10.0, [187.0])
+            assert (meter.native_period_s, meter.read()) == (12.0, [187.0])
             meter.close()
 
 
@@ -199,7 +266,7 @@ def test_a_report_that_stops_becomes_too_old() -> None:
     values = [value("187", 0.0, source=f"{POWER}/PowerConsumedWatts")]
     with FakeHttp(bmc(values)) as fake:
         meter = opened(fake, ",period_s=1")
-        values[0] = value("187", 30.0, source=f"{POWER}/PowerConsumedWatts")
+        values[0] = value("187", 9.0, source=f"{POWER}/PowerConsumedWatts")
         with pytest.raises(PowerError, match="s old, with 1 s between reports"):
             meter.read()
         values[0] = value("187", 0.0, "other")

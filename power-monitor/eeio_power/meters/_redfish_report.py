@@ -3,61 +3,62 @@
 `redfish:https://BMC,user=NAME,report=NAME[,metric=ID][,period_s=60]` reads
 `/redfish/v1/TelemetryService/MetricReports/NAME` (DMTF DSP0268, MetricReport and
 MetricReportDefinition). BMCs collect the values of a report more often than they answer requests.
-A reading is the mean of the values that the BMC's times put in the report's last interval.
+A reading is the mean of the values that the BMC's times put in the last interval.
 
 **Which metric.** Without `metric=`: the one whose `MetricProperty` is the place from which the
-meter `redfish` would read the system's power. Another one must be named by its `MetricId` or
-`MetricProperty`; eeio does not know which parts it includes. Largest and smallest values of an
-interval, limits, and units other than W are rejected.
+meter `redfish` would read the system's power. Another one can be named by its `MetricId` or
+`MetricProperty`; its readings are doubtful, for its name alone does not show what it contains.
+Largest and smallest values, limits, means over longer times and units other than W are rejected.
 
-**How old.** The BMC's `Date` header is its clock. A newest value that is older than 2.5 intervals,
-or from the future, is not a reading.
+**How old.** The BMC's `Date` header is its clock. A newest value that is older than an interval and
+2 s, or from the future, is not a reading.
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import Contents, Kind
-from eeio_power.watt_names import domain_of
+from eeio_power.watt_names import domain_of, is_average, is_no_power, possible_w
 
 _REPORTS = "/redfish/v1/TelemetryService/MetricReports"
 _DEFINITIONS = "/redfish/v1/TelemetryService/MetricDefinitions"
-_INTERVALS = 2.5
 _CLOCK_S = 2.0
-"""A `Date` header has whole seconds, and an answer takes time."""
+"""A `Date` header has whole seconds, and making a report takes time."""
 _LEAST_PERIOD_S = 1.0
 """BMCs are not asked more often."""
 # ISO 8601, as DMTF's schemas restrict it: no years and months.
 _DURATION = re.compile(
-    r"P(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,5})M)?(?:(\d{1,6}(?:\.\d{1,6})?)S)?)?"
+    r"P(?:([0-9]{1,5})D)?(?:T(?:([0-9]{1,5})H)?(?:([0-9]{1,5})M)?"
+    r"(?:([0-9]{1,6}(?:\.[0-9]{1,6})?)S)?)?"
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NO_MEAN = frozenset(
-    ("max", "maximum", "min", "minimum", "peak", "highest", "lowest", "limit", "cap", "capacity",
-     "rated", "allocated", "requested", "available")
-)  # fmt: skip
-_MEAN = frozenset(("avg", "average", "mean"))
+# The names of a chassis and of a system are the administrator's.
+_OF_WHAT = re.compile(r"^/redfish/v1/(?:Chassis|Systems)/[^/#]*")
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?")
 _NO_MEAN_FUNCTIONS = ("Maximum", "Minimum", "Summation")
 _WATTS = ("W", "Watt", "Watts")
 _MOST_LISTED = 8
 
+_Metric = tuple[str, str, str]
+"""MetricId, MetricProperty, and the source that Dell's reports name; empty where it is missing."""
+
 
 @dataclass(frozen=True)
 class _Value:
-    metric: str
-    property: str
-    """The place that the metric was read from; empty if the report does not say."""
-    time_s: float
-    """Unix time of the BMC's clock."""
+    metric: _Metric
+    time_s: float | None
+    """Unix time of the BMC's clock; None without a zone."""
     power_w: float | None
+    definition: str
+    """The link to the metric's definition; empty without one."""
 
 
 @dataclass(frozen=True)
@@ -68,36 +69,52 @@ class RedfishReport:
     name: str
     client: http_json.JsonClient
     path: str
-    metric: tuple[str, str]
-    """Its MetricId and MetricProperty."""
-    native_period_s: float
+    metric: _Metric
+    interval_s: float
     channels: Sequence[Channel]
     kind: Kind = "measured"
 
+    @property
+    def native_period_s(self) -> float:
+        """A reading may be as old as this, s."""
+        return self.interval_s + _CLOCK_S
+
     def read(self) -> Sequence[float | None]:
-        """W. Raises PowerError without a value of the last intervals."""
+        """W. Raises PowerError without a value of the last interval."""
         where = f"{self.client.host}{self.path}"
-        values = [
-            one
-            for one in _values(self.client.get(self.path), where)
-            if (one.metric, one.property) == self.metric
-        ]
-        label = _label(*self.metric)
+        found = _values(self.client.get(self.path), where)
+        values = [one for one in found if one.metric == self.metric]
+        label = _label(self.metric)
         if not values:
             raise PowerError(f"{where}: {label} is not in the report")
-        newest_s = max(one.time_s for one in values)
-        _check_age(where, newest_s, self.client.served_s, self.native_period_s)
-        last = [one for one in values if one.time_s > newest_s - self.native_period_s]
-        by_time = {one.time_s: one.power_w for one in last}
-        if len({(one.time_s, one.power_w) for one in last}) > len(by_time):
+        times_s = [one.time_s for one in values if one.time_s is not None]
+        if len(times_s) < len(values):
+            raise PowerError(f"{where}: {label} has a time without a zone, or none")
+        if len(set(times_s)) < len(times_s):
             raise PowerError(f"{where}: {label} has several values of one time, of several parts")
-        powers_w = [w for w in by_time.values() if w is not None]
-        if len(powers_w) < len(by_time):
-            raise PowerError(f"{where}: {label} is not a number")
-        mean_w = math.fsum(powers_w) / len(powers_w)
-        if mean_w <= 0.0:
-            raise PowerError(f"{where}: {mean_w:g} W for a running machine: it is not measured")
-        return [mean_w]
+        newest_s = max(times_s)
+        self._check_age(where, newest_s)
+        least_s = newest_s - self.native_period_s
+        powers_w = [one.power_w for one in values if (one.time_s or 0.0) > least_s]
+        known_w = [w for w in map(possible_w, powers_w) if w is not None and w > 0.0]
+        if len(known_w) < len(powers_w):
+            raise PowerError(f"{where}: {label} has a value that is not the power of a machine")
+        return [math.fsum(known_w) / len(known_w)]
+
+    def _check_age(self, where: str, newest_s: float) -> None:
+        now_s = self.client.served_s
+        if now_s is None:
+            raise PowerError(f"{where}: the answer has no Date header, so its age is unknown")
+        age_s = now_s - newest_s
+        if age_s > self.native_period_s:
+            raise PowerError(
+                f"{where}: the newest value is {age_s:.0f} s old, with {self.interval_s:g} s "
+                "between reports"
+            )
+        if age_s < -_CLOCK_S:
+            raise PowerError(
+                f"{where}: the newest value is {-age_s:.0f} s ahead of the BMC's clock"
+            )
 
     def close(self) -> None:
         """Drop the connection."""
@@ -113,174 +130,176 @@ def open_report(
     Without `wanted`: the metric of the property `place`, which is the power of `channel`. Raises
     PowerError.
     """
-    path = f"{_REPORTS}/{report}"
+    path = f"{_REPORTS}/{quote(report, safe='')}"
     where = f"{client.host}{path}"
     answer = client.get(path)
-    metric = _chosen(_values(answer, where), wanted, place, where)
-    label, words = _label(*metric), " ".join(metric)
-    known = {word.lower() for word in _WORDS.findall(words)}
-    definition = _definition(client, answer)
-    if _function(definition, *metric) in _NO_MEAN_FUNCTIONS or known & _NO_MEAN:
-        raise PowerError(f"{where}: {label} is not the power of a time")
+    values = _values(answer, where)
+    metric = _chosen(values, wanted, place, where)
+    label = _label(metric)
+    words = f"{metric[0]} {_OF_WHAT.sub('', metric[1])}"
+    definition = _linked(client, answer.get("MetricReportDefinition"))
     if period_s is None:
         period_s = _interval_s(definition, where)
     period_s = max(period_s, _LEAST_PERIOD_S)
-    units = _units(client, metric[0])
-    if units and units not in _WATTS:
+    collected = all(_is_power_now(how, period_s) for how in _functions(definition, metric))
+    if is_no_power(words) or not collected:
+        raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
+    of_metric = _metric_definition(client, values, metric)
+    if (units := _text(of_metric, "Units")) and units not in _WATTS:
         raise PowerError(f"{where}: {label} is in {units}, not in W")
+    how = _text(of_metric, "CalculationAlgorithm"), _text(of_metric, "CalculationTimeInterval")
+    if _text(of_metric, "MetricType") == "Counter" or not _is_power_now(how, period_s):
+        raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
+    doubt = channel.doubt
     if wanted is not None:
-        domain, contents = domain_of(words)
-        doubt = None
-        if not units and not known & {"watts", "watt"}:
-            doubt = f"the unit of {label} is unknown: W is assumed"
-        elif known & _MEAN:
-            doubt = _mean_doubt(client, label, metric[1], period_s)
-        channel = replace(
-            channel, name=f"redfish:{domain}", domain=domain, doubt=doubt,
-            contents=Contents() if domain == "system" else contents,
-        )  # fmt: skip
-    channel = replace(channel, remark=f"{label} of the report {report}")
+        context = _text(of_metric, "PhysicalContext")
+        domain, contents = domain_of(f"{words} {context}")
+        unit = "" if units else ", nor that it is in W"
+        doubt = f"{label} was named: its name does not show what it contains{unit}"
+        contents = Contents() if domain == "system" else contents
+        channel = replace(channel, name=f"redfish:{domain}", domain=domain, contents=contents)
+    elif is_average(words):
+        doubt = doubt or f"{label} may be a mean over a longer time"
+    channel = replace(channel, doubt=doubt, remark=f"{label} of the report {report}")
     found = RedfishReport(spec, name, client, path, metric, period_s, (channel,))
     found.read()
     return found
 
 
-def _mean_doubt(
-    client: http_json.JsonClient, label: str, source: str, period_s: float
-) -> str | None:
-    """Why a mean that the BMC makes is not the power of the last interval."""
-    path, _, pointer = source.partition("#/")
-    minutes = None
-    with suppress(PowerError):
-        keys = [int(key) if key.isdigit() else key for key in pointer.split("/")[:-1]]
-        if path.startswith("/redfish/v1/"):
-            minutes = http_json.number_at(client.get(path), *keys, "IntervalInMin")
-    if minutes is None:
-        return f"{label} is a mean over a time that the BMC does not give"
-    return f"{label} is a mean over {60.0 * minutes:g} s" if 60.0 * minutes > period_s else None
-
-
 def _values(answer: Any, where: str) -> list[_Value]:
-    """The report's values with their times. Raises PowerError without any."""
+    """The report's values. Raises PowerError without any."""
     listed = answer.get("MetricValues") if isinstance(answer, Mapping) else None
     if not isinstance(listed, list):
         raise PowerError(f"{where}: not a metric report")
-    found = []
-    for one in listed:
-        metric, source = _text(one, "MetricId"), _text(one, "MetricProperty")
-        stamp = _text(one, "Timestamp") or _text(answer, "Timestamp")
-        time_s = _unix_s(stamp)
-        if time_s is None:
-            raise PowerError(f"{where}: {_label(metric, source)} has no time with a zone: {stamp}")
-        found.append(_Value(metric, source, time_s, _number(one)))
-    if not found:
+    if "MetricValues@odata.nextLink" in answer:
+        raise PowerError(f"{where}: the answer has only the first of its values")
+    if not listed:
         raise PowerError(f"{where}: the report has no values: is it enabled?")
-    return found
+    return [
+        _Value(
+            (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
+            _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
+            _number(one),
+            _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+        )
+        for one in listed
+    ]
 
 
-def _chosen(
-    values: Sequence[_Value], wanted: str | None, place: str | None, where: str
-) -> tuple[str, str]:
-    """The MetricId and MetricProperty of the one metric. Raises PowerError."""
-    metrics = list(dict.fromkeys((one.metric, one.property) for one in values))
+def _source(value: Any) -> str:
+    """The part that Dell's reports name next to a metric of several parts."""
+    vendors = value.get("Oem") if isinstance(value, Mapping) else None
+    for vendor in vendors.values() if isinstance(vendors, Mapping) else ():
+        for key in ("ContextID", "FQDD", "Label"):
+            if found := _text(vendor, key):
+                return found
+    return ""
+
+
+def _chosen(values: Sequence[_Value], wanted: str | None, place: str | None, where: str) -> _Metric:
+    """The one metric. Raises PowerError."""
+    metrics = list(dict.fromkeys(one.metric for one in values))
     if wanted is not None:
-        found = [metric for metric in metrics if wanted in metric]
+        found = [metric for metric in metrics if wanted in metric[:2]]
     else:
         # Some BMCs write a property's place without the second slash.
         found = [metric for metric in metrics if metric[1].replace("#/", "#") == place]
     if len(found) == 1:
         return found[0]
-    newest = {(one.metric, one.property): one for one in sorted(values, key=lambda v: v.time_s)}
-    shown = {metric: newest[metric].power_w for metric in (found or metrics)[:_MOST_LISTED]}
+    last = {one.metric: one.power_w for one in values}
     listed = ", ".join(
-        f"{_label(*metric)} {'no number' if power_w is None else f'{power_w:g}'}"
-        for metric, power_w in shown.items()
+        f"{_label(metric)} {'no number' if last[metric] is None else f'{last[metric]:g}'}"
+        for metric in (found or metrics)[:_MOST_LISTED]
     )
+    if found:
+        what = wanted or "the system's power"
+        raise PowerError(f"{where}: {len(found)} metrics are {what}: {listed}")
     if wanted is None:
         raise PowerError(
             f"{where}: no metric is known to be the system's power; name it with metric=: {listed}"
         )
-    raise PowerError(f"{where}: {len(found)} metrics have the name {wanted}: {listed}")
+    raise PowerError(f"{where}: no metric has the name {wanted}; there are {listed}")
 
 
-def _check_age(where: str, newest_s: float, now_s: float | None, period_s: float) -> None:
-    if now_s is None:
-        raise PowerError(f"{where}: the answer has no Date header, so its age is unknown")
-    age_s = now_s - newest_s
-    if age_s > _INTERVALS * period_s + _CLOCK_S:
-        raise PowerError(
-            f"{where}: the newest value is {age_s:.0f} s old, with {period_s:g} s between reports"
-        )
-    if age_s < -_CLOCK_S:
-        raise PowerError(f"{where}: the newest value is {-age_s:.0f} s ahead of the BMC's clock")
-
-
-def _definition(client: http_json.JsonClient, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The definition that the report links to; empty without one."""
-    target = _text(answer.get("MetricReportDefinition"), "@odata.id")
-    if target.startswith("/redfish/v1/"):
-        with suppress(PowerError):  # not every user may read it
+def _linked(client: http_json.JsonClient, link: Any) -> Mapping[str, Any]:
+    """What a link leads to; empty without one, and if this user may not read it."""
+    if target := _link(link):
+        with suppress(PowerError):
             found = client.get(target)
             if isinstance(found, Mapping):
                 return found
     return {}
 
 
-def _function(definition: Mapping[str, Any], metric: str, source: str) -> str:
-    """How a metric is computed from what was collected; empty if the definition does not say."""
+def _functions(definition: Mapping[str, Any], metric: _Metric) -> Iterator[tuple[str, str]]:
+    """How the metric may be computed from what was collected, and over which time."""
     metrics = definition.get("Metrics")
     for one in metrics if isinstance(metrics, list) else []:
-        properties = one.get("MetricProperties") if isinstance(one, Mapping) else None
-        is_this = bool(metric) and _text(one, "MetricId") == metric
-        if is_this or (isinstance(properties, list) and source and source in properties):
-            return _text(one, "CollectionFunction")
-    return ""
+        listed = one.get("MetricProperties") if isinstance(one, Mapping) else None
+        places = [str(place).replace("#/", "#") for place in listed or ()]
+        is_this = metric[0] and _text(one, "MetricId") == metric[0]
+        if is_this or any("{" in p or p == metric[1].replace("#/", "#") for p in places):
+            yield _text(one, "CollectionFunction"), _text(one, "CollectionDuration")
+
+
+def _is_power_now(how: tuple[str, str], period_s: float) -> bool:
+    """Whether a value with this function, over this time, is of about the last interval."""
+    function, duration = how
+    if any(word in function for word in _NO_MEAN_FUNCTIONS):
+        return False
+    return not duration or 0.0 < _seconds(duration) <= period_s
 
 
 def _interval_s(definition: Mapping[str, Any], where: str) -> float:
     """Time between two reports, s. Raises PowerError if the definition does not say."""
-    text = _text(definition.get("Schedule"), "RecurrenceInterval")
-    found = _DURATION.fullmatch(text)
-    days, hours, minutes, seconds = (float(part or 0.0) for part in found.groups()) if found else (
-        0.0, 0.0, 0.0, 0.0)  # fmt: skip
-    interval_s = ((days * 24.0 + hours) * 60.0 + minutes) * 60.0 + seconds
+    interval_s = _seconds(_text(definition.get("Schedule"), "RecurrenceInterval"))
     if interval_s <= 0.0:
         raise PowerError(f"{where}: the time between its reports is unknown; give period_s=")
     return interval_s
 
 
-def _units(client: http_json.JsonClient, metric: str) -> str:
-    """The unit of a metric by its definition; empty without one."""
-    if re.fullmatch(r"[\w.-]{1,100}", metric) is None:
-        return ""
-    with suppress(PowerError):
-        return _text(client.get(f"{_DEFINITIONS}/{metric}"), "Units")
-    return ""
+def _seconds(duration: str) -> float:
+    """Of `PT1M30S`; 0 for other texts."""
+    found = _DURATION.fullmatch(duration)
+    parts = [float(part or 0.0) for part in found.groups()] if found else [0.0] * 4
+    return ((parts[0] * 24.0 + parts[1]) * 60.0 + parts[2]) * 60.0 + parts[3]
 
 
-def _label(metric: str, source: str) -> str:
-    return metric or source or "a metric without a name"
+def _metric_definition(
+    client: http_json.JsonClient, values: Sequence[_Value], metric: _Metric
+) -> Mapping[str, Any]:
+    """The definition of a metric, by its link or its name; empty without one."""
+    link = next((one.definition for one in values if one.metric == metric and one.definition), "")
+    if not link and metric[0]:
+        link = f"{_DEFINITIONS}/{quote(metric[0], safe='')}"
+    return _linked(client, {"@odata.id": link})
+
+
+def _label(metric: _Metric) -> str:
+    named = " ".join(word for word in metric if word)
+    return re.sub(r"\s+", " ", named)[:200] or "a metric without a name"
 
 
 def _unix_s(text: str) -> float | None:
     """Of a time in ISO 8601 with its zone; None for other texts."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return None if moment.tzinfo is None else moment.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return None if moment.tzinfo is None else moment.astimezone(UTC).timestamp()
 
 
 def _number(value: Any) -> float | None:
     """MetricValue is a text by the schema; some BMCs give a number."""
-    number = http_json.number_at(value, "MetricValue")
-    if number is not None:
-        return number
-    try:
-        power_w = float(_text(value, "MetricValue"))
-    except ValueError:
-        return None
-    return power_w if math.isfinite(power_w) else None
+    text = _text(value, "MetricValue")
+    if _NUMBER.fullmatch(text):
+        return http_json.number_at({"": float(text)}, "")
+    return http_json.number_at(value, "MetricValue")
+
+
+def _link(link: Any) -> str:
+    target = _text(link, "@odata.id")
+    return target if target.startswith("/redfish/v1/") else ""
 
 
 def _text(answer: Any, key: str) -> str:

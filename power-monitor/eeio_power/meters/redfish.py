@@ -48,7 +48,9 @@ from eeio_power.watt_names import (
     USUAL_EFFICIENCY,
     complete_system,
     domain_of,
+    is_no_power,
     listed,
+    named_doubt,
     possible_w,
 )
 
@@ -194,13 +196,18 @@ def open_meter(
     if "metric" in options and report is None:
         client.close()
         raise PowerError(f"meter '{spec}': metric= requires report=")
+    wanted = options.get("metric")
     try:
-        if report is not None:
-            return _of_report(spec, name, client, options, period_s)
-        found = _system_reading(client, options.get("chassis"), options.get("sensor"))
+        if wanted is not None:
+            _linked(client)  # raises an error for a system that is off
+            found = _Reading((), 0.0)
+        else:
+            found = _system_reading(client, options.get("chassis"), options.get("sensor"))
         if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
             doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
             found = replace(found, doubt=found.doubt or doubt)
+        if report is not None:
+            return _of_report(spec, name, client, found, report, wanted, period_s)
     except PowerError as error:
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
@@ -208,21 +215,17 @@ def open_meter(
 
 
 def _of_report(
-    spec: str, name: str, client: http_json.JsonClient, options: Mapping[str, str],
-    period_s: float | None,
+    spec: str, name: str, client: http_json.JsonClient, found: _Reading, report: str,
+    wanted: str | None, period_s: float | None,
 ) -> _redfish_report.RedfishReport:  # fmt: skip
     """The metric of a report that is the system's power, or the named one. Raises PowerError."""
-    found, place, wanted = _Reading((), 0.0), None, options.get("metric")
-    if wanted is None:
-        found = _system_reading(client, options.get("chassis"), options.get("sensor"))
-        if len(found.places) > 1:
-            raise PowerError("the system's power is a sum, so no metric contains it; give metric=")
-        path, keys = found.places[0]
+    place = None
+    if len(found.places) > 1:
+        raise PowerError("the system's power is a sum, so no metric contains it; give metric=")
+    for path, keys in found.places:
         place = f"{path}#{'/'.join(map(str, keys))}"
     (channel,) = RedfishMeter(spec, name, client, found).channels
-    return _redfish_report.open_report(
-        spec, name, client, options["report"], wanted, period_s, channel, place
-    )
+    return _redfish_report.open_report(spec, name, client, report, wanted, period_s, channel, place)
 
 
 def find(root: Path) -> Detected:
@@ -461,6 +464,9 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
 
 
 def _is_power(sensor: Any) -> bool:
+    """Whether a sensor is there and reports watts, and not the distance to a limit."""
+    if _is_absent(sensor) or _text_at(sensor, "ReadingBasis") not in ("", "Zero"):
+        return False
     units, kind = _text_at(sensor, "ReadingUnits"), _text_at(sensor, "ReadingType")
     return units == "W" or (not units and kind in ("Power", "Watts"))
 
@@ -491,10 +497,15 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
     power_w = http_json.number_at(sensor, "Reading")
     if not _is_power(sensor) or not power_w or power_w in _NO_POWER_W:
         raise PowerError(f"{client.host}{member}: gives no power")
-    words = (wanted, _text_at(sensor, "Name"), _text_at(sensor, "PhysicalContext"))
-    domain, contents = domain_of(" ".join(words))
+    name, context = _text_at(sensor, "Name"), _text_at(sensor, "PhysicalContext")
+    words = f"{_last(member)} {name} {context}"
+    if is_no_power(words):
+        raise PowerError(f"{client.host}{member}: is not the power of a time")
+    domain, contents = domain_of(words)
     contents = Contents() if domain == "system" else contents
-    return _Reading(((member, ("Reading",)),), power_w, contents, domain=domain)
+    doubts = {named_doubt(_last(member), domain), named_doubt(name, domain)} if name else {None}
+    doubt = None if None in doubts else f"the name {wanted} does not say what it contains"
+    return _Reading(((member, ("Reading",)),), power_w, contents, doubt=doubt, domain=domain)
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:

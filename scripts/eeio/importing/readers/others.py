@@ -630,7 +630,7 @@ def read_hyperfine_markdown(text: str) -> Iterator[FoundReport]:
         lines = part.splitlines()
         names = _cells(lines[0])
         unit_s = 1e-3 if "Mean [ms]" in names else 1.0
-        phases = []
+        phases: list[FoundPhase] = []
         for line in lines[2:]:
             cells = _cells(line)
             if len(cells) != len(names):
@@ -662,7 +662,7 @@ def read_hyperfine_csv(text: str) -> Iterator[FoundReport]:
     begin = HYPERFINE_CSV.search(text)
     rows = csv.DictReader(io.StringIO(text[begin.start() if begin else 0 :], newline=""))
     times = ("mean", "stddev", "median", "user", "system", "min", "max")
-    phases = []
+    phases: list[FoundPhase] = []
     for place, row in enumerate(rows):
         if None in row or None in row.values():
             raise none_found("hyperfine", "cut off in a row of its CSV")
@@ -684,7 +684,7 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
     """Bandwidth of files through the page cache; the other figures describe the machine. KB is
     1000 bytes, MB is 10^6."""
     head = LMBENCH.search(text)
-    phases = []
+    phases: list[FoundPhase] = []
     written = re.search(r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec", text, re.M)
     if written:
         phases.append(FoundPhase(
