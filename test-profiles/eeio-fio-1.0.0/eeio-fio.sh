@@ -56,7 +56,7 @@ rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
 status=$?
 # fio ends with 0 when it refuses to start.
 [ -s "$output/fio.json" ] || [ $status != 0 ] || status=1
-[ -z "$zone_options" ] || explain_empty_zones "$output/fio.json"
+[ -z "$zone_options" ] || explain_empty_zones $status "$output/fio.json"
 [ -z "${LOG_FILE:-}" ] || {
 	cat "$output/fio.json"
 	awk '/^      "(read|write)" : / { operation = $1; gsub(/"/, "", operation) }

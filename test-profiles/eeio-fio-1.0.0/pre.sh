@@ -13,10 +13,12 @@ prefill() { # BYTES FIO-OPTION...
 	[ -z "$precondition" ] || request=128k
 	# shellcheck disable=SC2046 # words without spaces
 	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync $(data_options) \
-		${precondition:+--io_size=$((size * precondition / 100))} --refill_buffers --end_fsync=1 \
+		${again:+--io_size=$((size * precondition / 100))} --refill_buffers --end_fsync=1 \
 		--fallocate=none --eta=never --output=/dev/null "$@" ||
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
 }
+
+again=$precondition # once more, in the same run of fio
 
 finish() { # leaves; this script's own words
 	[ -z "$load" ] || calibrate "$@"
@@ -27,9 +29,18 @@ if [ -n "$device" ]; then
 	# A device that may not be erased is read as it is.
 	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || finish "$@"
 	marker="$device $written boot=$(cat /proc/sys/kernel/random/boot_id)"
-	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && finish "$@"
+	if [ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ]; then
+		# A write that ended by its run time leaves zones that are not full.
+		{ [ -n "$zone_options" ] && ! zones_are_full; } || finish "$@"
+	fi
 	rm -f "$HOME/device.ready"
-	prefill $((share_bytes * processes)) --filename="$device" --direct=1 $zone_options
+	passes=1
+	[ -z "$zone_options" ] || passes=$(((${precondition:-100} + 99) / 100)) again=''
+	while [ "$passes" -gt 0 ]; do
+		[ -z "$zone_options" ] || reset_zones
+		prefill $((share_bytes * processes)) --filename="$device" --direct=1 $zone_options
+		passes=$((passes - 1))
+	done
 	echo "$marker" >"$HOME/device.ready"
 	finish "$@"
 fi

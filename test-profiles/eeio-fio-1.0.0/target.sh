@@ -19,25 +19,14 @@ if [ -n "$device" ]; then
 	queue=/sys/dev/block/$(lsblk -dnro MAJ:MIN "$device" | tr -d ' ')/queue
 	device=$(readlink -f "$device")
 	if [ "$(cat "$queue/zoned" 2>/dev/null)" = host-managed ]; then
-		# A zone is written from its begin, or from its write pointer; fio resets full ones.
-		[ "$operation" = read ] || [ "$spatiality" = sequential ] ||
-			refuse "spatiality=$spatiality operation=$operation: $device is a zoned drive," \
-				"which accepts only sequential writes in each zone"
-		zone_options=--zonemode=zbd
-		zone_bytes=$(($(cat "$queue/chunk_sectors") * 512)) # whole zones for each process
-		[ "$request_bytes" -le "$zone_bytes" ] ||
-			refuse "request_size=$request_size: more than a zone of $device, $zone_bytes bytes"
-		share_bytes=$(((share_bytes + zone_bytes - 1) / zone_bytes * zone_bytes))
+		# shellcheck source=zones.sh
+		. "$HOME/zones.sh"
 	fi
 	[ $((share_bytes * processes)) -le "$device_bytes" ] ||
-		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"
+		refuse "file_size=$file_size processes=$processes${zone_options:+, in whole zones}: $device has only" \
+			"$device_bytes bytes; give a smaller file_size${zone_options:+ or fewer processes}"
 fi
 written="share_bytes=$share_bytes processes=$processes${precondition:+ precondition=$precondition}"
 # btrfs compresses no more of a file in which it met data that do not compress.
 [ "$compressible" = 0 ] || written="$written compressible=$compressible"
 marker="directory $written"
-
-explain_empty_zones() { # FILE, fio's output
-	grep -q '"io_bytes" : [1-9]' "$1" ||
-		echo "eeio-fio: no zone of $device was written before: nothing can be read; EEIO_ERASE=$device fills it" >&2
-}

@@ -16,7 +16,7 @@ import eeio_power
 import eeio_results
 from eeio.paths import shipped
 
-PROGRAMS = ("fio", "bash", "dash", "date", "lsblk", "stat", "wipefs", "blkid")
+PROGRAMS = ("fio", "bash", "dash", "date", "lsblk", "stat", "wipefs", "blkid", "blkzone")
 GUEST = guest(MODULES, PROGRAMS)
 pytestmark = [
     # A guest without KVM takes a minute of a processor.
@@ -52,6 +52,8 @@ EXPERIMENTS = (
     ("read", "random", "64k", "engine=io_uring_cmd iodepth=4"),
     ("write", "random", "64k", "flush=end"),
     ("mixed", "random", "64k", "flush=end"),
+    ("mixed", "sequential", "64k", "flush=end"),
+    ("read", "strided", "64k", ""),
 )
 PROTOCOL = "presets:\n  quick: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false}\n"
 
@@ -70,7 +72,12 @@ Path("/run/home").mkdir()
 settings = {**os.environ, "HOME": "/run/home"}
 words = ["--preset", "quick", "--device", "/dev/nvme0n1", "--meter", "demo"]
 words += ["--sweep", "file_size=FILE_SIZE", "--sweep", "runtime_s=0"]
-for name, more in (("read", []), ("erased", ["--erase", "/dev/nvme0n1", "--yes"])):
+erased = ["--erase", "/dev/nvme0n1", "--yes"]
+for name, more in (("read", []), ("erased", erased), ("again", [*erased, "--lose", "data"])):
+    if name == "again":  # as a write that ended in the middle of the second zone leaves it
+        subprocess.run("blkzone reset -o $((ZONE)) -l $((ZONE)) /dev/nvme0n1 && "
+                       "dd if=/dev/zero of=/dev/nvme0n1 bs=64k count=3 seek=$((ZONE / 128)) "
+                       "oflag=direct", shell=True, check=True)
     done = subprocess.run([sys.executable, "-m", "eeio", "run", "/zones", "--name", name,
                            *words, *more], env=settings, capture_output=True, text=True)
     folder = Path("/run/home/.local/share/eeio/results", name)
@@ -83,10 +90,10 @@ for name, more in (("read", []), ("erased", ["--erase", "/dev/nvme0n1", "--yes"]
                             "left": [one["reason"] for one in left], "runs": [
         {"words": [one["experiment"][key] for key in ("spatiality", "operation")],
          "validity": one["validity"], "phases": [phase["bytes_moved"] for phase in one["phases"]],
-         "drive": [one["device_after"][key] - one["device_before"][key]
-                   for key in ("read_bytes", "written_bytes")]}
+         "drive": one["device_after"] and [one["device_after"][key] - one["device_before"][key]
+                                           for key in ("read_bytes", "written_bytes")]}
         for one in map(json.loads, lines)]}), flush=True)
-""".replace("FILE_SIZE", str(FILE_SIZE))
+""".replace("FILE_SIZE", str(FILE_SIZE)).replace("ZONE", str(ZONE // 512))
 
 
 @pytest.fixture(scope="module")
@@ -118,14 +125,24 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                  "-device", f"nvme-ns,drive=d,bus=n,zoned=true,zoned.zone_size={ZONE},"
                  f"zoned.zone_capacity={CAPACITY}"],
     )  # fmt: skip
-    return {name: json.loads(text) for name, text in re.findall(r"(read|erased) (\{.*\})", said)}
+    return {
+        name: json.loads(text) for name, text in re.findall(r"(read|erased|again) (\{.*\})", said)
+    }
 
 
-def test_sequential_writes_are_measured_and_random_ones_are_not(campaigns: dict[str, Any]) -> None:
-    found = campaigns["erased"]
+@pytest.mark.parametrize("name", ["erased", "again"])
+def test_sequential_writes_are_measured_and_random_ones_are_not(
+    campaigns: dict[str, Any], name: str
+) -> None:
+    found = campaigns[name]
     assert found["status"] == 0, found["said"]
-    reason = "/dev/nvme0n1 is a zoned drive (host-managed): it accepts only sequential writes"
-    assert [one.startswith(reason) for one in found["left"]] == [True, True]
+    drive = "/dev/nvme0n1 is a zoned drive (host-managed): "
+    assert found["left"] == [
+        f"{drive}it accepts only sequential writes in each zone",
+        f"{drive}it accepts only sequential writes in each zone",
+        f"{drive}the writes would reset the zones that are read",
+        f"{drive}a stride would meet the gaps at the ends of its zones",
+    ]
     assert len(found["runs"]) == 6 and not any(run["validity"] for run in found["runs"])
     for run in found["runs"]:
         (moved,), (read, written) = run["phases"], run["drive"]
@@ -142,7 +159,7 @@ def test_sequential_writes_are_measured_and_random_ones_are_not(campaigns: dict[
 def test_a_drive_with_empty_zones_has_nothing_to_read(campaigns: dict[str, Any]) -> None:
     found = campaigns["read"]
     assert found["status"] == 3, "some runs are invalid"
-    assert len(found["left"]) == 3 and "is only read" in found["left"][0]
+    assert len(found["left"]) == 5 and "is only read" in found["left"][0]
     assert all(run["phases"] == [] for run in found["runs"]) and len(found["runs"]) == 4
     assert all("moved no bytes" in str(run["validity"]) for run in found["runs"])
     message = "no zone of /dev/nvme0n1 was written before: nothing can be read"

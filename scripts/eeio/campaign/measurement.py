@@ -303,8 +303,9 @@ class Measurement:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
             reads = planned.experiment.experiment.operation == "read"
-            # Of a zoned drive, fio reads only what was written.
-            if node is not None and reads and zone_bytes(self.raw_device) is None:
+            # What eeio filled has gaps at the ends of zones, which fio does not read.
+            filled = self._plan.options.erase is not None and zone_bytes(self.raw_device)
+            if node is not None and reads and not filled:
                 reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol

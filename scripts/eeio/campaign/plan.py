@@ -170,6 +170,8 @@ class Plan(Design):
     """A campaign's design with the profiles that run it: everything it will run, in its order."""
 
     profiles: Mapping[str, Profile]
+    zone_bytes: int | None = None
+    """Size of a zone, if the device is written in zones."""
 
     @property
     def made_volumes(self) -> list[str]:
@@ -221,6 +223,8 @@ class Plan(Design):
         preset = self.profiles[planned.profile].preset(self.sizes_preset)
         passes = float(preset.get("passes_written", "1"))
         operation = planned.experiment.operation
+        if self.zone_bytes is not None and planned.experiment.target == "device":
+            passes *= 2  # zones that a write has left are filled again
         return int(planned.file_bytes * passes) if operation in _WRITING else 0
 
     @property
@@ -416,7 +420,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         if zone and factors.get("level") == "device":
             # The profile takes whole zones for each process.
             processes = inputs.whole_number(factors.get("processes", "1")) or 1
-            file_bytes = math.ceil(file_bytes / processes / zone) * zone * processes
+            share_bytes = file_bytes // processes // 4096 * 4096
+            file_bytes = math.ceil(share_bytes / zone) * zone * processes
         _check_runtime(profile.tool, factors)
         for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
@@ -465,6 +470,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         not_measured=tuple(not_measured),
         runs=(),
         frequency_reason=frequency_reason,
+        zone_bytes=zone,
     )
     check_budget(plan)
     if protocol.adaptive is not None or protocol.steady is not None:
@@ -654,13 +660,17 @@ def _why_not(
 
 def _why_not_on_zones(options: Options, experiment: Experiment) -> str | None:
     """Why a drive that is written in zones cannot take an experiment, or None."""
-    writes = experiment.operation in ("write", "mixed") and experiment.spatiality != "sequential"
-    if experiment.target != "device" or not writes:
+    operation, spatiality = experiment.operation, experiment.spatiality
+    if experiment.target != "device":
         return None
-    return (
-        f"{options.device} is a zoned drive (host-managed): it accepts only sequential writes in "
-        "each zone"
-    )
+    drive = f"{options.device} is a zoned drive (host-managed)"
+    if operation in ("write", "mixed") and spatiality != "sequential":
+        return f"{drive}: it accepts only sequential writes in each zone"
+    if operation == "mixed":
+        return f"{drive}: the writes would reset the zones that are read"
+    if spatiality == "strided":
+        return f"{drive}: a stride would meet the gaps at the ends of its zones"
+    return None
 
 
 def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> str | None:
