@@ -134,6 +134,8 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
         _read_by(kind, text, one)
+        if one.rejected is not None and kind.form != "json":
+            _read_quoted(text, one)
         for other in recognize.others_in(text, kind):
             part = FoundFile(path, place, one.sha256)
             _read_by(other, text, part)
@@ -151,6 +153,18 @@ def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
             raise EeioError("no result in it")
     except _DAMAGED as error:
         one.rejected, one.reports = _why(error), []
+
+
+def _read_quoted(text: str, one: FoundFile) -> None:
+    """The result that is behind marks of a quotation, if one can be read; else as it was."""
+    for moved in recognize.unquoted(text):
+        again = FoundFile(one.path, one.place, one.sha256)
+        if (kind := recognize.kind_of(moved, Path())) is not None and kind.form != "json":
+            _read_by(kind, moved, again)
+            if again.rejected is None:
+                one.tool, one.form = again.tool, again.form
+                one.reports, one.rejected = again.reports, None
+                return
 
 
 _DAMAGED = (

@@ -1037,6 +1037,56 @@ def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
     assert "cut off" in why_rejected(tmp_path, whole[:-40])
 
 
+def test_a_quoted_report_below_words_about_fio(tmp_path: Path) -> None:
+    """As in answers to a mail: the job's line is found behind the mark, too."""
+    whole = (DATA / "fio/jobs-3.41.txt").read_text()
+    text = "I ran fio:\n\n" + "".join(f">> {line}\n" for line in whole.splitlines()) + "\nThanks\n"
+    rows = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
+    assert len(rows) == 4
+    assert [p.bandwidth_bytes_per_s for p in rows] == [p.bandwidth_bytes_per_s for p in plain]
+
+
+def test_json_below_a_long_log(tmp_path: Path) -> None:
+    text = "a line of a log\n" * 5000 + (DATA / "fio/jobs-3.41.json").read_text()
+    assert read_one(tmp_path, text).form == "json"
+
+
+def test_times_of_hyperfine_below_words(tmp_path: Path) -> None:
+    line = "  Time (mean ± σ):     {} s ±  0.4 s   [User: 360.2 s, System: 0.9 s]"
+    text = f"Vanilla:\n{line.format('362.309')}\n\nAfter:\n{line.format('20.880')}\n"
+    reports = read_one(tmp_path, text).reports
+    assert [(r.heading, r.phases[0].runtime_s) for r in reports] == [
+        ("Vanilla:", pytest.approx(362.309)), ("After:", pytest.approx(20.88))]  # fmt: skip
+
+
+def test_dd_behind_the_name_of_a_drive(tmp_path: Path) -> None:
+    text = (
+        "/dev/md1 419430400 bytes (419 MB, 400 MiB) copied, 1.58549 s, 265 MB/s\n"
+        "/dev/md2 419430400 bytes (419 MB, 400 MiB) copied, 1.75172 s, 239 MB/s\n"
+    )
+    rows = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert [(p.options["label"], p.runtime_s) for p in rows] == [
+        ("/dev/md1", 1.58549), ("/dev/md2", 1.75172)]  # fmt: skip
+
+
+def test_commands_that_a_shell_traced_are_settings(home: Path, tmp_path: Path) -> None:
+    """They may be far above the report: `set -x`."""
+    report = (DATA / "fio/jobs-3.41.txt").read_text()
+    noise = "".join(f"device {n} is registered\n" for n in "abcdefghij")
+    (tmp_path / "log.txt").write_text(
+        "".join(
+            f"+ insmod bcache.ko nowait={nowait}\n{noise}+ fio job.fio\n{report}"
+            for nowait in ("on", "off")
+        )
+    )
+    one = results.found([tmp_path / "log.txt"])
+    experiments = [
+        run.experiment for c in results.campaigns(one, "x") for run in c.runs
+    ]  # fmt: skip
+    assert len(experiments) == len(set(experiments)) > 0
+
+
 @pytest.mark.parametrize("version", ["3.0.1", "3.2.1", "4.0.0"])
 def test_the_summary_of_ior_alone(tmp_path: Path, version: str) -> None:
     """As notes quote it: without the beginning."""

@@ -35,6 +35,7 @@ _OWN = re.compile(
     r"|\bin {1,9}[\d.]+ (?:s|sec|seconds)\b|\bseconds? ="
 )
 """Lines of the tools whose figures differ from run to run."""
+_TRACE = re.compile(r"^\+{1,3} \S[^\n]{0,400}$", re.M)
 _LABEL_LINES, _OWN_LINES, _LABEL_CHARACTERS = 4, 3, 4000
 
 
@@ -62,6 +63,13 @@ def headings(text: str, places: Sequence[int], ends: Sequence[int] = ()) -> Iter
             if len(lines) == _LABEL_LINES:
                 break
             lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
+        # The commands that a shell prints (`set -x`), also those that are far above.
+        traced = [
+            line.strip()[:200]
+            for line in _TRACE.findall(text[start:place])
+            if line.strip() not in lines and not _TIME.search(line)
+        ]
+        lines = [*traced[:_LABEL_LINES], *lines]
         # Fewer lines than before: the first ones of those are still above it.
         start, label = max(place, end), label[: max(0, len(label) - len(lines))] + lines
         above = [title] if title is not None and title not in label else []

@@ -483,7 +483,8 @@ def _bonnie_rate(cell: str) -> str:
 
 DD = re.compile(
     # Behind blanks or a label, as in notes and logs.
-    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}|[^\r\n]{0,40}?[:\"'`>|\]][ \t]{0,3})"
+    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}"
+    r"|[^\r\n]{0,40}?(?:[:\"'`>|\]]|/dev/[\w/-]{1,40})[ \t]{0,3})"
     r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.,e-]{1,30}) "
     r"(?:s|secs?|seconds?)\b"
     # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
@@ -542,7 +543,8 @@ def read_dd(text: str) -> Iterator[FoundReport]:
         elif options and not _ONLY_RECORDS.fullmatch(above):
             options = {}  # else it is the next one of a loop
         command = command or list(options)
-        before = label(re.split(r"\d+ ", copy[0], maxsplit=1)[0].rstrip("\"'` "))
+        amount = copy.start(1 if copy[1] else 3)
+        before = label(text[copy.start() : amount].rstrip("\"'` "))
         moved, seconds = _dd_amounts(copy)
         if not _may_be_of(options, moved):
             command, options = [], {}
@@ -569,6 +571,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
 
 HYPERFINE = re.compile(r"^[ \t]{0,9}Benchmark (?:#)?\d{1,9}: ([^\n]{1,999})$", re.M)
 _SPAN = r"\s{1,9}([\d.]{1,20}) (µs|ms|s|h)"
+HYPERFINE_TIMES = re.compile(r"^[ \t]{1,99}Time \((?:mean ± σ|abs ≡)\):", re.M)
 _TIME_LINE = re.compile(
     rf"^\s{{1,99}}Time \((?:mean ± σ|abs ≡)\):{_SPAN}(?: ±{_SPAN})?"
     rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?", re.M,
@@ -586,14 +589,17 @@ def read_hyperfine_text(text: str) -> Iterator[FoundReport]:
         spans = zip(names, line.groups()[::2], line.groups()[1::2], strict=True)
         return {name: figure(value) * units[unit] for name, value, unit in spans if value}
 
-    for part, heading in parts(text, HYPERFINE):
+    # Notes may quote only the times, below words of their own.
+    named = HYPERFINE.search(text) is not None
+    for part, heading in parts(text, HYPERFINE if named else HYPERFINE_TIMES):
         command = HYPERFINE.match(part)
         found = seconds(_TIME_LINE.search(part), "mean", "stddev", "user", "system")
         found |= seconds(_RANGE_LINE.search(part), "min", "max")
-        if command is None or "mean" not in found:
+        if "mean" not in found:
             raise none_found("hyperfine", "a benchmark without its mean time: it was ended before")
+        name = command[1].strip()[:200] if command else "hyperfine"
         phase = FoundPhase(
-            name=command[1].strip()[:200], operation=None, runtime_s=found["mean"],
+            name=name, operation=None, runtime_s=found["mean"],
             metrics={f"time_{name}_s": value for name, value in found.items()},
         )  # fmt: skip
         yield FoundReport((phase,), heading=heading)

@@ -48,6 +48,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.HYPERFINE, Kind("hyperfine", "text", others.read_hyperfine_text)),
+    (others.HYPERFINE_TIMES, Kind("hyperfine", "text", others.read_hyperfine_text)),
     (others.HYPERFINE_MARKDOWN, Kind("hyperfine", "markdown", others.read_hyperfine_markdown)),
     (others.HYPERFINE_CSV, Kind("hyperfine", "csv", others.read_hyperfine_csv)),
     (others.DD, Kind("dd", "text", others.read_dd)),
@@ -84,7 +85,7 @@ def _unlabelled(text: str) -> str:
 def kind_of(text: str, path: Path) -> Kind | None:
     """None for a file that is no result of a known tool."""
     head = text[:HEAD_CHARACTERS]
-    if re.search(r"^\s{0,99}[{\[]", head, re.M):
+    if re.search(r"^\s{0,99}[{\[]", head, re.M) or '"fio version"' in text:
         for words, kind in _JSONS:
             if all(word in text for word in words):
                 return kind
@@ -128,6 +129,18 @@ def without_margin(text: str) -> str:
         if kind_of(moved, Path()) is not None:
             return moved
     return text
+
+
+def unquoted(text: str) -> Iterator[str]:
+    """A text without the marks of quotations, for each mark that many of its lines have, the
+    shortest first: a tool's output may be quoted in a mail that names the tool elsewhere."""
+    if len(text) > _MOST_CHARACTERS:
+        return
+    found = Counter(
+        margin[0] for line in text.splitlines() if (margin := _MARGIN.match(line)) and margin[0]
+    )
+    for marks in sorted((one for one, _ in found.most_common(_MOST_MARGINS)), key=len):
+        yield re.sub(rf"^{re.escape(marks)}", "", text, flags=re.M)
 
 
 def in_json_string(text: str, kind: Kind | None) -> str | None:
