@@ -241,9 +241,20 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         for report in one.reports
     }  # fmt: skip
     for one in files:
-        if one.form == "summary" and {report.host for report in one.reports} & measured:
+        if (one.tool, one.form) == ("lmbench", "summary") and {
+            report.host for report in one.reports
+        } & measured:
             one.reports = [report for report in one.reports if report.host not in measured]
             one.rejected = None if one.reports else "repeats results of lmbench"
+    # hyperfine exports one run in several forms, which differ in their digits.
+    exported: dict[tuple[Path, str, tuple[str, ...]], FoundFile] = {}
+    forms = ("json", "csv", "markdown")
+    exports = [one for one in files if one.tool == "hyperfine" and one.form in forms]
+    for one in sorted(exports, key=lambda one: forms.index(one.form or "")):
+        commands = tuple(phase.name for report in one.reports for phase in report.phases)
+        first = exported.setdefault((one.path.parent, one.path.stem, commands), one)
+        if commands and first is not one:
+            one.reports, one.rejected = [], f"repeats the results of {first.path.name}"
     # vdbench writes a run once more for each host, slave and volume.
     whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]

@@ -1006,6 +1006,19 @@ def test_hyperfine_on_a_terminal(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_several_exports_of_one_run_of_hyperfine(tmp_path: Path) -> None:
+    for suffix in ("md", "csv"):
+        (tmp_path / f"a.{suffix}").write_bytes((DATA / f"others/hyperfine.{suffix}").read_bytes())
+        (tmp_path / f"other-{suffix}.{suffix}").write_bytes(
+            (DATA / f"others/hyperfine.{suffix}").read_bytes() + b"\n"
+        )
+    found = {one.path.name: one.rejected for one in results.found([tmp_path])}
+    assert found == {
+        "a.csv": None, "a.md": "repeats the results of a.csv", "other-csv.csv": None,
+        "other-md.md": None,
+    }  # fmt: skip
+
+
 def why_rejected(folder: Path, text: str) -> str:
     (folder / "a.txt").write_text(text)
     (one,) = results.found([folder / "a.txt"])
