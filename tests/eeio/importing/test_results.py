@@ -1611,3 +1611,17 @@ def test_versions_in_names_do_not_count_files(home: Path, tmp_path: Path) -> Non
         (tmp_path / f"tool-{version}.txt").write_text(f"{text}{version}\n")
     (campaign,) = results.campaigns(results.found([tmp_path]), "x")
     assert {run.repetition for run in campaign.runs} == {1}
+
+
+def test_a_copy_below_several_commands_of_dd(tmp_path: Path) -> None:
+    """A note may list what was run first: the command of as many bytes is the copy's, or none."""
+    commands = (
+        "dd if=/dev/md0 of=/dev/null bs=1M count=40000\n"
+        "f=/var/test; dd if=/dev/zero of=$f bs=1M count=3000 conv=fdatasync; rm $f\n\n"
+    )
+    copies = {"419430400": None, "3145728000": "write"}
+    for moved, operation in copies.items():
+        text = f"{commands}{moved} bytes (3.1 GB, 2.9 GiB) copied, 6.51223 s, 483 MB/s\n"
+        (row,) = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+        assert (row.operation, row.bytes) == (operation, int(moved))
+        assert row.request_bytes == (1 << 20 if operation else None)

@@ -509,11 +509,17 @@ def _is_progress(below: str, above: str) -> bool:
     return bool(records) and not re.search(r"\bdd\s", below)
 
 
-def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
-    """Whether a copy of so many bytes may be of a command with these options."""
+def _planned(options: Mapping[str, str]) -> int | None:
+    """The bytes that a command copies if nothing ends it; None if it does not say."""
     blocks, bs = count(options.get("count")), options.get("bs", "512")
     length = size(bs, 1000 if bs[-1:] == "B" else KIB)
-    return blocks is None or length is None or moved <= 1.001 * blocks * length
+    return None if blocks is None or length is None else blocks * length
+
+
+def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
+    """Whether a copy of so many bytes may be of a command with these options."""
+    planned = _planned(options)
+    return planned is None or moved <= 1.001 * planned
 
 
 _ONLY_RECORDS = re.compile(
@@ -536,16 +542,23 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             if moved <= all_bytes and seconds <= all_s:
                 continue  # of the same copy, which ends later
         start = copy.end()
-        command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
+        moved, seconds = _dd_amounts(copy)
+        command = [
+            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", line))
+            for line in re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
+        ]
+        if len(command) > 1:  # such as a list of what was run
+            exact = [one for one in command if _planned(one) == moved]
+            command = exact if len({one.get("of") for one in exact}) == 1 else command[-1:]
+            command = command if exact or _planned(command[0]) is None else []
+            options = {}
         if command:
-            found = re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", command[-1])
-            options = dict(found)
+            options = command[-1]
         elif options and not _ONLY_RECORDS.fullmatch(above):
             options = {}  # else it is the next one of a loop
-        command = command or list(options)
+        command = command or ([options] if options else [])
         amount = copy.start(1 if copy[1] else 3)
         before = label(text[copy.start() : amount].rstrip("\"'` "))
-        moved, seconds = _dd_amounts(copy)
         if not _may_be_of(options, moved):
             command, options = [], {}
         operation = None
