@@ -1,5 +1,6 @@
 """eeio-dlio with the real DLIO, if it is installed, and with a stand-in that misbehaves."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -329,3 +331,31 @@ def test_data_of_other_factors_are_not_used(stand_in: Installed) -> None:
     done = stand_in.run("workload=unet3d", "files=7", "record_size=1m")
     assert done.returncode == 2 and "not prepared for these factors" in done.stderr
     shutil.rmtree(stand_in.directory / "eeio-scratch")
+
+
+@pytest.mark.parametrize(
+    ("got", "invalid", "note"),
+    [
+        (36_864, "36864 of 40960 bytes were fetched", None),
+        (40_960, None, None),
+        (41_700, None, None),
+        (46_080, None, "12% more bytes were fetched than the files have"),
+    ],
+)
+def test_bytes_that_are_fetched_twice_are_noted(
+    tmp_path: Path, got: int, invalid: str | None, note: str | None
+) -> None:
+    """As where another program drops the page cache, with what was read ahead."""
+    spec = importlib.util.spec_from_file_location(
+        "workload", PROFILES / "eeio-dlio-1.0.0/workload.py"
+    )
+    assert spec is not None and spec.loader is not None
+    workload = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(workload)
+    file = tmp_path / "sample"
+    file.write_bytes(bytes(40_900))  # ten pages
+    row: dict[str, Any] = {"name": "train", "metrics": {}, "invalid": []}
+    notes = workload.check_fetched(row, got, [file])
+    assert row["metrics"] == {"fetched_bytes": got}
+    for told, found in ((invalid, row["invalid"]), (note, notes)):
+        assert told in str(found) if told else found == []
