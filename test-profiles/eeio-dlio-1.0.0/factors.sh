@@ -5,8 +5,8 @@ tool=eeio-dlio preset=${EEIO_PRESET:-standard}
 . "$HOME/checks.sh"
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
 
-operation='' workload=unet3d accelerator=h100 flush='' files='' record_size='' epochs='' read_threads=''
-checkpoint_size='' checkpoints='' preset_files=''
+level=application buffer=on operation='' workload=unet3d accelerator=h100 flush='' files='' record_size=''
+epochs='' read_threads='' checkpoint_size='' checkpoints='' preset_files=''
 for word; do
 	value=${word#*=}
 	case $word in

@@ -6,7 +6,7 @@ tool=eeio-s3 preset=${EEIO_PRESET:-standard}
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
 server=$(sed -n 's/^server=//p' "$HOME/tool.conf")
 
-processes=4 request_size=64k objects=''
+level=application operation=mixed buffer=on processes=4 request_size=64k objects=''
 for word; do
 	value=${word#*=}
 	case $word in

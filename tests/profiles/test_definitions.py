@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from eeio.profiles import complete
+from eeio.profiles import profile as profiles
 from tests.profiles.harness import FOLDERS, PROFILES, copy_of, missing_files
 
 SCHEMAS = {
@@ -148,3 +149,15 @@ def test_every_parsed_line_is_printed(folder: Path) -> None:
     for template in root.findall("ResultsParser/OutputTemplate"):
         line = (template.text or "").partition(":")[0]
         assert any(re.fullmatch(pattern, line) for pattern in printed), line
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_a_run_from_the_menu_has_the_level_of_its_profile(folder: Path) -> None:
+    """PTS's menu may not ask for the level: a result without it belongs to the script's default."""
+    found = profiles.load(folder).default_factors
+    accepted = re.search(r'one_of level "\$value" "([^"]+)"', (folder / "factors.sh").read_text())
+    assert accepted is not None
+    if folder.name.startswith("eeio-lmbench"):
+        assert accepted[1] == "context" and found == {}
+    else:
+        assert found["level"] in accepted[1].split()

@@ -1,4 +1,4 @@
-"""RocksDB, the mail server's pattern and the checkpoints run under PTS as they are."""
+"""RocksDB, the mail server's pattern, the checkpoints and DLIO run under PTS as they are."""
 
 import shutil
 import sys
@@ -22,35 +22,58 @@ HERE = {tool: words for tool, (needed, words) in PROFILES.items() if shutil.whic
 pytestmark = [
     pytest.mark.pts,
     pytest.mark.tools,
-    pytest.mark.skipif(not HERE, reason="no C compiler, no MPI and no db_bench"),
 ]
 
 
-def test_each_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
-    home = PtsHome(tmp_path / "home")
-    for tool in HERE:
+def rows_under_pts(folder: Path, tests: dict[str, tuple[str, str]]) -> list[characterization.Row]:
+    """The rows of a benchmark by PTS; `tests` are the tool and the factors of each description."""
+    home = PtsHome(folder / "home")
+    for tool in {tool for tool, _ in tests.values()}:
         home.add_profile(ROOT / f"test-profiles/eeio-{tool}-1.0.0")
     home.add_suite(
-        "eeio-stores", [(f"eeio-{tool}-1.0.0", words, tool) for tool, words in HERE.items()]
+        "eeio-stores",
+        [(f"eeio-{tool}-1.0.0", words, name) for name, (tool, words) in tests.items()],
     )
-    (tmp_path / "files").mkdir()
-    with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
+    (folder / "files").mkdir()
+    with running(sys.executable, "-m", "tests.pts.meter", str(folder / "rapl")):
         done = home.run(
             "benchmark", "eeio-stores", timeout_s=240,
             environment={
                 "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0.5", "TEST_RESULTS_NAME": "t",
-                "TEST_RESULTS_IDENTIFIER": "here", "EEIO_METER": f"rapl,root={tmp_path}/rapl",
-                "FORCE_TIMES_TO_RUN": "1", "EEIO_DIRECTORY": str(tmp_path / "files"),
+                "TEST_RESULTS_IDENTIFIER": "here", "EEIO_METER": f"rapl,root={folder}/rapl",
+                "FORCE_TIMES_TO_RUN": "1", "EEIO_DIRECTORY": str(folder / "files"),
             },
         )  # fmt: skip
     assert done.returncode == 0, done.output[-3000:]
     assert main(["import", str(home.result("t")), "--name", "theirs"]) == 0
-    rows = {
-        row.experiment.tool: row
+    return [
+        row
         for row in characterization.characterize(store.load(paths.results_root() / "theirs"))
         if row.experiment is not None and row.n
+    ]
+
+
+@pytest.mark.skipif(
+    not (ROOT / ".venv/bin/dlio_benchmark").is_file(), reason="no DLIO (eeio setup --ai)"
+)
+def test_dlio_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    # As from the profile's menu, which does not ask for the level.
+    factors = {
+        "train": "workload=unet3d files=14 record_size=1m",
+        "checkpoint": "workload=checkpoint checkpoint_size=7m checkpoints=2",
     }
+    rows = rows_under_pts(tmp_path, {name: ("dlio", words) for name, words in factors.items()})
+    assert sorted(row.phase for row in rows) == ["checkpoint", "restore", "train"]
+    for row in rows:
+        assert row.operations_per_s is not None and row.operations_per_s.median > 0
+
+
+@pytest.mark.skipif(not HERE, reason="no C compiler, no MPI and no db_bench")
+def test_each_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    found = rows_under_pts(tmp_path, {tool: (tool, words) for tool, words in HERE.items()})
+    rows = {row.experiment.tool: row for row in found if row.experiment is not None}
     assert set(rows) == set(HERE)
     for tool, row in rows.items():
         assert row.operations_per_s is not None and row.operations_per_s.median > 0, tool

@@ -22,6 +22,9 @@ _FORECAST_KEYS = (
 )  # fmt: skip
 
 
+_FIELDS = ("level", "operation", "spatiality", "request_size", "buffer", "processes", "api")
+
+
 @dataclass(frozen=True)
 class Profile:
     """A profile folder such as `test-profiles/eeio-fio-1.0.0`."""
@@ -60,6 +63,18 @@ class Profile:
     def tool(self) -> str:
         """The parser's name: `fio`."""
         return self.name.removeprefix("eeio-")
+
+    @property
+    def default_factors(self) -> dict[str, str]:
+        """The factors of a run that names no level, such as one from PTS's menu: those that
+        factors.sh begins with, as far as an experiment has fields for them."""
+        path = self.files.get("factors.sh")
+        if path is None:
+            return {}
+        line = re.search(r"^level=.*$", path.read_text(encoding="utf-8"), re.M)
+        words = line[0].split() if line else []
+        pairs = dict(re.findall(r"^(\w+)=(\w+)$", "\n".join(words), re.M))
+        return {name: pairs[name] for name in _FIELDS if name in pairs}
 
     def preset(self, preset: str) -> Mapping[str, str]:
         """The preset's values for this profile (`file_size`, `runtime_s`, ...)."""

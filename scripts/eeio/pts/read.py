@@ -179,7 +179,8 @@ def _own_factors(
         words = dict(_split(word, result) for word in shlex.split(result.arguments))
     except ValueError as error:
         raise SchemaError(f"{result.identifier}: arguments: {error}") from error
-    return {**sizes, **words}
+    # A run of a suite names its level; one from the profile's menu has the profile's defaults.
+    return {**({} if "level" in words else profile.default_factors), **sizes, **words}
 
 
 def _split(word: str, result: Result) -> tuple[str, str]:
