@@ -26,6 +26,7 @@ _POWER = frozenset(
     )
 )  # fmt: skip
 _AVERAGE = frozenset(("avg", "average", "averaged", "mean"))
+_LONG = frozenset(("minute", "minutes", "hour", "hourly", "hours", "day", "daily", "week"))
 _NODE = frozenset(("node", "blade", "sled"))
 _EXTENT = frozenset(("system", "sys", "server", "machine", "host", "platform", "chassis")) | _NODE
 _MACHINES = frozenset(("node", "blade", "sled", "bl", "mlb", "server", "host"))
@@ -363,12 +364,14 @@ def domain_of(sensor: str) -> tuple[Domain, Contents]:
     return "system", of_supplies((sensor,))
 
 
-def named_doubt(name: str, domain: Domain) -> str | None:
-    """Why a sensor that the user named may not measure all of its domain; None if its name says
-    so."""
+def says_all(name: str, domain: Domain) -> bool:
+    """Whether the name of a sensor says that it is all of a domain: no other word, no number."""
     if domain == "system":
-        return None if _is_unqualified(name) else f"the name {name} does not say what it contains"
-    return f"{name} may be one of several" if _number(name) else None
+        return _is_unqualified(name)
+    words = " ".join(_words(name))
+    for pattern, _, _ in _PART_DOMAINS:
+        words = pattern.sub("", words)
+    return set(words.split()) <= _POWER | _TOTAL
 
 
 def is_no_power(name: str) -> bool:
@@ -378,4 +381,4 @@ def is_no_power(name: str) -> bool:
 
 def is_average(name: str) -> bool:
     """Whether a name is that of a mean over some time."""
-    return bool(_AVERAGE.intersection(_words(name)))
+    return bool((_AVERAGE | _LONG).intersection(_words(name)))

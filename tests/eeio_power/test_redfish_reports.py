@@ -58,7 +58,7 @@ def test_the_mean_of_the_last_interval_is_read() -> None:
     with FakeHttp(bmc(values)) as fake:
         meter = opened(fake)
         assert meter.read() == [pytest.approx(190.0)]
-        assert meter.native_period_s == 62.0, "the interval, and what a report may be late"
+        assert meter.native_period_s == 72.0, "the interval, and what report and clock may be late"
         (channel,) = meter.channels
         assert (channel.domain, channel.doubt) == ("system", None)
         assert channel.contents.includes, "as the power of the chassis"
@@ -189,6 +189,8 @@ def test_dmtfs_own_example_is_doubtful() -> None:
          {"MetricProperties": [f"{POWER}/PowerConsumedWatts"], "CollectionFunction": "Maximum"}],
         [{"MetricProperties": ["/redfish/v1/Chassis/1/Power#/PowerControl/{P}/PowerConsumedWatts"],
           "CollectionFunction": "Minimum"}],
+        [{"MetricId": "p", "CollectionTimeScope": "StartupInterval"}],
+        [{"MetricId": "p", "CollectionDuration": "P1M"}],
     ],
 )  # fmt: skip
 def test_the_systems_own_property_may_be_collected_as_something_else(metrics: Any) -> None:
@@ -199,10 +201,70 @@ def test_the_systems_own_property_may_be_collected_as_something_else(metrics: An
         pytest.raises(PowerError, match="not the power of the last 60 s"),
     ):
         opened(fake)
-    averaged = [{"MetricId": "p", "CollectionFunction": "Average", "CollectionDuration": "PT30S"}]
-    with FakeHttp(bmc(values, {**MINUTE, "Metrics": averaged})) as fake:
+    # OpenBMC writes a duration of 0 as PT.
+    for function, duration in (("Average", "PT30S"), ("", "PT"), ("", "PT0S")):
+        how = [{"MetricId": "p", "CollectionFunction": function, "CollectionDuration": duration}]
+        with FakeHttp(bmc(values, {**MINUTE, "Metrics": how})) as fake:
+            meter = opened(fake)
+            assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
+            meter.close()
+
+
+@pytest.mark.parametrize(("behind_s", "is_read"), [(0, True), (8, True), (-50, True), (14, False)])
+def test_the_clock_of_the_server_may_be_ten_seconds_behind(
+    monkeypatch: pytest.MonkeyPatch, behind_s: int, is_read: bool
+) -> None:
+    """OpenBMC keeps its Date header for 10 s."""
+    now = datetime.now(UTC).timestamp()
+    monkeypatch.setattr("eeio_power.http_json._date_s", lambda header: now - behind_s)
+    values = [value("187", 0.0, source=f"{POWER}/PowerConsumedWatts")]
+    with FakeHttp(bmc(values)) as fake:
+        if not is_read:
+            with pytest.raises(PowerError, match="ahead of the BMC's clock"):
+                opened(fake)
+            return
         meter = opened(fake)
+        assert meter.read() == [187.0]
+        meter.close()
+
+
+@pytest.mark.parametrize("source", ["", "#/Reading", "#Reading", "/#/Reading"])
+def test_the_sensor_behind_the_environment_metrics_is_the_systems(source: str) -> None:
+    sensor = "/redfish/v1/Chassis/1/Sensors/total_power"
+    paths = bmc([value("241", 1.0, "p", f"{sensor}{source}")])
+    del paths["/redfish/v1/Chassis/1/Power"]
+    excerpt = {"DataSourceUri": sensor, "Reading": 240.0}
+    paths["/redfish/v1/Chassis/1/EnvironmentMetrics"] = {"PowerWatts": excerpt}
+    paths[sensor] = {"Reading": 240.0, "ReadingUnits": "W", "PhysicalContext": "Chassis"}
+    with FakeHttp(paths) as fake:
+        meter = opened(fake)
+        assert (meter.read(), meter.channels[0].doubt) == ([241.0], None)
+        meter.close()
+
+
+def test_naming_the_systems_own_property_is_no_doubt() -> None:
+    source = f"{POWER}/PowerConsumedWatts"
+    with FakeHttp(bmc([value("187", 1.0, "p", source), value("99", 1.0, "q", source)])) as fake:
+        with pytest.raises(PowerError, match="2 metrics are the system's power"):
+            opened(fake)
+        meter = opened(fake, ",metric=p")
         assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
+        assert meter.channels[0].contents.includes
+        meter.close()
+
+
+@pytest.mark.parametrize(
+    ("metric", "watts", "doubt"),
+    [
+        ("LastHourPower", "187", "may be a mean over a longer time"),
+        ("p", "18.7", "is 18.7 W, and the BMC reports 187 W elsewhere"),
+        ("p", "32766", "is 32766 W, and the BMC reports 187 W elsewhere"),
+    ],
+)
+def test_a_report_that_contradicts_the_bmc_is_doubtful(metric: str, watts: str, doubt: str) -> None:
+    with FakeHttp(bmc([value(watts, 1.0, metric, f"{POWER}/PowerConsumedWatts")])) as fake:
+        meter = opened(fake)
+        assert doubt in str(meter.channels[0].doubt)
         meter.close()
 
 
@@ -258,7 +320,7 @@ def test_the_interval_has_to_be_known() -> None:
             with pytest.raises(PowerError, match="is unknown; give period_s="):
                 opened(fake)
             meter = opened(fake, ",period_s=10")
-            assert (meter.native_period_s, meter.read()) == (12.0, [187.0])
+            assert (meter.native_period_s, meter.read()) == (22.0, [187.0])
             meter.close()
 
 

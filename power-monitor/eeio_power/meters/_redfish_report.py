@@ -11,12 +11,12 @@ meter `redfish` would read the system's power. Another one can be named by its `
 Largest and smallest values, limits, means over longer times and units other than W are rejected.
 
 **How old.** The BMC's `Date` header is its clock. A newest value that is older than an interval and
-2 s, or from the future, is not a reading.
+2 s, or from the future, is not a reading. OpenBMC's header may itself be 10 s old.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,8 +31,10 @@ from eeio_power.watt_names import domain_of, is_average, is_no_power, possible_w
 
 _REPORTS = "/redfish/v1/TelemetryService/MetricReports"
 _DEFINITIONS = "/redfish/v1/TelemetryService/MetricDefinitions"
-_CLOCK_S = 2.0
+_LATE_S = 2.0
 """A `Date` header has whole seconds, and making a report takes time."""
+_DATE_S = 10.0
+"""OpenBMC's web server makes a new `Date` header only as often as this."""
 _LEAST_PERIOD_S = 1.0
 """BMCs are not asked more often."""
 # ISO 8601, as DMTF's schemas restrict it: no years and months.
@@ -45,6 +47,10 @@ _OF_WHAT = re.compile(r"^/redfish/v1/(?:Chassis|Systems)/[^/#]*")
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?")
 _NO_MEAN_FUNCTIONS = ("Maximum", "Minimum", "Summation")
 _WATTS = ("W", "Watt", "Watts")
+_SINCE_START = "since the start"
+"""In place of a duration: a mean that never ends."""
+_ALIKE = 2.0
+"""An idle machine's power a moment before and the mean of the last interval differ by less."""
 _MOST_LISTED = 8
 
 _Metric = tuple[str, str, str]
@@ -77,7 +83,7 @@ class RedfishReport:
     @property
     def native_period_s(self) -> float:
         """A reading may be as old as this, s."""
-        return self.interval_s + _CLOCK_S
+        return self.interval_s + _LATE_S + _DATE_S
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError without a value of the last interval."""
@@ -94,7 +100,7 @@ class RedfishReport:
             raise PowerError(f"{where}: {label} has several values of one time, of several parts")
         newest_s = max(times_s)
         self._check_age(where, newest_s)
-        least_s = newest_s - self.native_period_s
+        least_s = newest_s - self.interval_s - _LATE_S
         powers_w = [one.power_w for one in values if (one.time_s or 0.0) > least_s]
         known_w = [w for w in map(possible_w, powers_w) if w is not None and w > 0.0]
         if len(known_w) < len(powers_w):
@@ -106,12 +112,12 @@ class RedfishReport:
         if now_s is None:
             raise PowerError(f"{where}: the answer has no Date header, so its age is unknown")
         age_s = now_s - newest_s
-        if age_s > self.native_period_s:
+        if age_s > self.interval_s + _LATE_S:
             raise PowerError(
                 f"{where}: the newest value is {age_s:.0f} s old, with {self.interval_s:g} s "
                 "between reports"
             )
-        if age_s < -_CLOCK_S:
+        if age_s < -_LATE_S - _DATE_S:
             raise PowerError(
                 f"{where}: the newest value is {-age_s:.0f} s ahead of the BMC's clock"
             )
@@ -123,18 +129,18 @@ class RedfishReport:
 
 def open_report(
     spec: str, name: str, client: http_json.JsonClient, report: str, wanted: str | None,
-    period_s: float | None, channel: Channel, place: str | None,
+    period_s: float | None, channel: Channel, places: Collection[str], power_w: float,
 ) -> RedfishReport:  # fmt: skip
     """Find the metric and take a first reading.
 
-    Without `wanted`: the metric of the property `place`, which is the power of `channel`. Raises
-    PowerError.
+    A metric of one of the properties `places` is the power of `channel`, which was `power_w` just
+    before. Raises PowerError.
     """
     path = f"{_REPORTS}/{quote(report, safe='')}"
     where = f"{client.host}{path}"
     answer = client.get(path)
     values = _values(answer, where)
-    metric = _chosen(values, wanted, place, where)
+    metric = _chosen(values, wanted, places, where)
     label = _label(metric)
     words = f"{metric[0]} {_OF_WHAT.sub('', metric[1])}"
     definition = _linked(client, answer.get("MetricReportDefinition"))
@@ -151,7 +157,7 @@ def open_report(
     if _text(of_metric, "MetricType") == "Counter" or not _is_power_now(how, period_s):
         raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
     doubt = channel.doubt
-    if wanted is not None:
+    if _place(metric[1]) not in places:
         context = _text(of_metric, "PhysicalContext")
         domain, contents = domain_of(f"{words} {context}")
         unit = "" if units else ", nor that it is in W"
@@ -162,7 +168,10 @@ def open_report(
         doubt = doubt or f"{label} may be a mean over a longer time"
     channel = replace(channel, doubt=doubt, remark=f"{label} of the report {report}")
     found = RedfishReport(spec, name, client, path, metric, period_s, (channel,))
-    found.read()
+    (now_w,) = found.read()
+    if doubt is None and now_w and not 1 / _ALIKE <= now_w / power_w <= _ALIKE:
+        doubt = f"{label} is {now_w:g} W, and the BMC reports {power_w:g} W elsewhere"
+        found = replace(found, channels=(replace(channel, doubt=doubt),))
     return found
 
 
@@ -196,14 +205,15 @@ def _source(value: Any) -> str:
     return ""
 
 
-def _chosen(values: Sequence[_Value], wanted: str | None, place: str | None, where: str) -> _Metric:
+def _chosen(
+    values: Sequence[_Value], wanted: str | None, places: Collection[str], where: str
+) -> _Metric:
     """The one metric. Raises PowerError."""
     metrics = list(dict.fromkeys(one.metric for one in values))
     if wanted is not None:
         found = [metric for metric in metrics if wanted in metric[:2]]
     else:
-        # Some BMCs write a property's place without the second slash.
-        found = [metric for metric in metrics if metric[1].replace("#/", "#") == place]
+        found = [metric for metric in metrics if _place(metric[1]) in places]
     if len(found) == 1:
         return found[0]
     last = {one.metric: one.power_w for one in values}
@@ -236,10 +246,12 @@ def _functions(definition: Mapping[str, Any], metric: _Metric) -> Iterator[tuple
     metrics = definition.get("Metrics")
     for one in metrics if isinstance(metrics, list) else []:
         listed = one.get("MetricProperties") if isinstance(one, Mapping) else None
-        places = [str(place).replace("#/", "#") for place in listed or ()]
+        places = [_place(str(place)) for place in listed or ()]
         is_this = metric[0] and _text(one, "MetricId") == metric[0]
-        if is_this or any("{" in p or p == metric[1].replace("#/", "#") for p in places):
-            yield _text(one, "CollectionFunction"), _text(one, "CollectionDuration")
+        if is_this or any("{" in place or place == _place(metric[1]) for place in places):
+            since = _text(one, "CollectionTimeScope") == "StartupInterval"
+            function = _text(one, "CollectionFunction")
+            yield function, _SINCE_START if since else _text(one, "CollectionDuration")
 
 
 def _is_power_now(how: tuple[str, str], period_s: float) -> bool:
@@ -247,21 +259,35 @@ def _is_power_now(how: tuple[str, str], period_s: float) -> bool:
     function, duration = how
     if any(word in function for word in _NO_MEAN_FUNCTIONS):
         return False
-    return not duration or 0.0 < _seconds(duration) <= period_s
+    lasts_s = _seconds(duration) if duration else 0.0
+    return lasts_s is not None and lasts_s <= period_s
+
+
+def is_longer(duration: str, most_s: float) -> bool:
+    """Whether a duration (ISO 8601) is longer, or none that is understood."""
+    lasts_s = _seconds(duration)
+    return lasts_s is None or lasts_s > most_s
 
 
 def _interval_s(definition: Mapping[str, Any], where: str) -> float:
     """Time between two reports, s. Raises PowerError if the definition does not say."""
     interval_s = _seconds(_text(definition.get("Schedule"), "RecurrenceInterval"))
-    if interval_s <= 0.0:
+    if not interval_s:
         raise PowerError(f"{where}: the time between its reports is unknown; give period_s=")
     return interval_s
 
 
-def _seconds(duration: str) -> float:
-    """Of `PT1M30S`; 0 for other texts."""
+def _place(source: str) -> str:
+    """A property's place in one form: with and without a slash on either side of the #."""
+    return source.replace("/#", "#").replace("#/", "#").rstrip("/")
+
+
+def _seconds(duration: str) -> float | None:
+    """Of `PT1M30S` (OpenBMC writes 0 as `PT`); None for other texts."""
     found = _DURATION.fullmatch(duration)
-    parts = [float(part or 0.0) for part in found.groups()] if found else [0.0] * 4
+    if found is None:
+        return None
+    parts = [float(part or 0.0) for part in found.groups()]
     return ((parts[0] * 24.0 + parts[1]) * 60.0 + parts[2]) * 60.0 + parts[3]
 
 

@@ -50,8 +50,8 @@ from eeio_power.watt_names import (
     domain_of,
     is_no_power,
     listed,
-    named_doubt,
     possible_w,
+    says_all,
 )
 
 OPTIONS = {
@@ -88,6 +88,9 @@ _NODES = frozenset(("Blade", "Sled"))
 _NO_POWER_W = (32767.0, 65535.0)
 _POWER_NAME = re.compile(r"p(o)?w(e)?r|watt|pin|pout|consum", re.I)
 _MOST_LISTED = 8
+_NOT_READ = ("Absent", "Disabled", "UnavailableOffline")
+_MOST_AVERAGED_S = 60.0
+"""A sensor that averages longer does not show the power of a run."""
 # iRMC leaves PowerConsumedWatts empty and has the total in a vendor field.
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
@@ -198,11 +201,13 @@ def open_meter(
         raise PowerError(f"meter '{spec}': metric= requires report=")
     wanted = options.get("metric")
     try:
-        if wanted is not None:
+        try:
+            found = _system_reading(client, options.get("chassis"), options.get("sensor"))
+        except PowerError:
+            if wanted is None:
+                raise
             _linked(client)  # raises an error for a system that is off
             found = _Reading((), 0.0)
-        else:
-            found = _system_reading(client, options.get("chassis"), options.get("sensor"))
         if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
             doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
             found = replace(found, doubt=found.doubt or doubt)
@@ -219,13 +224,20 @@ def _of_report(
     wanted: str | None, period_s: float | None,
 ) -> _redfish_report.RedfishReport:  # fmt: skip
     """The metric of a report that is the system's power, or the named one. Raises PowerError."""
-    place = None
-    if len(found.places) > 1:
+    places: set[str] = set()
+    if len(found.places) > 1 and wanted is None:
         raise PowerError("the system's power is a sum, so no metric contains it; give metric=")
-    for path, keys in found.places:
-        place = f"{path}#{'/'.join(map(str, keys))}"
+    for path, keys in found.places if len(found.places) == 1 else ():
+        places.add(f"{path.rstrip('/')}#{'/'.join(map(str, keys))}")
+        sources = [path] if keys == ("Reading",) else []
+        if keys == ("PowerWatts", "Reading"):
+            sources.append(_text_at(client.get(path)["PowerWatts"], "DataSourceUri"))
+        # A sensor's own address stands for its reading.
+        places |= {form for one in sources if one for form in (one, f"{one}#Reading")}
     (channel,) = RedfishMeter(spec, name, client, found).channels
-    return _redfish_report.open_report(spec, name, client, report, wanted, period_s, channel, place)
+    return _redfish_report.open_report(
+        spec, name, client, report, wanted, period_s, channel, places, found.power_w
+    )
 
 
 def find(root: Path) -> Detected:
@@ -465,7 +477,14 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
 
 def _is_power(sensor: Any) -> bool:
     """Whether a sensor is there and reports watts, and not the distance to a limit."""
-    if _is_absent(sensor) or _text_at(sensor, "ReadingBasis") not in ("", "Zero"):
+    status = sensor.get("Status") if isinstance(sensor, Mapping) else None
+    if _text_at(status, "State") in _NOT_READ or _text_at(sensor, "ReadingBasis") not in (
+        "",
+        "Zero",
+    ):
+        return False
+    averaged = _text_at(sensor, "AveragingInterval")
+    if averaged and _redfish_report.is_longer(averaged, _MOST_AVERAGED_S):
         return False
     units, kind = _text_at(sensor, "ReadingUnits"), _text_at(sensor, "ReadingType")
     return units == "W" or (not units and kind in ("Power", "Watts"))
@@ -482,6 +501,10 @@ def _largest(sensors: Mapping[str, float | None]) -> str:
 def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _Reading:
     """The sensor of a chassis with this Id or Name. Raises PowerError if it is not one, or gives no
     power."""
+    _linked(client)  # raises an error for a system that is off
+    around = client.get(f"{_CHASSIS}/{chassis}")
+    if _text_at(around, "PowerState") == "Off":
+        raise PowerError(f"{chassis} is off, and this machine runs")
     path = f"{_CHASSIS}/{chassis}/Sensors"
     found = []
     for member in _members(client, path):
@@ -503,8 +526,14 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
         raise PowerError(f"{client.host}{member}: is not the power of a time")
     domain, contents = domain_of(words)
     contents = Contents() if domain == "system" else contents
-    doubts = {named_doubt(_last(member), domain), named_doubt(name, domain)} if name else {None}
-    doubt = None if None in doubts else f"the name {wanted} does not say what it contains"
+    names = [one for one in (_last(member), name) if one]
+    doubt = None if any(says_all(one, domain) for one in names) else (
+        f"the name {wanted} does not say what it contains")  # fmt: skip
+    kind = _text_at(around, "ChassisType")
+    if domain == "system" and context not in _WHOLE:
+        doubt = f"{wanted} is of {context}, by the BMC"
+    elif kind in _NO_SYSTEM:
+        doubt = f"{chassis}{_IS_PART}{kind}"
     return _Reading(((member, ("Reading",)),), power_w, contents, doubt=doubt, domain=domain)
 
 
