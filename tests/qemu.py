@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT_S = 240.0
+LIMIT_S = 400.0
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 _PROGRAMS = ("qemu-system-x86_64", "busybox", "cpio", "ldd")
 

@@ -3,8 +3,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # factors.sh and target.sh set and use them
 case $operation-$spatiality in
 read-sequential | read-random | write-sequential) ;;
-*) refuse "operation=$operation spatiality=$spatiality: $device is a zoned drive, which accepts only sequential writes" \
-	"in each zone; measured are sequential writes, and reads without a stride" ;;
+read-*) refuse "spatiality=$spatiality: $device is a zoned drive: a stride would meet the gaps at the ends of its zones" ;;
+mixed-sequential) refuse "operation=mixed: $device is a zoned drive: the writes would reset the zones that are read" ;;
+*) refuse "operation=$operation spatiality=$spatiality: $device is a zoned drive, which accepts only sequential writes in each zone" ;;
 esac
 [ "$engine" != mmap ] || refuse "engine=mmap: $device is a zoned drive, which requires direct I/O; give another engine"
 zone_options=--zonemode=zbd
@@ -17,6 +18,14 @@ for limit in max_open_zones max_active_zones; do
 		refuse "processes=$processes: each writes a zone, and $device has $limit=$most; give fewer processes"
 done
 share_bytes=$(((share_bytes + zone_bytes - 1) / zone_bytes * zone_bytes)) # whole zones for each process
+
+if [ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ]; then
+	PATH=$PATH:/usr/sbin:/sbin
+	[ -n "$(command -v blkzone)" ] || refuse "$device is a zoned drive, and blkzone is missing: install the package util-linux"
+	capacity_bytes=$(($(blkzone report -c 1 "$device" | sed -n '1s/.* cap \(0x[0-9a-f]*\).*/\1/p') * 512))
+	[ "$operation" = read ] || [ $((capacity_bytes % request_bytes)) = 0 ] ||
+		refuse "request_size=$request_size: does not divide the capacity of a zone of $device, $capacity_bytes bytes"
+fi
 
 zones() { # prints a line for each
 	blkzone report -o 0 -l $((share_bytes * processes / 512)) "$device"

@@ -10,6 +10,7 @@ from eeio.campaign import plan
 from eeio.cli import main
 from eeio.profiles import suite as suites
 from eeio.system import counters
+from eeio.system import device as devices
 from eeio.system.drive import drive_of, elsewhere
 from eeio.system.filesystem import (
     backing_device,
@@ -241,3 +242,21 @@ def test_a_plan_leaves_out_random_writes_to_a_zoned_drive(
     left = [n for n in found.not_measured if "zoned drive (host-managed)" in n.reason]
     assert len(left) == 18
     assert {n.experiment.spatiality for n in left} == {"random", "strided"}
+
+
+def test_gaps_at_the_ends_of_zones_are_no_zeros(tmp_path: Path) -> None:
+    """As util-linux prints zones; the first is full, the second has a quarter of its data."""
+    report = "".join(
+        f"  start: {start:#011x}, len 0x002000, cap 0x001800, wptr {wptr:#08x} reset:0 non-seq:0, "
+        f"zcond:{state} [type: 2(SEQ_WRITE_REQUIRED)]\n"
+        for start, wptr, state in ((0, 0x2000, "14(fu)"), (0x2000, 0x600, " 2(oi)"))
+    )
+    zones = devices.zones_of(report)
+    assert zones == [devices.Zone(3 << 20, 3 << 20), devices.Zone(3 << 20, 3 << 18)]
+    drive = tmp_path / "drive"
+    data, gap = b"x" * (3 << 20), bytes(1 << 20)
+    drive.write_bytes(data + gap + b"x" * (3 << 18) + bytes(13 << 18))
+    assert devices.zero_share(drive, 4 << 20, 4 << 20, zones) == 0.0
+    assert devices.zero_share(drive, 8 << 20, 4 << 20, zones) == pytest.approx(3 / 8, abs=0.02)
+    assert devices.zero_share(drive, 4 << 20) == pytest.approx(1 / 4, abs=0.02)
+    assert devices.zones_of("no zones here") == []

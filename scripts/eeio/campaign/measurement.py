@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -303,10 +304,9 @@ class Measurement:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
             reads = planned.experiment.experiment.operation == "read"
-            # What eeio filled has gaps at the ends of zones, which fio does not read.
-            filled = self._plan.options.erase is not None and zone_bytes(self.raw_device)
-            if node is not None and reads and not filled:
-                reason = _never_written(node, planned.experiment.file_bytes) or reason
+            if node is not None and reads:
+                zone = zone_bytes(self.raw_device)
+                reason = _never_written(node, planned.experiment.file_bytes, zone) or reason
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol
         if protocol.adaptive is None:
@@ -504,9 +504,16 @@ def _until_durable(
     return Durable(end_s, phase.bytes_moved / (end_s - phase.start_s), synced.source), None
 
 
-def _never_written(node: Path, length_bytes: int) -> str | None:
-    """Why reads of a device that could not be prefilled do not measure its medium, or None."""
-    share = devices.zero_share(node, length_bytes)
+def _never_written(node: Path, length_bytes: int, zone: int | None) -> str | None:
+    """Why reads of a device that could not be prefilled do not measure its medium, or None. `zone`:
+    the size of its zones, bytes."""
+    zones: list[devices.Zone] = []
+    if zone is not None:
+        sectors = -(-length_bytes // 512)
+        command = ["blkzone", "report", "-o", "0", "-l", str(sectors), str(node)]
+        with suppress(EeioError):  # without it, gaps at the ends of zones count as zeros
+            zones = devices.zones_of(run_command(command))
+    share = devices.zero_share(node, length_bytes, zone or 0, zones)
     if share <= _TOLERATED_ZERO_SHARE:
         return None
     return (

@@ -630,8 +630,35 @@ def read_made(record: Path) -> frozenset[str]:
         return frozenset()
 
 
-def zero_share(node: Path, length_bytes: int) -> float:
-    """Share of blocks, sampled evenly over the first `length_bytes`, that contain only zeros.
+@dataclass(frozen=True)
+class Zone:
+    """What can be written of a zone, and what was written up to its write pointer, bytes."""
+
+    capacity_bytes: int
+    written_bytes: int
+
+
+_ZONE = re.compile(
+    r"start: *(0x[0-9a-f]+), len (0x[0-9a-f]+), cap (0x[0-9a-f]+), wptr (0x[0-9a-f]+).*\((\w\w)\)"
+)
+
+
+def zones_of(report: str) -> list[Zone]:
+    """The zones in the output of `blkzone report`; one without a write pointer is written."""
+    found = []
+    for line in _ZONE.finditer(report):
+        capacity, written = (512 * int(line[k], 16) for k in (3, 4))
+        is_whole = line[5] in ("fu", "nw")
+        found.append(Zone(capacity, capacity if is_whole else min(capacity, written)))
+    return found
+
+
+def zero_share(
+    node: Path, length_bytes: int, zone_bytes: int = 0, zones: Sequence[Zone] = ()
+) -> float:
+    """Share of blocks, sampled evenly over the first `length_bytes`, that contain only zeros. Of
+    `zones` of `zone_bytes` each, gaps behind their capacity are left out, and what is behind their
+    write pointer counts as zeros.
 
     A drive answers for blocks that were never written, or were trimmed, without touching its
     medium, and it answers with zeros; the block layer's counters do not show that.
@@ -641,6 +668,11 @@ def zero_share(node: Path, length_bytes: int) -> float:
     found = []
     with node.open("rb", buffering=0) as device:
         for offset in range(0, length_bytes - _SAMPLE_BYTES + 1, step):
+            number, inside = divmod(offset, zone_bytes) if zones else (0, 0)
+            zone = zones[number] if number < len(zones) else None
+            if zone is not None and inside >= zone.written_bytes:
+                found += [True] if inside < zone.capacity_bytes else []
+                continue
             device.seek(offset)
             found.append(device.read(_SAMPLE_BYTES) == empty)
     return sum(found) / len(found) if found else 0.0
