@@ -1,4 +1,4 @@
-# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7 | arm64 | applications], from the folder above.
+# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7 | arm64 | applications | ai], from the folder above.
 group "default" {
   targets = ["x86-64", "arm32v7", "arm64"]
 }
@@ -20,6 +20,14 @@ target "applications" {
   target    = "eeio-applications"
   platforms = ["linux/amd64"]
   tags      = ["eeio-applications"]
+}
+
+# With DLIO and PyTorch, which take twice as much.
+target "ai" {
+  inherits  = ["common"]
+  target    = "eeio-ai"
+  platforms = ["linux/amd64"]
+  tags      = ["eeio-ai"]
 }
 
 target "arm32v7" {

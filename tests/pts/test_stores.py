@@ -1,4 +1,4 @@
-"""RocksDB, the mail server's pattern, the checkpoints and DLIO run under PTS as they are."""
+"""RocksDB, the mail server's pattern, checkpoints, DLIO and S3 run under PTS as they are."""
 
 import shutil
 import sys
@@ -65,6 +65,15 @@ def test_dlio_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     }
     rows = rows_under_pts(tmp_path, {name: ("dlio", words) for name, words in factors.items()})
     assert sorted(row.phase for row in rows) == ["checkpoint", "restore", "train"]
+    for row in rows:
+        assert row.operations_per_s is not None and row.operations_per_s.median > 0
+
+
+@pytest.mark.skipif(shutil.which("moto_server") is None, reason="no moto (pip)")
+def test_an_object_store_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    rows = rows_under_pts(tmp_path, {"objects": ("s3", "request_size=4k processes=2 objects=200")})
+    assert sorted(row.phase for row in rows) == ["delete", "get", "list", "put"]
     for row in rows:
         assert row.operations_per_s is not None and row.operations_per_s.median > 0
 
