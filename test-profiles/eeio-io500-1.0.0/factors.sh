@@ -5,7 +5,7 @@ tool=eeio-io500 preset=${EEIO_PRESET:-standard}
 . "$HOME/checks.sh"
 io500=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
-level=application processes=2 stonewall_s='' data='' files=''
+processes=2 stonewall_s='' data='' files=''
 for word; do
 	value=${word#*=}
 	case $word in

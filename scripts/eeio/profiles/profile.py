@@ -67,13 +67,16 @@ class Profile:
     @property
     def default_factors(self) -> dict[str, str]:
         """The factors of a run that names no level, such as one from PTS's menu: those that
-        factors.sh begins with, as far as an experiment has fields for them."""
+        factors.sh begins with, as far as an experiment has fields for them, or its only level."""
         path = self.files.get("factors.sh")
         if path is None:
             return {}
-        line = re.search(r"^level=.*$", path.read_text(encoding="utf-8"), re.M)
+        text = path.read_text(encoding="utf-8")
+        line = re.search(r"^level=.*$", text, re.M)
         words = line[0].split() if line else []
         pairs = dict(re.findall(r"^(\w+)=(\w+)$", "\n".join(words), re.M))
+        if (only := re.search(r'one_of level "\$value" "(\w+)"', text)) is not None:
+            pairs.setdefault("level", only[1])
         return {name: pairs[name] for name in _FIELDS if name in pairs}
 
     def preset(self, preset: str) -> Mapping[str, str]:
