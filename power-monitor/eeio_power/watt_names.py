@@ -44,17 +44,16 @@ _PART = re.compile(
 _VOLTAGE = re.compile(r"[0-9]v(?![a-z])", re.I)
 _P_S = re.compile(r"\bp/s\b", re.I)
 
+# In the words of a name; a word of it may have more letters: `CPUPWR1`, `SYSFAN1`.
 _PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain | None, Contents]] = (
     # `PCIE Proc0 Pwr` is of cards, and `Mem Proc0 Pwr` of memory.
-    (re.compile(r"\b(gpus?|fans?|pcie|riser|slot|pch|fpga|nic|vr|vrm|bmc|accelerator)\b"), None,
-     MACHINE),
-    (re.compile(r"\b(hdd|ssd|nvme|disks?|drives?|storage)\b"), "device", only("drives")),
-    (re.compile(r"\b(mem|memory|dimm\w*|ddr\w*|dram)\b"), "dram", only("memory")),
-    (re.compile(r"\b(cpus?|proc|processors?|pkg|package|socket|soc|cores?)\b"), "package",
-     only("processor")),
+    (re.compile(r"gpu|fan|pcie|riser|slot|pch|fpga|bmc|accelerator|\b(nic|vr)"), None, MACHINE),
+    (re.compile(r"hdd|ssd|nvme|disk|drive|storage"), "device", only("drives")),
+    (re.compile(r"mem(?!ber)|dimm|ddr|dram"), "dram", only("memory")),
+    (re.compile(r"cpu|\bproc|pkg|package|socket|\b(soc|core)"), "package", only("processor")),
     # A hot-swap controller is between the supplies and the board.
-    (re.compile(r"\bhsc\b"), "system", BEHIND_SUPPLY),
-)  # fmt: skip
+    (re.compile(r"hsc"), "system", BEHIND_SUPPLY),
+)
 _NO_MEAN = frozenset(
     (
         "max", "maximum", "min", "minimum", "peak", "highest", "lowest", "limit", "cap", "capacity",
@@ -368,10 +367,8 @@ def says_all(name: str, domain: Domain) -> bool:
     """Whether the name of a sensor says that it is all of a domain: no other word, no number."""
     if domain == "system":
         return _is_unqualified(name)
-    words = " ".join(_words(name))
-    for pattern, _, _ in _PART_DOMAINS:
-        words = pattern.sub("", words)
-    return set(words.split()) <= _POWER | _TOTAL
+    others = [w for w in _words(name) if not any(p.search(w) for p, _, _ in _PART_DOMAINS)]
+    return set(others) <= _POWER | _TOTAL
 
 
 def is_no_power(name: str) -> bool:

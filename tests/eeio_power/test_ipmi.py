@@ -348,6 +348,8 @@ def test_a_sensor_that_is_named_is_of_what_its_name_says(machine: Path) -> None:
     [
         ("Mem Proc0 Pwr", "dram"), ("P0_Pkg_Power", "package"), ("HDD Power", "device"),
         ("HSC_Input_Power", "system"), ("PCIE Proc0 Pwr", None), ("Fan Power A", None),
+        ("CPUPWR1", "package"), ("P1CPU_Power", "package"), ("MEMTOT_PWR", "dram"),
+        ("DIMMA1_PWR", "dram"), ("SYSFAN1", None), ("BMC_Power", None),
     ],
 )  # fmt: skip
 def test_a_named_sensor_of_a_part_is_never_the_system(
@@ -362,6 +364,14 @@ def test_a_named_sensor_of_a_part_is_never_the_system(
     assert [c.domain for c in meter.channels] == [domain]
     assert domain != "system" or meter.channels[0].contents.leaves_out == ("supply",)
     meter.close()
+
+
+def test_letters_of_a_part_inside_another_word_are_no_part(machine: Path) -> None:
+    for sensor in ("System Member Power", "Score Power"):
+        (machine / "watts").write_text(f"no\n{sensor},12,Watts,ok")
+        meter = opened(machine, f"ipmi,sensor={sensor}")
+        assert [c.domain for c in meter.channels] == ["system"]
+        meter.close()
 
 
 def test_what_contradicts_a_named_sensor_is_noted(machine: Path) -> None:

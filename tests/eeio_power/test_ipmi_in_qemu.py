@@ -7,8 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-import pytest
-from tests.qemu import guest
+from tests.qemu import guest, marks
 from tests.simulators import ipmi_sim
 from tests.simulators.ipmi_sim import IpmiSim
 
@@ -43,12 +42,7 @@ for name, spec in (("a", "ipmi,period_s=0.1"), ("b", "ipmi,period_s=0.1,reader=n
 """
 
 GUEST = ipmi_sim.missing() or guest(MODULES, PROGRAMS)
-pytestmark = [
-    # A guest without KVM takes a minute of a processor.
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = marks(GUEST)
 
 
 def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
                         "name": channel.name, "domain": channel.domain,
                         "quantity": channel.quantity, "value": value,
                         "added": channel.in_domain_total, "remark": channel.remark,
+                        "doubt": channel.doubt,
                         **asdict(channel.contents),
                     }
                     for channel, value in zip(meter.channels, values, strict=True)
@@ -163,7 +164,8 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
             shown = "no value" if value is None else f"{value:.6g} {unit}"
             added = "added" if channel.in_domain_total else "not added"
             print(f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}")
-            for words in (channel.contents.text(), channel.remark):
+            doubt = channel.doubt and f"doubtful: {channel.doubt}"
+            for words in (channel.contents.text(), channel.remark, doubt):
                 if words:
                     print(f"{'':11}{words}")
     return EXIT_DONE
