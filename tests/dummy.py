@@ -4,21 +4,15 @@ import os
 import shutil
 from pathlib import Path
 
+from tests.suites import written
+
 
 def suite(home: Path, *arguments: str) -> str:
     """A suite of dummy experiments with these arguments; its folder."""
     source = Path(os.environ["EEIO_SUITES"]) / "dummy-suite"
-    folder = home / "suites" / "made"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "protocol.yaml").write_text((source / "protocol.yaml").read_text())
-    head = (source / "suite-definition.xml").read_text().partition("  <Execute>")[0]
-    entries = "".join(
-        f"<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>{words}</Arguments>"
-        f"<Description>{words}</Description></Execute>"
-        for words in arguments
-    )
-    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
-    return str(folder)
+    protocol = (source / "protocol.yaml").read_text()
+    entries = [("dummy", words, words) for words in arguments]
+    return str(written(home / "suites/made", entries, protocol))
 
 
 def profile(home: Path, script: str, before: str = "") -> Path:

@@ -16,9 +16,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+import yaml
+
+import eeio
+import eeio_limits
+import eeio_power
+import eeio_results
+
 LIMIT_S = 400.0
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 _PROGRAMS = ("qemu-system-x86_64", "busybox", "cpio", "ldd")
+
+PACKAGES = tuple(
+    Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_power, eeio_results, yaml)
+)
+"""Ours, and what they import."""
+PROFILES_RUN = """
+import subprocess, time
+from pathlib import Path
+
+subprocess.run(["/busybox", "--install", "-s", "/usr/bin"], check=True)
+# The shell of busybox prefers its own date, which has no nanoseconds.
+Path("/bin/sh").unlink()
+Path("/bin/sh").symlink_to("/usr/bin/dash")
+for _ in range(100):
+    if Path("/dev/nvme0n1").exists() and Path("/dev/ng0n1").exists():
+        break
+    time.sleep(0.1)
+"""
+"""The beginning of a script that runs a profile on an NVMe drive: it needs dash and date."""
 
 _INIT = """#!/busybox sh
 /busybox mkdir -p /proc /sys /tmp /run /mnt
@@ -118,6 +145,16 @@ class Guest:
                 stdout=out, timeout=300, check=True,
             )  # fmt: skip
         return archive
+
+
+def marks(machine: Guest | str) -> list[pytest.MarkDecorator]:
+    """Those of a test with this guest, or with why there is none."""
+    return [
+        # A guest without KVM takes a minute of a processor.
+        pytest.mark.slow,
+        pytest.mark.timeout(600),
+        pytest.mark.skipif(isinstance(machine, str), reason=str(machine)),
+    ]
 
 
 def guest(modules: Sequence[str], programs: Sequence[str]) -> Guest | str:

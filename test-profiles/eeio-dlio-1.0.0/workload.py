@@ -303,8 +303,8 @@ def check_fetched(row, got, paths):
         return []
     more = f"{got / wanted - 1:.0%} more bytes were fetched than the files have"
     return [
-        f"{row['name']}: {more}: what was read ahead left the page cache before it was used ("
-        "another program dropped it, or memory was short)"
+        f"{row['name']}: {more}: what was read ahead left the page cache before it was used "
+        "(another program dropped it, or memory was short)"
     ]
 
 

@@ -13,12 +13,12 @@ prefill() { # BYTES FIO-OPTION...
 	[ -z "$precondition" ] || request=128k
 	# shellcheck disable=SC2046 # words without spaces
 	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync $(data_options) \
-		${again:+--io_size=$((size * precondition / 100))} --refill_buffers --end_fsync=1 \
+		${rewrite_percent:+--io_size=$((size * rewrite_percent / 100))} --refill_buffers --end_fsync=1 \
 		--fallocate=none --eta=never --output=/dev/null "$@" ||
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
 }
 
-again=$precondition # once more, in the same run of fio
+rewrite_percent=$precondition
 
 finish() { # leaves; this script's own words
 	[ -z "$load" ] || calibrate "$@"
@@ -35,7 +35,8 @@ if [ -n "$device" ]; then
 	fi
 	rm -f "$HOME/device.ready"
 	passes=1
-	[ -z "$zone_options" ] || passes=$(((${precondition:-100} + 99) / 100)) again=''
+	# Zones are filled as often, each time from their begin.
+	[ -z "$zone_options" ] || passes=$(((${precondition:-100} + 99) / 100)) rewrite_percent=''
 	while [ "$passes" -gt 0 ]; do
 		[ -z "$zone_options" ] || reset_zones
 		prefill $((share_bytes * processes)) --filename="$device" --direct=1 $zone_options

@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from tests.conftest import Eeio
+from tests.suites import written
 
 import eeio_results
 from eeio.campaign.plan import file_bytes_of
@@ -31,19 +32,11 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _suite(home: Path, *arguments: str, tool: str = "sqlite") -> str:
     """eeio-applications with these experiments of one program alone."""
-    folder = home / "suites/apps"
-    folder.mkdir(parents=True)
     of_suite = ROOT / "suites/eeio-applications"
     protocol = (of_suite / "protocol.yaml").read_text().partition("\noptional:")[0]
-    (folder / "protocol.yaml").write_text(protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n")
-    entries = "".join(
-        f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
-        f"<Description>{words}</Description></Execute>"
-        for words in arguments
-    )
-    head = (of_suite / "suite-definition.xml").read_text().partition("  <Execute>")[0]
-    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
-    return str(folder)
+    entries = [(tool, words, words) for words in arguments]
+    protocol = protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n"
+    return str(written(home / "suites/apps", entries, protocol))
 
 
 COMMON = "level=application operation=mixed buffer=on rows=2000"

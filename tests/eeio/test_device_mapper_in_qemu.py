@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.qemu import guest
+from tests.qemu import guest, marks
 
 import eeio
 import eeio_limits
@@ -17,11 +17,7 @@ MODULES = (
 )  # fmt: skip
 PROGRAMS = ("wipefs", "dmsetup", "lvm")
 GUEST = guest(MODULES, PROGRAMS)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 
 SCRIPT = """
 import json, mmap, os, subprocess

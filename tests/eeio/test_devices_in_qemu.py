@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.qemu import guest
+from tests.qemu import guest, marks
 
 import eeio
 import eeio_limits
@@ -23,13 +23,7 @@ MODULES = (
 )  # fmt: skip
 PROGRAMS = ("wipefs", "mdadm", "dmsetup", "mkfs.ext4", "mkswap")
 GUEST = guest(MODULES, (*PROGRAMS, "sfdisk"))
-pytestmark = [
-    # A guest without KVM takes a minute of a processor.
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 
 # In the guest: /dev/vda has two partitions, ext4 (label DATA) and one without anything; vdb and vdc
 # are empty, vdd too.

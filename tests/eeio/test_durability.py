@@ -14,6 +14,7 @@ from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 from tests.mounts import unmount
 from tests.simulators.powercap import FakeRapl
+from tests.suites import QUICK, written
 
 from eeio.campaign.measurement import _until_durable
 from eeio.campaign.probes import Flush
@@ -186,17 +187,8 @@ BYTES = {"btio": 22_118_400}  # of class W
 
 def suite_of(home: Path, tool: str, words: str) -> Path:
     """A suite of one experiment of this tool."""
-    folder = home / "suites/slow"
-    folder.mkdir(parents=True)
-    (folder / "suite-definition.xml").write_text(
-        "<PhoronixTestSuite><SuiteInformation><Title>slow</Title></SuiteInformation><Execute>"
-        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
-        "<Description>slow</Description></Execute></PhoronixTestSuite>"
-    )
-    (folder / "protocol.yaml").write_text(
-        "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0.3, is_measurement: false}\n"
-    )
-    return folder
+    protocol = QUICK.replace("idle_s: 0", "idle_s: 0.3")
+    return written(home / "suites/slow", [(tool, words, "slow")], protocol)
 
 
 @pytest.mark.fast_variants(3)

@@ -5,13 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
-from tests.qemu import guest
-
-import eeio
-import eeio_limits
-import eeio_power
-import eeio_results
+from tests.qemu import PACKAGES, guest, marks
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
@@ -20,14 +14,8 @@ MODULES = (
     "zstd_compress", "f2fs",
 )  # fmt: skip
 PROGRAMS = ("mount", "umount", "losetup", "fallocate", "mkfs.ext4", "mkfs.f2fs", "cryptsetup")
-PACKAGES = (eeio, eeio_limits, eeio_power, eeio_results, yaml)
 GUEST = guest(MODULES, PROGRAMS)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 
 SCRIPT = """
 import json, os, subprocess
@@ -81,7 +69,7 @@ def test_encrypted_blocks_and_another_file_system(tmp_path: Path) -> None:
         file.truncate(1 << 30)
     said = GUEST.run(
         tmp_path / "guest", SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(one.__file__)).parent for one in PACKAGES],
+        packages=PACKAGES,
         devices=["-drive", f"file={disk},format=raw,if=virtio"],
     )  # fmt: skip
     cases = [json.loads(one) for one in re.findall(r"^case (\[.*\])\r?$", said, re.MULTILINE)]

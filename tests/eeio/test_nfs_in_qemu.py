@@ -5,13 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
-from tests.qemu import guest
-
-import eeio
-import eeio_limits
-import eeio_power
-import eeio_results
+from tests.qemu import PACKAGES, guest, marks
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
@@ -24,15 +18,8 @@ PROGRAMS = (
     "ip", "tc", "nsenter", "unshare", "mount", "umount", "mount.nfs4", "rpc.nfsd", "rpc.mountd",
     "exportfs", "losetup", "fallocate", "mkfs.ext4",
 )  # fmt: skip
-PACKAGES = (eeio, eeio_limits, eeio_power, eeio_results, yaml)
 GUEST = guest(MODULES, PROGRAMS)
-pytestmark = [
-    # A guest without KVM takes a minute of a processor.
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 SIZE = 16 << 20
 
 SCRIPT = """
@@ -115,7 +102,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(disk)], check=True, timeout=300)
     said = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(one.__file__)).parent for one in PACKAGES],
+        packages=PACKAGES,
         files=[(Path(name), name[1:]) for name in
                ("/etc/netconfig", "/etc/services", "/etc/protocols", "/etc/mke2fs.conf")
                if Path(name).exists()],

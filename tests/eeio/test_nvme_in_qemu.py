@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.qemu import Guest, guest
+from tests.qemu import PACKAGES, PROFILES_RUN, Guest, guest, marks
 
-import eeio
-import eeio_limits
-import eeio_power
-import eeio_results
 from eeio.profiles import complete
 from eeio.system import counters
 
@@ -21,13 +17,7 @@ MODULES = (
     "crc64-rocksoft", "t10-pi", "nvme-core", "nvme",
 )  # fmt: skip
 GUEST = guest(MODULES, ())
-pytestmark = [
-    # A guest without KVM takes a minute of a processor.
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 
 SCRIPT = """
 import json, time
@@ -64,20 +54,11 @@ print("told", json.dumps({
 
 
 PASSTHROUGH = """
-import json, os, subprocess, time
-from pathlib import Path
+import json, os
 from eeio.profiles import complete
 from eeio.system import counters
 from eeio.system.filesystem import block_device
 
-subprocess.run(["/busybox", "--install", "-s", "/usr/bin"], check=True)
-# The shell of busybox prefers its own date, which has no nanoseconds.
-Path("/bin/sh").unlink()
-Path("/bin/sh").symlink_to("/usr/bin/dash")
-for _ in range(100):
-    if Path("/dev/ng0n1").exists():
-        break
-    time.sleep(0.1)
 device = block_device(Path("/dev/nvme0n1"))
 bytes_of = {"drive": counters.read_by_drive, "block layer": counters.read_counters}
 Path("/profile/tool.conf").write_text("path=/usr/bin/fio\\n")
@@ -108,7 +89,7 @@ PROFILE = Path(__file__).parents[2] / "test-profiles/eeio-fio-1.0.0"
 def test_a_drive_counts_what_passes_by_the_block_layer(tmp_path: Path) -> None:
     """The profile fills the drive through the block layer, and reads it past that."""
     files = [(path, f"profile/{name}") for name, path in complete.files(PROFILE).items()]
-    said = answers(WITH_FIO, tmp_path, PASSTHROUGH, PROGRAMS, files)
+    said = answers(WITH_FIO, tmp_path, PROFILES_RUN + PASSTHROUGH, PROGRAMS, files)
     prefill, run = json.loads(said["pre.sh"]), json.loads(said["eeio-fio.sh"])
     assert (prefill["status"], run["status"]) == (0, 0), (prefill, run)
     moved, unit = 12 << 20, counters.DATA_UNIT_BYTES
@@ -129,9 +110,7 @@ def answers(
         file.truncate(16 << 20)
     said = machine.run(
         folder / "guest", script, modules=MODULES, programs=programs, files=files,
-        packages=[
-            Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_power, eeio_results)
-        ],
+        packages=PACKAGES,
         # With its ioeventfd QEMU 7.2 loses requests at depth 32, which then time out.
         devices=["-drive", f"file={disk},format=raw,if=none,id=d", "-device",
                  "nvme,serial=eeio,drive=d,ioeventfd=off"],

@@ -17,6 +17,7 @@ import yaml
 from tests.conftest import Eeio
 from tests.profiles.conftest import is_present
 from tests.simulators import FakeRapl
+from tests.suites import written
 
 import eeio_results
 from eeio.journal import delayjc
@@ -53,22 +54,11 @@ def _suite(home: Path, more: str, *names: str) -> str:
     for name in names:
         if not is_present(name):
             pytest.skip(f"{name} is not installed")
-    folder = home / "suites/servers"
-    folder.mkdir(parents=True)
-    of_suite = ROOT / "suites/eeio-applications"
-    protocol = yaml.safe_load((of_suite / "protocol.yaml").read_text())
+    protocol = yaml.safe_load((ROOT / "suites/eeio-applications/protocol.yaml").read_text())
     del protocol["optional"]
     protocol["presets"]["quick"]["idle_s"] = 0
-    (folder / "protocol.yaml").write_text(yaml.safe_dump(protocol))
-    entries = "".join(
-        f"<Execute><Test>local/eeio-{name}-1.0.0</Test>"
-        f"<Arguments>{EXPERIMENTS[name]} {more}</Arguments>"
-        f"<Description>{name}</Description></Execute>"
-        for name in names
-    )
-    head = (of_suite / "suite-definition.xml").read_text().partition("  <Execute>")[0]
-    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
-    return str(folder)
+    entries = [(name, f"{EXPERIMENTS[name]} {more}", name) for name in names]
+    return str(written(home / "suites/servers", entries, yaml.safe_dump(protocol)))
 
 
 def _running(folder: Path) -> set[str]:

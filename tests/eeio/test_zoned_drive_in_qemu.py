@@ -2,29 +2,18 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.eeio.test_nvme_in_qemu import MODULES
-from tests.qemu import guest
+from tests.qemu import PACKAGES, PROFILES_RUN, guest, marks
+from tests.suites import written
 
-import eeio
-import eeio_limits
-import eeio_power
-import eeio_results
 from eeio.paths import shipped
 
 PROGRAMS = ("fio", "bash", "dash", "date", "lsblk", "stat", "wipefs", "blkid", "blkzone")
 GUEST = guest(MODULES, PROGRAMS)
-pytestmark = [
-    # A guest without KVM takes a minute of a processor.
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.root,
-    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
-]
+pytestmark = [*marks(GUEST), pytest.mark.root]
 
 MIB = 1 << 20
 # A zone's addresses, and how much of it can be written: drives have such gaps.
@@ -32,20 +21,6 @@ ZONE, CAPACITY, FILE_SIZE = 16 * MIB, 12 * MIB, 40 * MIB
 ZONES = 3
 """FILE_SIZE in whole zones."""
 
-SUITE = """<?xml version="1.0"?>
-<PhoronixTestSuite>
-  <SuiteInformation>
-    <Title>zones</Title><Version>1.0.0</Version><TestType>Disk</TestType>
-    <Description>A zoned drive</Description><Maintainer>test</Maintainer>
-  </SuiteInformation>
-  {}
-</PhoronixTestSuite>
-"""
-EXPERIMENT = (
-    "<Execute><Test>local/eeio-fio-1.0.0</Test><Arguments>level=device operation={0} "
-    "spatiality={1} request_size={2} buffer=off {3}</Arguments>"
-    "<Description>{0} {1} {2}</Description></Execute>"
-)
 EXPERIMENTS = (
     ("write", "sequential", "1m", "flush=end"),
     ("read", "sequential", "64k", ""),
@@ -55,19 +30,8 @@ EXPERIMENTS = (
     ("mixed", "sequential", "64k", "flush=end"),
     ("read", "strided", "64k", ""),
 )
-PROTOCOL = "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
-
 SCRIPT = """
-import json, os, subprocess, sys, time
-from pathlib import Path
-
-subprocess.run(["/busybox", "--install", "-s", "/usr/bin"], check=True)
-Path("/bin/sh").unlink()
-Path("/bin/sh").symlink_to("/usr/bin/dash")
-for _ in range(100):
-    if Path("/dev/nvme0n1").exists():
-        break
-    time.sleep(0.1)
+import json, os, sys
 Path("/run/home").mkdir()
 settings = {**os.environ, "HOME": "/run/home"}
 words = ["--preset", "quick", "--device", "/dev/nvme0n1", "--meter", "demo"]
@@ -104,14 +68,16 @@ for name, more in (("read", []), ("erased", erased), ("again", again), ("filled"
 
 @pytest.fixture(scope="module")
 def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The campaign that may not erase the empty drive, and the one that may."""
+    """By name: empty, not to be erased; erased; partly written; full; full, but never written."""
     assert not isinstance(GUEST, str)
     folder = tmp_path_factory.mktemp("zones")
-    (folder / "suite-definition.xml").write_text(
-        SUITE.format("\n  ".join(EXPERIMENT.format(*one) for one in EXPERIMENTS))
-    )
-    (folder / "protocol.yaml").write_text(PROTOCOL)
-    files = [(folder / name, f"zones/{name}") for name in ("suite-definition.xml", "protocol.yaml")]
+    entries = [
+        ("fio", f"level=device operation={operation} spatiality={spatiality} request_size={size} "
+         f"buffer=off {more}", f"{operation} {spatiality} {size}")
+        for operation, spatiality, size, more in EXPERIMENTS
+    ]  # fmt: skip
+    suite = written(folder / "zones", entries)
+    files = [(path, f"zones/{path.name}") for path in suite.iterdir()]
     profiles = shipped("test-profiles")
     for name in ("eeio-fio-1.0.0", "common"):
         files += [
@@ -122,10 +88,9 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     disk = folder / "disk"
     with disk.open("wb") as file:
         file.truncate(8 * ZONE)
-    packages = (eeio, eeio_limits, eeio_power, eeio_results, yaml)
     said = GUEST.run(
-        folder / "guest", SCRIPT, modules=MODULES, programs=PROGRAMS, files=files,
-        packages=[Path(str(one.__file__)).parent for one in packages],
+        folder / "guest", PROFILES_RUN + SCRIPT, modules=MODULES, programs=PROGRAMS, files=files,
+        packages=PACKAGES,
         devices=["-drive", f"file={disk},format=raw,if=none,id=d",
                  "-device", "nvme,id=n,serial=eeio,ioeventfd=off",
                  "-device", f"nvme-ns,drive=d,bus=n,zoned=true,zoned.zone_size={ZONE},"

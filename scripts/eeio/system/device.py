@@ -638,18 +638,16 @@ class Zone:
     written_bytes: int
 
 
-_ZONE = re.compile(
-    r"start: *(0x[0-9a-f]+), len (0x[0-9a-f]+), cap (0x[0-9a-f]+), wptr (0x[0-9a-f]+).*\((\w\w)\)"
-)
+_ZONE = re.compile(r"cap (0x[0-9a-f]+), wptr (0x[0-9a-f]+).*\((\w\w)\)")
 
 
 def zones_of(report: str) -> list[Zone]:
     """The zones in the output of `blkzone report`; one without a write pointer is written."""
     found = []
-    for line in _ZONE.finditer(report):
-        capacity, written = (512 * int(line[k], 16) for k in (3, 4))
-        is_whole = line[5] in ("fu", "nw")
-        found.append(Zone(capacity, capacity if is_whole else min(capacity, written)))
+    for sectors, pointer, condition in _ZONE.findall(report):
+        capacity, written = 512 * int(sectors, 16), 512 * int(pointer, 16)
+        is_full = condition in ("fu", "nw")
+        found.append(Zone(capacity, capacity if is_full else min(capacity, written)))
     return found
 
 

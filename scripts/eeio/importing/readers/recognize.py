@@ -70,7 +70,7 @@ def recognized(text: str, path: Path) -> tuple[str, Kind | None]:
     """The text as a tool printed it, and what it is."""
     text = _unlabelled(text)
     kind = kind_of(text, path)
-    if kind is None and len(text) <= _MOST_CHARACTERS and not text.lstrip().startswith(("{", "[")):
+    if kind is None and not text.lstrip().startswith(("{", "[")):
         text = without_margin(text)
         kind = kind_of(text, path)
     return text, kind
@@ -119,25 +119,18 @@ _MOST_MARGINS, _MOST_CHARACTERS = 8, 1 << 20
 def without_margin(text: str) -> str:
     """A text in which no tool is recognized, without the indentation or the marks of a quotation
     that its author put before each line of a tool's output; unchanged if that helps nothing."""
+    return next((moved for moved in unquoted(text) if kind_of(moved, Path())), text)
+
+
+def unquoted(text: str) -> Iterator[str]:
+    """A text without the indentation or the marks of a quotation, for each of those that many of
+    its lines have, the shortest first."""
+    if len(text) > _MOST_CHARACTERS:
+        return
     found = Counter(
         margin[0]
         for line in text.splitlines()
         if line.strip() and (margin := _MARGIN.match(line)) and margin[0]
-    )
-    for blanks in sorted((one for one, _ in found.most_common(_MOST_MARGINS)), key=len):
-        moved = re.sub(rf"^{re.escape(blanks)}", "", text, flags=re.M)
-        if kind_of(moved, Path()) is not None:
-            return moved
-    return text
-
-
-def unquoted(text: str) -> Iterator[str]:
-    """A text without the marks of quotations, for each mark that many of its lines have, the
-    shortest first: a tool's output may be quoted in a mail that names the tool elsewhere."""
-    if len(text) > _MOST_CHARACTERS:
-        return
-    found = Counter(
-        margin[0] for line in text.splitlines() if (margin := _MARGIN.match(line)) and margin[0]
     )
     for marks in sorted((one for one, _ in found.most_common(_MOST_MARGINS)), key=len):
         yield re.sub(rf"^{re.escape(marks)}", "", text, flags=re.M)
