@@ -1,6 +1,7 @@
 """Metric reports of BMCs (Redfish's telemetry), in the shapes that DMTF and makers publish."""
 
 import json
+import random
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,8 +13,9 @@ from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
 from eeio.cli import main
+from eeio_power.energy import channel_energy, combined_uncertainty_j
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, open_meters
+from eeio_power.meters import Channel, Meter, open_meters
 
 ROOT = "/redfish/v1/TelemetryService"
 POWER = "/redfish/v1/Chassis/1/Power#/PowerControl/0"
@@ -358,6 +360,39 @@ def test_without_a_clock_of_the_bmc_nothing_is_read(monkeypatch: pytest.MonkeyPa
     values = [value("187", 1.0, source=f"{POWER}/PowerConsumedWatts")]
     with FakeHttp(bmc(values)) as fake, pytest.raises(PowerError, match="no Date header"):
         opened(fake)
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 5.0, 60.0])
+@pytest.mark.parametrize("idle_w", [25.0, 100.0, 200.0])
+def test_the_uncertainty_contains_late_reports(interval_s: float, idle_w: float) -> None:
+    """Windows of 200 W on an idle machine: a reading is the mean of an interval that ended at most
+    an interval and 12 s before, which is the meter's native period."""
+    busy_w = 200.0
+    draw = random.Random(7)
+    period_s = interval_s + 12.0
+    channel = Channel("p", "system", "power_w", accuracy_relative=0.05, resolution=1.0)
+    for window_s in [period_s * factor for factor in (4.0, 10.0, 40.0)] * 20:
+        start_s = 10.0 * period_s + draw.uniform(0.0, period_s)
+        end_s = start_s + window_s
+        late_s, report_s = draw.uniform(0.0, 12.0), draw.uniform(0.0, interval_s)
+
+        def mean_w(until_s: float, start_s: float = start_s, end_s: float = end_s) -> float:
+            since_s = until_s - interval_s
+            busy_s = max(0.0, min(until_s, end_s) - max(since_s, start_s))
+            return idle_w + (busy_w - idle_w) * busy_s / interval_s
+
+        first_s = draw.uniform(0.0, period_s)
+        polls_s = [first_s + k * period_s for k in range(int(end_s / period_s) + 10)]
+        polls_s = sorted([*polls_s, end_s + 0.01])
+        ended_s = [
+            report_s + (poll_s - late_s - report_s) // interval_s * interval_s for poll_s in polls_s
+        ]
+        found = channel_energy(
+            channel, polls_s, [mean_w(at_s) for at_s in ended_s], period_s, period_s, start_s, end_s
+        )
+        assert found.energy_j is not None
+        error_j = found.energy_j - busy_w * window_s
+        assert abs(error_j) <= combined_uncertainty_j([found]), (window_s, error_j)
 
 
 def test_a_report_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
