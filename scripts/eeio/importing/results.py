@@ -118,6 +118,7 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
         if b"\0" in body[:4096]:
             raise EeioError("binary: unpack an archive first")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        text = recognize.of_mail(body, text)
         if not text.strip():
             raise EeioError("empty")
         if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
@@ -134,7 +135,7 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
         _read_by(kind, text, one)
-        if one.rejected is not None and kind.form != "json":
+        if kind.form != "json" and (one.rejected is not None or recognize.QUOTED.search(text)):
             _read_quoted(text, one)
         for other in recognize.others_in(text, kind):
             part = FoundFile(path, place, one.sha256)
@@ -156,15 +157,14 @@ def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
 
 
 def _read_quoted(text: str, one: FoundFile) -> None:
-    """The result that is behind marks of a quotation, if one can be read; else as it was."""
+    """The results behind marks of a quotation too, if there are more of them than without."""
     for moved in recognize.unquoted(text):
         again = FoundFile(one.path, one.place, one.sha256)
         if (kind := recognize.kind_of(moved, Path())) is not None and kind.form != "json":
             _read_by(kind, moved, again)
-            if again.rejected is None:
+            if len(again.reports) > len(one.reports):
                 one.tool, one.form = again.tool, again.form
                 one.reports, one.rejected = again.reports, None
-                return
 
 
 _DAMAGED = (

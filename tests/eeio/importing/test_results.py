@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import textwrap
 import tracemalloc
 from collections import Counter, defaultdict
 from datetime import datetime
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from eeio import paths
 from eeio.cli import main
 from eeio.importing import results
+from eeio.importing.readers import fio
 from eeio_results.store import load
 
 DATA = Path(__file__).parents[2] / "data/imports"
@@ -1625,3 +1628,107 @@ def test_a_copy_below_several_commands_of_dd(tmp_path: Path) -> None:
         (row,) = [p for r in read_one(tmp_path, text).reports for p in r.phases]
         assert (row.operation, row.bytes) == (operation, int(moved))
         assert row.request_bytes == (1 << 20 if operation else None)
+
+
+def wrapped(text: str, width: int) -> str:
+    """As a mail program breaks lines at blanks."""
+    return "\n".join(
+        part
+        for line in text.splitlines()
+        for part in (textwrap.wrap(line, width, break_long_words=False,
+                                   replace_whitespace=False, subsequent_indent="") or [""])
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [64, 72, 76])
+@pytest.mark.parametrize("version", ["2.1", "3.12", "3.41"])
+def test_reports_of_fio_that_a_mail_wrapped(tmp_path: Path, version: str, width: int) -> None:
+    whole = (DATA / f"fio/jobs-{version}.txt").read_text()
+    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
+    sums = [p for r in fio.read_status(whole[whole.index("Run status") :]) for p in r.phases]
+    text = wrapped(whole, width)
+    rows = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert len(rows) == len(plain) > 0
+    for row, one in zip(rows, plain, strict=True):
+        assert (row.operation, row.iops) == (one.operation, one.iops)
+        assert row.bandwidth_bytes_per_s == one.bandwidth_bytes_per_s
+    only_sums = text[text.index("Run status") :]
+    assert [p for r in fio.read_status(only_sums) for p in r.phases] == sums
+
+
+@pytest.mark.parametrize(
+    ("line", "moved"),
+    [
+        # The terminal broke it at its width, and two mail programs at a blank or a hyphen.
+        ("   READ: bw=79.4MiB/s (83.3MB/s), 79.4MiB/s-79.4MiB/s (83.3MB/s-83.3MB/s), io=155\n"
+         "88MiB (16345MB), run=20001-20001msec\n", 15588 << 20),
+        ("   READ: bw=448MiB/s (470MB/s), 448MiB/s-448MiB/s (470MB/s-470MB/s), \n"
+         "io=263GiB (282GB), run=600311-600311msec\n", 263 << 30),
+        ("   READ: bw=14.7GiB/s (15.8GB/s), 14.7GiB/s-14.7GiB/s (15.8GB/s-\n"
+         "15.8GB/s), io=441GiB (473GB), run=30003-30003msec\n", 441 << 30),
+    ],
+)  # fmt: skip
+def test_a_broken_sum_of_fio_has_all_its_digits(tmp_path: Path, line: str, moved: int) -> None:
+    (report,) = read_one(tmp_path, f"\nRun status group 0 (all jobs):\n{line}\n").reports
+    assert [(p.operation, p.bytes) for p in report.phases] == [("read", moved)]
+
+
+def test_a_sum_below_the_only_job_of_its_direction_has_its_requests(tmp_path: Path) -> None:
+    job = "  write: IOPS=39.1k, BW=153MiB/s (160MB/s)(5120MiB/33479msec); 0 zone\nresets\n"
+    total = (
+        "Run status group 0 (all jobs):\n  WRITE: bw=153MiB/s (160MB/s), 153MiB/s-153MiB/s "
+        "(160MB/s-160MB/s), io=5120MiB (5369MB), run=33479-33479msec\n"
+    )
+    (report,) = read_one(tmp_path, f"{job}\n{total}").reports
+    assert [(p.operation, p.iops) for p in report.phases] == [("write", 39100.0)]
+    (report,) = read_one(tmp_path, f"{job}{job}\n{total}").reports
+    assert [p.iops for p in report.phases] == [None]
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
+def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
+    whole = (DATA / "fio/jobs-3.41.txt").read_text()
+    mail = EmailMessage()
+    mail["From"], mail["Subject"], mail["Date"] = "a@b.c", "fio", "Fri, 12 May 2023 02:35:17 +0000"
+    mail.set_content(f"Hello,\n\n{whole}\nThanks \u2014 A\n", cte=encoding)
+    (tmp_path / "a.eml").write_bytes(mail.as_bytes())
+    (one,) = results.found([tmp_path / "a.eml"])
+    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
+    assert [p for r in one.reports for p in r.phases] == plain
+
+
+def test_quoted_reports_next_to_an_own_one_are_all_read(tmp_path: Path) -> None:
+    whole = (DATA / "fio/jobs-3.41.txt").read_text()
+    quoted = "".join(f"> > {line}\n" for line in whole.splitlines())
+    once = "".join(f"> {line}\n" for line in whole.splitlines())
+    one = read_one(tmp_path, f"Mine:\n{whole}\nYours:\n{once}\nHers:\n{quoted}")
+    (plain,) = read_one(tmp_path, whole).reports
+    rates = [p.bandwidth_bytes_per_s for p in plain.phases]
+    assert [[p.bandwidth_bytes_per_s for p in r.phases] for r in one.reports] == [rates] * 3
+
+
+def test_a_table_of_bonnie_without_version_and_machine(tmp_path: Path) -> None:
+    table = (
+        "For the VIM3:\n"
+        "     ------Sequential Output------ --Sequential Input- --Random-\n"
+        "     -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP /sec %CP\n"
+        "  4G 93865  99 312837  96 194487  23 102808  97 415501 21 +++++ +++\n"
+    )
+    (report,) = read_one(tmp_path, table).reports
+    rates = {(p.operation, p.name): p.bandwidth_bytes_per_s for p in report.phases}
+    assert sorted(rate / KIB for rate in rates.values() if rate) == [
+        93865, 102808, 194487, 312837, 415501]  # fmt: skip
+    assert {p.options["file size"] for p in report.phases} == {"4G"}
+    assert (report.version, report.host) == (None, None)
+
+
+def test_results_of_io500_behind_labels(tmp_path: Path) -> None:
+    text = "Write:\n" + "".join(
+        f"{label}: [RESULT]      ior-easy-write     {rate} GiB/s : time {seconds} seconds\n"
+        for label, rate, seconds in (("O_DIRECT", 420.5, 869.65), ("CACHED", 368.25, 413.6))
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert [(p.name, p.bandwidth_bytes_per_s) for p in report.phases] == [
+        ("O_DIRECT ior-easy-write", 420.5 * 2**30), ("CACHED ior-easy-write", 368.25 * 2**30),
+    ]  # fmt: skip

@@ -314,15 +314,46 @@ def _whole_settings(text: str) -> str:
             whole = _HEADER.match(joined)
             if rest is None or (whole and not re.fullmatch(r"\d{1,9}\s{0,9}", rest[1])):
                 break
-            joined, end = joined + rest[1], rest.end()
+            joined, end = _joined(joined, rest[1]), rest.end()
         if end > line.end() and _HEADER.match(joined):
             made += (text[place : line.start()], joined)
             place = end
     return "".join((*made, text[place:]))
 
 
+_RATES = re.compile(
+    r"^[ \t]{0,99}(?:READ|WRITE|TRIM|read|write|trim)[ \t]{0,9}: ?(?:io|bw|IOPS)=[^\n]*$", re.M
+)
+_TIME = re.compile(r"(?:run=\d{1,20}-|maxt=\s{0,9}|runt=\s{0,9}|\w/)\d{1,20}\s{0,9}msec")
+_BELOW = re.compile(r"\n([^\n]{1,300})")
+
+
+def _joined(above: str, below: str) -> str:
+    """Two parts of a line that was broken inside a figure, or at a blank, which is lost then."""
+    above, below = above.rstrip(), below.strip()
+    is_inside = re.fullmatch(r"[\w./=-][\w.]|\)\(|-\(", above[-1:] + below[:1])
+    return above + ("" if is_inside else " ") + below
+
+
+def _whole_rates(text: str) -> str:
+    """With the lines of the rates of jobs and groups on one line, where a mail or a terminal broke
+    them. Each ends with its time."""
+    made, place = list[str](), 0
+    for line in _RATES.finditer(text):
+        joined, end = line[0], line.end()
+        for _ in range(3):
+            rest = _BELOW.match(text, end)
+            if rest is None or _TIME.search(joined) or _RATES.match(rest[1]):
+                break
+            joined, end = _joined(joined, rest[1]), rest.end()
+        if end > line.end() and _TIME.search(joined):
+            made += (text[place : line.start()], joined)
+            place = end
+    return "".join((*made, text[place:]))
+
+
 def read_text(text: str) -> Iterator[FoundReport]:
-    text = _whole_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M))
+    text = _whole_rates(_whole_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)))
     client = _CLIENT.search(text)
     # All servers' answers are one report; so is one whose version was cut off.
     begins = [0] if client else list(_begins(text)) or [0]
@@ -477,7 +508,10 @@ def read_status(text: str) -> Iterator[FoundReport]:
     next report."""
     reports: list[list[FoundPhase]] = []
     last = -1
-    for part, _ in parts(text, STATUS):
+    text = _whole_rates(text)
+    before = [*(match.start() for match in STATUS.finditer(text))]
+    above = [text[start:end] for start, end in itertools.pairwise([0, *before])]
+    for (part, _), jobs in zip(parts(text, STATUS), above, strict=True):
         group = int(re.findall(r"\d+", part)[0])
         if group <= last or not reports:
             reports.append([])
@@ -489,11 +523,19 @@ def read_status(text: str) -> Iterator[FoundReport]:
                 bandwidth_bytes_per_s=None if rate is None else float(rate),
                 bytes=size(line["io"] or line["io2"]),
                 runtime_s=int(line["ms"] or line["ms2"]) / 1000,
+                iops=_iops_of_one(jobs, line[1].lower(), rate),
             ))  # fmt: skip
     if not any(reports):
         raise none_found("fio", "its groups have no line of their sums")
     note = "only the sums of its groups are in the file: neither jobs nor settings"
     yield from (FoundReport(tuple(phases), notes=(note,)) for phases in reports if phases)
+
+
+def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
+    """IOPS of the only job of that direction above the sum of a group, which is that of the job."""
+    lines = [line for line in (*_NEW.finditer(jobs), *_OLD.finditer(jobs)) if line[1] == direction]
+    own = size(lines[0]["bw"]) if len(lines) == 1 else None
+    return _scaled(lines[0]["iops"]) if own and rate and abs(own / rate - 1) < 0.01 else None
 
 
 def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:

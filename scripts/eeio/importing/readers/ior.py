@@ -443,7 +443,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         if not line["kind"].startswith("RESULT"):
             continue  # it has no score
         # IO500 of 2017 lists all results once more at the end.
-        if (key := line.group("name", "rate", "unit", "seconds")) in seen:
+        if (key := line.group("label", "name", "rate", "unit", "seconds")) in seen:
             continue
         seen.add(key)
         name, rate, unit, seconds = line["name"], line["rate"], line["unit"], line["seconds"]
@@ -451,7 +451,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         bandwidth = figure(rate) * (1 << 30)
         moves = unit in ("GiB/s", "GB/s")
         phase = FoundPhase(
-            name=name.replace("_", "-"),
+            name=" ".join((*line["label"].strip(" \t:").split(), name.replace("_", "-"))),
             group=str(times[name]),
             operation=("write" if "write" in name else "read") if moves else "metadata",
             access_pattern="sequential" if moves and "easy" in name else None if moves else "none",

@@ -437,7 +437,13 @@ def _bonnie(
         )  # fmt: skip
 
 
-BONNIE_TEXT = re.compile(r"^Version\s{1,99}(\S{1,300})\s{1,99}-+Sequential Output-+", re.M)
+BONNIE_TEXT = re.compile(
+    # Notes may lack the version, and the machine in front of the sizes.
+    r"^(?:Version\s{1,99}(?P<version>\S{1,300}))?[ \t]{1,99}-+Sequential Output-+",
+    re.M,
+)
+
+_BONNIE_SIZES = r"(\d{1,20}[KMGT]?)(?::(\d{1,20}\w{0,80}))?\s{1,99}([^\n]*)$"
 
 
 def read_bonnie_text(text: str) -> Iterator[FoundReport]:
@@ -447,10 +453,11 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
         yield from read_bonnie_csv(text)
         return
     for part, heading in parts(text, BONNIE_TEXT):
-        version = re.match(r"Version\s{1,99}(\S{1,300})", part)
+        version = BONNIE_TEXT.match(part)
         row = re.search(
-            r"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::(\d{1,20}\w{0,80}))?\s{1,99}([^\n]*)$",
-            part, re.M,
+            rf"^([ \t]*Size[^\n]*)\n()[ \t]*{_BONNIE_SIZES}", part, re.M
+        ) or re.search(
+            rf"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+{_BONNIE_SIZES}", part, re.M
         )  # fmt: skip
         if row is None:
             raise none_found("Bonnie++", "its table has no row")
@@ -468,7 +475,7 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
         phases = tuple(_bonnie(fields, row[3], row[4] or "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        told = version[1] if version else None
+        told = version["version"] if version else None
         yield FoundReport(phases, told, row[2] or None, heading=heading)
 
 

@@ -1,5 +1,6 @@
 """Which tool wrote a file, by its content: names and suffixes do not count."""
 
+import email
 import json
 import re
 from collections import Counter
@@ -31,7 +32,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.SUMMARY, Kind("ior", "summary", ior.read_summary)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
-    (re.compile(r"^[ \t]{0,8}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
+    (re.compile(r"^[^\[\n]{0,40}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
     (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
                                                           others.read_elbencho_csv)),
@@ -112,7 +113,26 @@ def kind_of(text: str, path: Path) -> Kind | None:
     return None
 
 
+_HEADERS = re.compile(
+    r"(?:From \S|[A-Z][\w-]{1,60}: )[\s\S]{0,20000}?^Content-Transfer-Encoding:\s{0,9}"
+    r"(?:quoted-printable|base64)", re.M | re.I
+)  # fmt: skip
+
+
+def of_mail(body: bytes, text: str) -> str:
+    """The text of a mail whose characters are encoded; any other text unchanged."""
+    if not _HEADERS.match(text[:HEAD_CHARACTERS]):
+        return text
+    parts = [part for part in email.message_from_bytes(body).walk()
+             if part.get_content_type() == "text/plain"]  # fmt: skip
+    decoded = (part.get_payload(decode=True) for part in parts)
+    # What tools print is ASCII, or nearly.
+    texts = [one.decode("utf-8", errors="replace") for one in decoded if isinstance(one, bytes)]
+    return "\n".join(texts).replace("\r\n", "\n") or text
+
+
 _MARGIN = re.compile(r"[ \t]*(?:>[> \t]*)?")
+QUOTED = re.compile(r"^>(?: ?>)* ?", re.M)
 _MOST_MARGINS, _MOST_CHARACTERS = 8, 1 << 20
 
 
@@ -134,6 +154,8 @@ def unquoted(text: str) -> Iterator[str]:
     )
     for marks in sorted((one for one, _ in found.most_common(_MOST_MARGINS)), key=len):
         yield re.sub(rf"^{re.escape(marks)}", "", text, flags=re.M)
+    if any(">" in marks for marks in found):
+        yield QUOTED.sub("", text)
 
 
 def in_json_string(text: str, kind: Kind | None) -> str | None:
