@@ -1,5 +1,6 @@
-"""RocksDB, the mail server's pattern, checkpoints, DLIO and S3 run under PTS as they are."""
+"""RocksDB, the mail server's pattern, checkpoints, DLIO, S3 and IO500 run under PTS as they are."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from eeio import paths
 from eeio.cli import main
 from eeio_results import characterization, store
+from tests.profiles.test_io500 import SHORT
 from tests.pts.harness import ROOT, PtsHome, running
 
 APPLICATION = "level=application buffer=on"
@@ -25,7 +27,9 @@ pytestmark = [
 ]
 
 
-def rows_under_pts(folder: Path, tests: dict[str, tuple[str, str]]) -> list[characterization.Row]:
+def rows_under_pts(
+    folder: Path, tests: dict[str, tuple[str, str]], **environment: str
+) -> list[characterization.Row]:
     """The rows of a benchmark by PTS; `tests` are the tool and the factors of each description."""
     home = PtsHome(folder / "home")
     for tool in {tool for tool, _ in tests.values()}:
@@ -42,6 +46,7 @@ def rows_under_pts(folder: Path, tests: dict[str, tuple[str, str]]) -> list[char
                 "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0.5", "TEST_RESULTS_NAME": "t",
                 "TEST_RESULTS_IDENTIFIER": "here", "EEIO_METER": f"rapl,root={folder}/rapl",
                 "FORCE_TIMES_TO_RUN": "1", "EEIO_DIRECTORY": str(folder / "files"),
+                **environment,
             },
         )  # fmt: skip
     assert done.returncode == 0, done.output[-3000:]
@@ -67,6 +72,27 @@ def test_dlio_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(row.phase for row in rows) == ["checkpoint", "restore", "train"]
     for row in rows:
         assert row.operations_per_s is not None and row.operations_per_s.median > 0
+
+
+@pytest.mark.skipif(
+    shutil.which("io500") is None and "EEIO_IO500" not in os.environ, reason="no IO500 (EEIO_IO500)"
+)
+def test_io500_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    ini, caches = tmp_path / "short.ini", tmp_path / "drop_caches"
+    ini.write_text(SHORT)
+    caches.touch()  # The page cache of this machine stays as it is.
+    rows = rows_under_pts(
+        tmp_path, {"io500": ("io500", "processes=2 data=4m files=200")},
+        EEIO_IO500=os.environ.get("EEIO_IO500", ""), EEIO_IO500_INI=str(ini),
+        EEIO_DROP_CACHES=str(caches),
+    )  # fmt: skip
+    moved = {row.phase: row.work.bytes for row in rows}
+    segments = (4 << 20) // 47008
+    for name in ("write", "read"):
+        for phase, size in ((f"ior-easy-{name}", 8 << 20), (f"ior-hard-{name}", 94016 * segments)):
+            found = moved[phase]
+            assert found is not None and found.median == size
 
 
 @pytest.mark.skipif(shutil.which("moto_server") is None, reason="no moto (pip)")
