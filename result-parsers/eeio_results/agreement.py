@@ -78,17 +78,21 @@ def _agreement(campaign: Campaign) -> Agreement:
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
     keys = list(known)
     found: dict[str, tuple[Key, ...]] = {}
+    of_key = {key: [window for window in windows if key in window] for key in keys}
+    means = {key: _mean(key, of_key[key]) for key in keys}
     # The pairs first: of three that contradict each other, two may suffice.
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
     for group in [*groups, keys] if len(keys) > 2 else groups:
         shared = [window for window in windows if all(key in window for key in group)]
         if len(shared) < LEAST_WINDOWS or (len(group) > 2 and found):
             continue
-        for readings, words in contradictions([_mean(key, shared) for key in group]):
+        compared = [
+            means[key] if len(of_key[key]) == len(shared) else _mean(key, shared) for key in group
+        ]
+        for readings, words in contradictions(compared):
             said = f"over {len(shared)} windows of the campaign: {words}"
             found.setdefault(said, tuple(mean.key for mean in readings))
-    means = [_mean(key, [window for window in windows if key in window]) for key in keys]
-    return Agreement(tuple(means), tuple((of, words) for words, of in found.items()))
+    return Agreement(tuple(means.values()), tuple((of, words) for words, of in found.items()))
 
 
 def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:

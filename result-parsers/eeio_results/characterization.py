@@ -15,6 +15,7 @@ from eeio_results import metrics
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.domains import (
     DomainFigures,
+    Key,
     Quartiles,
     domain_figures,
     idle_powers,
@@ -24,7 +25,7 @@ from eeio_results.imported import IMPORTED
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.rows import FIRST, LATER, Row
-from eeio_results.store import Campaign
+from eeio_results.store import Campaign, once
 from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import (
@@ -69,6 +70,12 @@ class ContextRow:
 
 def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
     """Every row of one campaign, levels in their order, the not measured ones with the reason."""
+    if rules != RULES:
+        return _characterize(campaign, rules)
+    return list(once(campaign, "rows", lambda campaign: _characterize(campaign, RULES)))
+
+
+def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
     groups = campaign.runs_by_experiment()
     rows: list[Row] = []
     for planned in campaign.design.experiments:
@@ -124,6 +131,10 @@ def _doubted(row: Row, found: Agreement) -> Row:
 
 def context(campaign: Campaign) -> list[ContextRow]:
     """The machine's context figures: memory bandwidth, latencies."""
+    return list(once(campaign, "context", _context))
+
+
+def _context(campaign: Campaign) -> list[ContextRow]:
     values: dict[tuple[str, str], list[float]] = {}
     for run in campaign.runs:
         if not run.validity:
@@ -139,6 +150,10 @@ def context(campaign: Campaign) -> list[ContextRow]:
 
 def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
     """(domain, meter, kind) -> mean power of the valid runs, W."""
+    return dict(once(campaign, "power_during", _power_during))
+
+
+def _power_during(campaign: Campaign) -> list[tuple[Key, float]]:
     found: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:
@@ -146,7 +161,7 @@ def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
                 if reading.valid and reading.power_w is not None:
                     key = (reading.domain, reading.meter, reading.kind)
                     found.setdefault(key, []).append(reading.power_w)
-    return {key: statistics.fmean(values) for key, values in found.items()}
+    return [(key, statistics.fmean(values)) for key, values in found.items()]
 
 
 def _sort_key(row: Row) -> tuple[Any, ...]:
@@ -219,7 +234,8 @@ def _phase_row(
     pairs = [(run, phase) for run in runs for phase in run.phases if phase.name == name]
     good = [phase for run, phase in pairs if not run.validity and not phase.validity]
     used, left_out = judged(experiment, good)
-    phases, windows = [phase for phase, _ in used], [window for _, window in used]
+    work = work_of(experiment, used)
+    windows = [window for _, window in used]
     invalid_reasons = dict.fromkeys(reason for run in runs for reason in run.validity)
     invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
     uncounted = [phase for phase in good if phase.bytes_moved is None]
@@ -249,7 +265,6 @@ def _phase_row(
     ]
     measured = tuple(d for d in figures if d.energy_kind != "modelled")
     estimates = tuple(d for d in figures if d.energy_kind == "modelled")
-    work = work_of(experiment, phases)
     reasons = dict(work.reasons)
     if campaign.machine.drive is None:
         reasons["drive"] = campaign.machine.missing.get("drive_id", _NO_IDENTITY)

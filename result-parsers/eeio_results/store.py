@@ -16,7 +16,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,13 @@ class Campaign:
     machine: Machine
     idle: tuple[EnergyReading, ...]
     idle_reason: str | None
-    runs: tuple[Run, ...]
-    set_aside: tuple[Run, ...] = ()
+    runs: Sequence[Run]
+    set_aside: Sequence[Run] = ()
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
     idle_medians: tuple[IdleMedian, ...] = ()
     """Empty for campaigns from before they were stored, for PTS, and for invalid readings."""
-    _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `once` has computed."""
 
     @property
     def name(self) -> str:
@@ -82,20 +82,26 @@ class Campaign:
         return found
 
     @property
+    def tools(self) -> set[str]:
+        """Those of its experiments, also of experiments that did not run."""
+        return {planned.experiment.tool for planned in self.design.experiments}
+
+    @property
+    def has_load(self) -> bool:
+        """Whether it has experiments at a share of their maximum."""
+        every = (planned.experiment for planned in self.design.experiments)
+        return any("load" in dict(experiment.arguments) for experiment in every)
+
+    @property
     def is_measurement(self) -> bool:
         """False for a preset too short to publish from (QUICK)."""
         return self.design.protocol.is_measurement
 
-    @cached_property
+    @property
     def is_demo(self) -> bool:
         """Whether any of its power is the demo meter's: fictitious."""
-        phases = [phase for run in (*self.runs, *self.set_aside) for phase in run.phases]
-        readings = (
-            *self.idle,
-            *(reading for phase in phases for reading in phase.energy),
-            *(r for phase in phases if phase.until_durable for r in phase.until_durable.energy),
-        )
-        return any(reading.kind == DEMO for reading in readings)
+        found: bool = once(self, "is_demo", _is_demo)
+        return found
 
     @property
     def planned_runs(self) -> int:
@@ -114,7 +120,12 @@ class Campaign:
     def steady_state(self) -> State | None:
         """None if its protocol requires no steady state."""
         rule = self.design.protocol.steady
-        return None if rule is None else state(self.design, rule, (*self.set_aside, *self.runs))
+        if rule is None:
+            return None
+        found: State = once(
+            self, "steady", lambda all: state(all.design, rule, (*all.set_aside, *all.runs))
+        )
+        return found
 
     @property
     def shortcomings(self) -> list[str]:
@@ -128,10 +139,20 @@ class Campaign:
         return found + [one for one in why if one is not None]
 
 
+def _is_demo(campaign: Campaign) -> bool:
+    phases = [phase for run in (*campaign.runs, *campaign.set_aside) for phase in run.phases]
+    readings = (
+        *campaign.idle,
+        *(reading for phase in phases for reading in phase.energy),
+        *(r for phase in phases if phase.until_durable for r in phase.until_durable.energy),
+    )
+    return any(reading.kind == DEMO for reading in readings)
+
+
 def once(campaign: Campaign, name: str, compute: Callable[[Campaign], Any]) -> Any:
     """What takes long and several documents use: computed once a campaign. A changed copy of a
     campaign begins anew."""
-    found = campaign._derived
+    found = campaign.derived
     if name not in found:
         found[name] = compute(campaign)
     return found[name]
@@ -361,7 +382,14 @@ def _count_lines(path: Path) -> int:
         raise SchemaError(f"{path}: {error}") from error
 
 
-def load(folder: Path) -> Campaign:
+def files(folder: Path) -> list[Path]:
+    """The files that a campaign is loaded from."""
+    return [
+        path for name in (_CAMPAIGN, _MACHINE, _IDLE, _RUNS) if (path := folder / name).exists()
+    ]
+
+
+def load(folder: Path, with_runs: bool = True) -> Campaign:
     """A stored campaign, each record checked against its schema.
 
     A last line without its end (the campaign was killed while writing, or is running) is passed
@@ -386,7 +414,8 @@ def load(folder: Path) -> Campaign:
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
-    set_aside, runs = parted(design, _read_runs(folder / _RUNS, design))
+    read = _read_runs(folder / _RUNS, design) if with_runs else []
+    set_aside, runs = parted(design, read)
     return Campaign(
         folder=folder,
         design=design,

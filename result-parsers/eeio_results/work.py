@@ -8,7 +8,7 @@ from eeio_limits.reasons import partial_operations
 from eeio_results.domains import Quartiles, quartiles
 from eeio_results.record import LEAST_IO_SHARE, Experiment, Phase
 from eeio_results.traces.journal_figures import FIGURES
-from eeio_results.windows import Window, page_cache_bandwidth, window_of
+from eeio_results.windows import Window, page_cache_bandwidth
 
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
 """For single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
@@ -89,9 +89,9 @@ def why_not_powered(phase: Phase, window: Window) -> str | None:
     return partial_operations(span_s / lasted_s)
 
 
-def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
+def work_of(experiment: Experiment, used: Sequence[tuple[Phase, Window]]) -> Work:
     """Of the valid repetitions that are in the row."""
-    windows = [window_of(experiment, phase) for phase in phases]
+    phases, windows = [phase for phase, _ in used], [window for _, window in used]
     cached = [page_cache_bandwidth(experiment, phase) for phase in phases]
     rates = [iops_of(phase, window) for phase, window in zip(phases, windows, strict=True)]
     latencies = {

@@ -26,6 +26,11 @@ def state_root() -> Path:
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
+def kept_figures() -> Path:
+    """Figures of large campaigns, from one command to the next."""
+    return _xdg("XDG_CACHE_HOME", ".cache") / "figures"
+
+
 def shipped(kind: str) -> Path:
     """The folder `test-profiles` or `suites` of this checkout, or of the installed package."""
     package = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Run
-from eeio_results.store import Campaign
+from eeio_results.store import Campaign, once
 from eeio_results.units import format_size
 from eeio_results.windows import GB, Window, flush_of, judged
 
@@ -161,10 +161,17 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
 
 def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     """The cells of one campaign. Invalid runs and phases are counted but not used."""
+    found: list[Cell] = once(campaign, "cells", _cells_of)
+    if machine_name in (None, campaign.machine.hostname):
+        return list(found)
+    return [replace(cell, factors={**cell.factors, "machine": str(machine_name)}) for cell in found]
+
+
+def _cells_of(campaign: Campaign) -> list[Cell]:
     machine = campaign.machine
     kind = {True: "HDD", False: "SSD", None: "unknown"}[machine.device_rotational]
     place = {
-        "machine": machine_name or machine.hostname,
+        "machine": machine.hostname,
         "device": machine.drive_name,
         "type": kind,
     }

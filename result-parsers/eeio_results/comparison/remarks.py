@@ -55,11 +55,7 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
 
 def of_load(campaigns: Sequence[Campaign]) -> list[str]:
     """On steps of load curves: the same step is a different rate in each campaign."""
-    curves = [
-        campaign.name
-        for campaign in campaigns
-        if any("load" in dict(run.experiment.arguments) for run in campaign.runs)
-    ]
+    curves = [campaign.name for campaign in campaigns if campaign.has_load]
     if len(curves) < 2:
         return []
     return [

@@ -64,7 +64,7 @@ class Points:
 def points(campaign: "Campaign") -> list[Points]:
     """One for each experiment of the campaign with IO500 that has a valid run."""
     groups: dict[str, list[Run]] = {}
-    for run in campaign.runs:
+    for run in campaign.runs if TOOL in campaign.tools else ():
         names = {figure.name for figure in run.context}
         if run.experiment.tool == TOOL and not run.validity and names & {SCORE, DEBUG_SCORE}:
             groups.setdefault(run.experiment.id, []).append(run)

@@ -116,8 +116,7 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
     from eeio_results.comparison.cells import cells_of
 
     groups: dict[str, list[tuple[int, Cell]]] = {}
-    experiments = {run.experiment.id: run.experiment for run in campaign.runs}
-    if not any("load" in dict(experiment.arguments) for experiment in experiments.values()):
+    if not campaign.has_load:
         return []
     for cell in cells_of(campaign):
         pairs = (word.partition("=") for word in cell.factors["arguments"].split())

@@ -46,7 +46,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
     found = []
     for campaign in campaigns:
-        if not any(run.experiment.tool == "btio" for run in campaign.runs):
+        if "btio" not in campaign.tools:
             continue
         for item in references(cells_of(campaign)):
             factors = item.application.factors

@@ -1,0 +1,156 @@
+"""Figures of large campaigns, kept in the user's cache from one command to the next.
+
+A file per campaign, with what `store.once` has computed. Its name is the SHA-256 of the campaign's
+files and of the code that computes, so that it is of these records and of this eeio
+(docs/decisions/0057-kept-figures.md). A campaign's own folder has no such file: others may have
+sent it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast, overload
+
+import eeio_limits
+import eeio_results
+from eeio_limits import LimitError
+from eeio_results import store, typed
+from eeio_results.agreement import Agreement
+from eeio_results.characterization import ContextRow
+from eeio_results.comparison.cells import Cell
+from eeio_results.domains import Key
+from eeio_results.errors import EeioError
+from eeio_results.record import Run
+from eeio_results.rows import Row
+from eeio_results.steady import State
+from eeio_results.store import Campaign
+
+LEAST_BYTES = 30_000_000
+"""Of the records: those of about 10,000 runs, which are read and characterized in two seconds."""
+MOST_FILES = 20
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What `once` has computed, by the names that it has there; None if it has not."""
+
+    runs: int
+    set_aside: int
+    agreement: Agreement | None
+    rows: tuple[Row, ...] | None
+    context: tuple[ContextRow, ...] | None
+    power_during: tuple[tuple[Key, float], ...] | None
+    cells: tuple[Cell, ...] | None
+    is_demo: bool | None
+    steady: State | None
+
+
+_NAMES = tuple(item.name for item in fields(Figures) if item.name not in ("runs", "set_aside"))
+
+
+class _Stored(Sequence[Run]):
+    """The runs of a campaign, read when one is used."""
+
+    def __init__(self, folder: Path, count: int, of: str) -> None:
+        self._folder, self._count, self._of = folder, count, of
+        self._read: Sequence[Run] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self[:])
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Run]: ...
+    def __getitem__(self, place: int | slice) -> Run | Sequence[Run]:
+        if self._count == 0:
+            return ()[place]
+        if self._read is None:
+            self._read = getattr(store.load(self._folder), self._of)
+            if len(self._read) != self._count:
+                raise EeioError(f"{self._folder} has changed meanwhile: start the command again")
+        return self._read[place]
+
+
+def load(folder: Path, cache: Path) -> Campaign:
+    """The campaign, with its kept figures if there are any."""
+    file = _file(folder, cache)
+    if file is None or (figures := _read(file)) is None:
+        return store.load(folder)
+    campaign = replace(
+        store.load(folder, with_runs=False),
+        runs=_Stored(folder, figures.runs, "runs"),
+        set_aside=_Stored(folder, figures.set_aside, "set_aside"),
+    )
+    found = {name: getattr(figures, name) for name in _NAMES}
+    campaign.derived.update({name: value for name, value in found.items() if value is not None})
+    return campaign
+
+
+def keep(campaign: Campaign, cache: Path) -> None:
+    """Keeps what was computed. Does nothing for a small or incomplete campaign, or if the folder
+    cannot be written."""
+    if not campaign.is_complete or (file := _file(campaign.folder, cache)) is None:
+        return
+    found = {name: campaign.derived.get(name) for name in _NAMES}
+    before = _read(file)
+    if before is not None and all(
+        found[name] is None or getattr(before, name) is not None for name in _NAMES
+    ):
+        return
+    figures = Figures(len(campaign.runs), len(campaign.set_aside), **cast("Any", found))
+    with suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cache) as place:
+            made = Path(place, file.name)
+            made.write_text(json.dumps(figures, default=_plain), encoding="utf-8")
+            made.replace(file)
+        newest = sorted(cache.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in newest[MOST_FILES:]:
+            old.unlink()
+
+
+def _file(folder: Path, cache: Path) -> Path | None:
+    """None for a campaign that is read quickly, and for one that cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        if store.Store(folder).runs_path.stat().st_size < LEAST_BYTES:
+            return None
+        for path in (*store.files(folder), *_code()):
+            digest.update(f"{path.name} {path.stat().st_size} ".encode())
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+    except OSError:
+        return None
+    return cache / f"{digest.hexdigest()}.json"
+
+
+def _code() -> list[Path]:
+    packages = (eeio_limits, eeio_results)
+    return sorted(path for one in packages for path in Path(one.__path__[0]).rglob("*.py"))
+
+
+def _read(file: Path) -> Figures | None:
+    try:
+        return typed.read(Figures, json.loads(file.read_bytes()))
+    except (OSError, ValueError, LimitError):
+        return None
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    """A dataclass in the form that `typed.read` accepts."""
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} is no dataclass")
+    return {
+        typed.key_of(item): dict(found) if item.name == "arguments" else found
+        for item in fields(value)
+        for found in (getattr(value, item.name),)
+    }

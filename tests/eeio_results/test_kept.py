@@ -1,0 +1,181 @@
+"""Figures that a report keeps for the next one: the same document, and only of the same records."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eeio import paths
+from eeio.cli import main
+from eeio_results import kept, store
+from eeio_results.errors import EeioError
+
+Said = Callable[..., str]
+ROOT = Path(__file__).parents[1] / "data/campaigns"
+NAMES = sorted(path.parent.name for path in ROOT.glob("*/campaign.json"))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "LEAST_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def files() -> list[Path]:
+    return sorted(paths.kept_figures().glob("*"))
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def run(*words: object) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) in (0, 1)
+        return capsys.readouterr().out
+
+    return run
+
+
+def not_read(patch: pytest.MonkeyPatch) -> None:
+    """Reading a record is an error from now on."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("the records were read")
+
+    patch.setattr(store, "_read_runs", fail)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_second_report_is_the_first(said: Said, name: str, form: str) -> None:
+    words = ("report", ROOT / name, "--format", form)
+    kept_now = said(*words)
+    assert len(files()) == 1
+    assert said(*words) == kept_now
+    shutil.rmtree(paths.kept_figures())
+    assert said(*words) == kept_now
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "latex"])
+@pytest.mark.parametrize("name", ["quick-before", "estimates", "invalid", "drive", "bench"])
+def test_the_records_are_not_read_again(
+    said: Said, monkeypatch: pytest.MonkeyPatch, name: str, form: str
+) -> None:
+    words = ("report", ROOT / name, "--format", form)
+    first = said(*words)
+    not_read(monkeypatch)
+    assert said(*words) == first
+    assert said(*words, "--sort", "mb/s") != ""
+
+
+def test_a_comparison_uses_what_reports_kept(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("compare", ROOT / "quick-before", ROOT / "quick-after", "--format", "json")
+    alone = said(*words)
+    reports = [said("report", ROOT / name) for name in ("quick-before", "quick-after")]
+    not_read(monkeypatch)
+    assert said(*words) == alone
+    # And the reverse: rows were added to the figures that the comparison had kept.
+    assert [said("report", ROOT / name) for name in ("quick-before", "quick-after")] == reports
+
+
+@pytest.mark.parametrize("words", [("--duty-cycle", "10%"), ("--most-uncertain", "0.1%")])
+def test_other_rules_are_computed_from_the_records(said: Said, words: tuple[str, str]) -> None:
+    plain = said("report", ROOT / "server", "--format", "json", *words)
+    shutil.rmtree(paths.kept_figures())
+    usual = said("report", ROOT / "server", "--format", "json")
+    assert said("report", ROOT / "server", "--format", "json", *words) == plain != usual
+
+
+def test_the_page_reads_the_records(said: Said, tmp_path: Path) -> None:
+    pages = [tmp_path / "1.html", tmp_path / "2.html"]
+    for page in pages:
+        said("report", ROOT / "quick-before", "-o", page)
+    first, second = (page.read_text() for page in pages)
+    assert len(files()) == 1 and first == second
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ROOT / "quick-before", tmp_path / "quick-before"))
+
+
+def test_other_records_have_other_figures(said: Said, campaign: Path) -> None:
+    words = ("report", campaign, "--format", "json")
+    said(*words)
+    lines = (campaign / "runs.jsonl").read_text().splitlines()
+    bodies = [json.loads(line) for line in lines]
+    for body in bodies:
+        body["validity"] = ["made invalid"]
+    (campaign / "runs.jsonl").write_text("".join(f"{json.dumps(body)}\n" for body in bodies))
+    rows = json.loads(said(*words))["characterization"]
+    assert not any(row["n"] for row in rows)
+    assert len(files()) == 2
+    (campaign / "idle.json").unlink()
+    assert json.loads(said(*words))["campaigns"][0]["idle"]["readings"] == []
+
+
+def test_another_eeio_computes_again(
+    said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said("report", ROOT / "quick-before")
+    code = tmp_path / "code.py"
+    code.write_text("")
+    monkeypatch.setattr(kept, "_code", lambda: [code])
+    said("report", ROOT / "quick-before")
+    assert len(files()) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-50],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: text.replace('"energy_kind"', '"kind_of_energy"'),
+        lambda text: text.replace('"n": 3', '"n": "3"'),
+    ],
+)
+def test_damaged_figures_are_computed_again(said: Said, damage: Callable[[str], str]) -> None:
+    words = ("report", ROOT / "quick-before", "--format", "json")
+    first = said(*words)
+    (file,) = files()
+    whole = file.read_text()
+    assert damage(whole) != whole
+    file.write_text(damage(whole))
+    assert said(*words) == first
+    assert file.read_text() == whole
+
+
+def test_an_incomplete_campaign_has_no_kept_figures(said: Said, campaign: Path) -> None:
+    lines = (campaign / "runs.jsonl").read_text().splitlines(keepends=True)
+    (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
+    said("report", campaign)
+    assert files() == []
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(
+    said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = said("report", ROOT / "quick-before")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert said("report", ROOT / "quick-before") == first
+
+
+def test_only_the_newest_figures_stay(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_FILES", 2)
+    for name in NAMES[:4]:
+        said("report", ROOT / name)
+    assert len(files()) == 2
+
+
+def test_records_that_change_while_a_command_runs_are_named(campaign: Path) -> None:
+    loaded = store.load(campaign)
+    kept.keep(loaded, paths.kept_figures())
+    found = kept.load(campaign, paths.kept_figures())
+    assert len(found.runs) == len(loaded.runs)
+    lines = (campaign / "runs.jsonl").read_text().splitlines(keepends=True)
+    (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
+    with pytest.raises(EeioError, match="has changed meanwhile"):
+        list(found.runs)
