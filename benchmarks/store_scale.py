@@ -50,7 +50,7 @@ def main() -> None:
         big = written(folder / "report", arguments.report_runs)
         lines_s = json_s(big / "runs.jsonl")
         print(f"json.loads of the lines of {arguments.report_runs} runs: {lines_s:.1f} s")
-        for what in ("", ", from the figures that the first one kept"):
+        for what in ("", ", from the figures that the first one saved"):
             told = f"report of {arguments.report_runs} runs{what}"
             took_s = eeio(told, folder, "report", str(big))
             print(f"  {took_s / lines_s:.2f} times json.loads")

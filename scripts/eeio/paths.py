@@ -26,7 +26,7 @@ def state_root() -> Path:
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
-def kept_figures() -> Path:
+def saved_figures_root() -> Path:
     """Figures of large campaigns, from one command to the next."""
     return _xdg("XDG_CACHE_HOME", ".cache") / "figures"
 

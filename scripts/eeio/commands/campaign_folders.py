@@ -10,7 +10,7 @@ from eeio import paths
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
-from eeio_results import kept, studies
+from eeio_results import saved_figures, studies
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign
 
@@ -70,16 +70,16 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     # and again while they are made, takes longer than to read them.
     gc.disable()
     try:
-        return [kept.load(folder, paths.kept_figures()) for folder in folders]
+        return [saved_figures.load(folder, paths.saved_figures_root()) for folder in folders]
     finally:
         gc.freeze()
         gc.enable()
 
 
-def keep_figures(campaigns: Sequence[Campaign]) -> None:
-    """Keeps the figures of large campaigns for the next command."""
+def save_figures(campaigns: Sequence[Campaign]) -> None:
+    """Saves the figures of large campaigns for the next command."""
     for campaign in campaigns:
-        kept.keep(campaign, paths.kept_figures())
+        saved_figures.save(campaign, paths.saved_figures_root())
 
 
 def reject_mixed_demo(campaigns: Sequence[Campaign]) -> None:

@@ -11,9 +11,9 @@ from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import (
     analysis,
-    keep_figures,
     load_campaigns,
     reject_mixed_demo,
+    save_figures,
 )
 from eeio.commands.experiments import FACTORS, add_where, wanted
 from eeio.commands.output_file import add_formats, write_document, write_file
@@ -159,7 +159,7 @@ def compare(arguments: argparse.Namespace) -> int:
     ]
     gates = _gates(sides, arguments)
     document = report.document(found, lambda: _page(campaigns, found, gates))
-    keep_figures(campaigns)
+    save_figures(campaigns)
     return _answer(arguments, document, gates)
 
 

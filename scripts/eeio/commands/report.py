@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands.amounts import duty, share
-from eeio.commands.campaign_folders import analysis, keep_figures, load_campaigns
+from eeio.commands.campaign_folders import analysis, load_campaigns, save_figures
 from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
@@ -95,7 +95,7 @@ def report(arguments: argparse.Namespace) -> int:
         )
         write_plots(files, arguments.plots)
     write_document(arguments, contents.document(built, lambda: _render_html(built)))
-    keep_figures(built.campaigns)
+    save_figures(built.campaigns)
     return EXIT_DONE
 
 

@@ -1,8 +1,8 @@
-"""Figures of large campaigns, kept in the user's cache from one command to the next.
+"""Figures of large campaigns, saved in the user's cache from one command to the next.
 
 A file per campaign, with what `store.once` has computed. Its name is the SHA-256 of the campaign's
 files and of the code that computes, so that it is of these records and of this eeio
-(docs/decisions/0057-kept-figures.md). A campaign's own folder has no such file: others may have
+(docs/decisions/0057-saved-figures.md). A campaign's own folder has no such file: others may have
 sent it.
 """
 
@@ -80,7 +80,7 @@ class _Stored(Sequence[Run]):
 
 
 def load(folder: Path, cache: Path) -> Campaign:
-    """The campaign, with its kept figures if there are any."""
+    """The campaign, with its saved figures if there are any."""
     file = _file(folder, cache)
     if file is None or (figures := _read(file)) is None:
         return store.load(folder)
@@ -94,8 +94,8 @@ def load(folder: Path, cache: Path) -> Campaign:
     return campaign
 
 
-def keep(campaign: Campaign, cache: Path) -> None:
-    """Keeps what was computed. Does nothing for a small or incomplete campaign, or if the folder
+def save(campaign: Campaign, cache: Path) -> None:
+    """Saves what was computed. Does nothing for a small or incomplete campaign, or if the folder
     cannot be written."""
     if not campaign.is_complete or (file := _file(campaign.folder, cache)) is None:
         return

@@ -1,4 +1,4 @@
-"""Figures that a report keeps for the next one: the same document, and only of the same records."""
+"""Figures that a report saves for the next one: the same document, and only of the same records."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from eeio import paths
 from eeio.cli import main
-from eeio_results import kept, store
+from eeio_results import saved_figures, store
 from eeio_results.errors import EeioError
 
 Said = Callable[..., str]
@@ -19,12 +19,12 @@ NAMES = sorted(path.parent.name for path in ROOT.glob("*/campaign.json"))
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kept, "LEAST_BYTES", 0)
+    monkeypatch.setattr(saved_figures, "LEAST_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def files() -> list[Path]:
-    return sorted(paths.kept_figures().glob("*"))
+    return sorted(paths.saved_figures_root().glob("*"))
 
 
 @pytest.fixture
@@ -50,11 +50,11 @@ def not_read(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_report_is_the_first(said: Said, name: str, form: str) -> None:
     words = ("report", ROOT / name, "--format", form)
-    kept_now = said(*words)
+    first = said(*words)
     assert len(files()) == 1
-    assert said(*words) == kept_now
-    shutil.rmtree(paths.kept_figures())
-    assert said(*words) == kept_now
+    assert said(*words) == first
+    shutil.rmtree(paths.saved_figures_root())
+    assert said(*words) == first
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "latex"])
@@ -69,20 +69,20 @@ def test_the_records_are_not_read_again(
     assert said(*words, "--sort", "mb/s") != ""
 
 
-def test_a_comparison_uses_what_reports_kept(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_uses_what_reports_saved(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("compare", ROOT / "quick-before", ROOT / "quick-after", "--format", "json")
     alone = said(*words)
     reports = [said("report", ROOT / name) for name in ("quick-before", "quick-after")]
     not_read(monkeypatch)
     assert said(*words) == alone
-    # And the reverse: rows were added to the figures that the comparison had kept.
+    # And the reverse: rows were added to the figures that the comparison had saved_figures.
     assert [said("report", ROOT / name) for name in ("quick-before", "quick-after")] == reports
 
 
 @pytest.mark.parametrize("words", [("--duty-cycle", "10%"), ("--most-uncertain", "0.1%")])
 def test_other_rules_are_computed_from_the_records(said: Said, words: tuple[str, str]) -> None:
     plain = said("report", ROOT / "server", "--format", "json", *words)
-    shutil.rmtree(paths.kept_figures())
+    shutil.rmtree(paths.saved_figures_root())
     usual = said("report", ROOT / "server", "--format", "json")
     assert said("report", ROOT / "server", "--format", "json", *words) == plain != usual
 
@@ -121,7 +121,7 @@ def test_another_eeio_computes_again(
     said("report", ROOT / "quick-before")
     code = tmp_path / "code.py"
     code.write_text("")
-    monkeypatch.setattr(kept, "_code", lambda: [code])
+    monkeypatch.setattr(saved_figures, "_code", lambda: [code])
     said("report", ROOT / "quick-before")
     assert len(files()) == 2
 
@@ -147,7 +147,7 @@ def test_damaged_figures_are_computed_again(said: Said, damage: Callable[[str], 
     assert file.read_text() == whole
 
 
-def test_an_incomplete_campaign_has_no_kept_figures(said: Said, campaign: Path) -> None:
+def test_an_incomplete_campaign_has_no_saved_figures_root(said: Said, campaign: Path) -> None:
     lines = (campaign / "runs.jsonl").read_text().splitlines(keepends=True)
     (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
     said("report", campaign)
@@ -164,7 +164,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(
 
 
 def test_only_the_newest_figures_stay(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_FILES", 2)
+    monkeypatch.setattr(saved_figures, "MOST_FILES", 2)
     for name in NAMES[:4]:
         said("report", ROOT / name)
     assert len(files()) == 2
@@ -172,8 +172,8 @@ def test_only_the_newest_figures_stay(said: Said, monkeypatch: pytest.MonkeyPatc
 
 def test_records_that_change_while_a_command_runs_are_named(campaign: Path) -> None:
     loaded = store.load(campaign)
-    kept.keep(loaded, paths.kept_figures())
-    found = kept.load(campaign, paths.kept_figures())
+    saved_figures.save(loaded, paths.saved_figures_root())
+    found = saved_figures.load(campaign, paths.saved_figures_root())
     assert len(found.runs) == len(loaded.runs)
     lines = (campaign / "runs.jsonl").read_text().splitlines(keepends=True)
     (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
