@@ -152,10 +152,10 @@ def find_offset(
         energy.contrast_w(half, best_s) >= contrast_w / 2.0 for half in halves
     )
     # A meter that stands still has a contrast of rounding errors.
-    seen = (
+    visible = (
         contrast_w > _LEAST_SHARE * max(map(abs, power_w)) and contrast_w >= MIN_CONTRAST * spread_w
     )
-    if not (covered and even and seen):
+    if not (covered and even and visible):
         raise PowerError(
             f"the log does not show the load pulses within {search_s:g} s; does it cover them, "
             "is its time zone right, and does it measure this machine? (--search)"

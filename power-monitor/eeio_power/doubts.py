@@ -21,7 +21,7 @@ from eeio_power.stretches import (
     Doubt,
     Readings,
     Stretches,
-    held_since,
+    constant_since,
     noise_w,
     possible_w,
 )
@@ -56,13 +56,13 @@ ZERO_W = 0.01
 
 # No machine's power stays the same within a share of itself for so many of the meter's periods,
 # times the share; if the share is not a small one, not for so long.
-HELD_PERIODS_OF_SHARE = 150_000.0
-LEAST_HELD_PERIODS = 4.0
+CONSTANT_PERIODS_OF_SHARE = 150_000.0
+LEAST_CONSTANT_PERIODS = 4.0
 FINE_SHARE = 2e-4
-LEAST_HELD_S = 600.0
+LEAST_CONSTANT_S = 600.0
 # Of a channel that does not state its resolution.
 UNKNOWN_SHARE = 0.05
-LEAST_CHANGES, SEEN_READINGS = 10, 1000
+LEAST_CHANGES, OBSERVED_READINGS = 10, 1000
 # Products of the same numbers differ by no more.
 SAME_SHARE = 1e-9
 # A constant reading is compared with the load, or another meter, over stretches of so much time.
@@ -137,20 +137,20 @@ def _outliers(
             continue
         before = next((p.last_w for p in reversed(parts[:n]) if p.is_long), None)
         after = next((p.first_w for p in parts[n + 1 :] if p.is_long), None)
-        beside_w = [w for w in (before, after) if w is not None]
+        around_w = [w for w in (before, after) if w is not None]
         places = [k for k in part.places if k in touching]
-        if not beside_w or not places:
+        if not around_w or not places:
             continue
         ratios = [max(stretches.powers_w[k], floor_w) / max(w, floor_w)
-                  for k in places for w in beside_w]  # fmt: skip
+                  for k in places for w in around_w]  # fmt: skip
         if not all(r > OUTLIER_FACTOR or r < 1.0 / OUTLIER_FACTOR for r in ratios):
             continue
-        base_w = min(beside_w)
+        base_w = min(around_w)
         yield Doubt(
             f"{channel.name}: {stretches.powers_w[places[0]]:g} W, {len(places)} in a row, among "
             f"readings of {base_w:g} W",
             math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in places),
-            widens=len(beside_w) == 1 or 1.0 < max(ratios) <= sure,
+            widens=len(around_w) == 1 or 1.0 < max(ratios) <= sure,
         )
 
 
@@ -333,7 +333,7 @@ def repeated_reasons(
 
 
 @dataclass(frozen=True)
-class Held:
+class ConstantRun:
     """A power reading that did not change, in a window and perhaps from before it on."""
 
     meter: str
@@ -370,13 +370,13 @@ class Held:
             return False
         share = self.resolution / self.power_w or UNKNOWN_SHARE
         lasted_s = self.end_s - self.begin_s
-        least = max(LEAST_HELD_PERIODS, HELD_PERIODS_OF_SHARE * share)
+        least = max(LEAST_CONSTANT_PERIODS, CONSTANT_PERIODS_OF_SHARE * share)
         if min(self.readings - 1, lasted_s / self.native_period_s) < least:
             return False
         # A drive may report the same power whenever it is idle.
-        return share <= FINE_SHARE or (lasted_s >= LEAST_HELD_S and self.domain not in SEVERAL)
+        return share <= FINE_SHARE or (lasted_s >= LEAST_CONSTANT_S and self.domain not in SEVERAL)
 
-    def words(self, why: str) -> str:
+    def reason(self, why: str) -> str:
         """As a reason of the reading that it is in."""
         return (
             f"{self.channel.name}: the same {self.power_w:g} W for {self.end_s - self.begin_s:.0f} "
@@ -384,7 +384,7 @@ class Held:
         )
 
 
-def held(
+def constant_runs(
     meter: str,
     channels: Sequence[Channel],
     native_period_s: float,
@@ -392,7 +392,7 @@ def held(
     values: Sequence[Sequence[float]],
     start_s: float,
     end_s: float,
-) -> list[Held]:
+) -> list[ConstantRun]:
     """The longest run of equal readings in a window, of each channel that reads power."""
     found = []
     until = bisect_right(times_s, end_s)
@@ -400,20 +400,20 @@ def held(
         if channel.quantity != "power_w" or not channel.in_domain_total:
             continue
         first = bisect_right(times_s, start_s)
-        first = held_since(column, first) if first else 0
+        first = constant_since(column, first) if first else 0
         inside = column[first:until]
         # Where each run begins; the last one ends with the window.
         changes = compress(range(1, len(inside)), map(ne, inside[1:], inside))
         begins = [0, *changes, len(inside)]
         counts = list(map(sub, begins[1:], begins))
         count = max(counts)
-        if count > LEAST_HELD_PERIODS:
+        if count > LEAST_CONSTANT_PERIODS:
             begin = first + begins[counts.index(count)]
-            seen = column[max(0, until - SEEN_READINGS) : until]
-            found.append(Held(
+            observed = column[max(0, until - OBSERVED_READINGS) : until]
+            found.append(ConstantRun(
                 meter, channel.domain, channel, column[begin], times_s[begin],
                 times_s[begin + count - 1], count, native_period_s,
-                channel.resolution or _observed_resolution(seen),
+                channel.resolution or _observed_resolution(observed),
             ))  # fmt: skip
     return found
 
@@ -429,7 +429,7 @@ def means_w(
     domain: Domain,
     times_s: Sequence[float],
     values: Sequence[Sequence[float]],
-    run: Held,
+    run: ConstantRun,
 ) -> list[float]:
     """Mean powers of a domain while another reading was constant, each over `compared_s`, W."""
     counted = [
@@ -463,24 +463,24 @@ def means_w(
     return found
 
 
-def contains(run: Held, meter: str, domain: Domain) -> bool:
+def contains(run: ConstantRun, meter: str, domain: Domain) -> bool:
     """Whether a meter's reading of a domain is part of the constant power, or the same."""
     same = domain == run.domain not in SEVERAL and meter != run.meter
     return same or domain in INSIDE[run.domain]
 
 
-def rise_doubt(run: Held, source: str, powers_w: Sequence[float]) -> list[str]:
+def rise_doubt(run: ConstantRun, source: str, powers_w: Sequence[float]) -> list[str]:
     """Why another meter's power contradicts a constant one that contains it."""
     if not powers_w or max(powers_w) - min(powers_w) <= run.least_rise_w:
         return []
-    return [run.words(f"while {source} went from {min(powers_w):.1f} to {max(powers_w):.1f} W")]
+    return [run.reason(f"while {source} went from {min(powers_w):.1f} to {max(powers_w):.1f} W")]
 
 
-def load_doubt(run: Held, loads: tuple[float, float] | None) -> list[str]:
+def load_doubt(run: ConstantRun, loads: tuple[float, float] | None) -> list[str]:
     """Why a constant power contradicts the lowest and highest load of the processors meanwhile."""
     if run.domain not in UNIT_FACTOR or loads is None or loads[1] - loads[0] < LOAD_RISE:
         return []
-    return [run.words(f"while {loads[0]:.0%} to {loads[1]:.0%} of the processors were busy")]
+    return [run.reason(f"while {loads[0]:.0%} to {loads[1]:.0%} of the processors were busy")]
 
 
 # --- several meters -------------------------------------------------------------------------------
@@ -496,9 +496,9 @@ def judged(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
                 f"{named(reading)} {reading.power_w:.3g} W: a running machine draws at least "
                 f"{LEAST_SYSTEM_W:g} W"
             ]
-    for group, words in contradictions(readings):
+    for group, message in contradictions(readings):
         for reading in group:
-            doubts.setdefault(id(reading), []).append(words)
+            doubts.setdefault(id(reading), []).append(message)
     return [doubted(reading, doubts.get(id(reading), ())) for reading in readings]
 
 

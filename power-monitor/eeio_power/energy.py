@@ -67,8 +67,8 @@ from eeio_power.stretches import (
     Doubt,
     Readings,
     Stretches,
+    constant_since,
     gap_reasons,
-    held_since,
     indices_around,
     known,
     lost_readings,
@@ -503,7 +503,7 @@ def indices_needed(
         bisect_right(times_s, start_s) - 2 * LEAST_STEPS,  # repeated_reasons
         *(first for first, _ in around),
         *(
-            held_since(column, bisect_right(times_s, start_s))
+            constant_since(column, bisect_right(times_s, start_s))
             for channel, column in zip(channels, columns, strict=True)
             if channel.quantity == "power_w"
         ),

@@ -38,7 +38,7 @@ FETCH_BYTES = 1 << 14
 
 FIRST_READING_S = 2.0
 CAN_RUN_S = 10.0
-LAST_WORDS_S = 0.5
+LAST_MESSAGE_S = 0.5
 # Somebody's helper that dies at every start must not be started all the time.
 RESTART_PAUSE_S = 5.0
 
@@ -130,8 +130,8 @@ class Helper(ABC):
             if data:
                 return self._batch()
             batch = self._batch()
-            words = self._reap()
-            self._died = f"{self._name} ended: {words}"
+            message = self._reap()
+            self._died = f"{self._name} ended: {message}"
             if batch.begun_s or self._finished:
                 self._untold = not self._finished  # the next call reports it
                 return batch
@@ -146,13 +146,13 @@ class Helper(ABC):
 
     def sample_now(self) -> None:
         """Ask for a reading outside the beat."""
-        self._say(b".")
+        self._send(b".")
 
-    def _say(self, words: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         process = self._process
         if process is not None and process.stdin is not None and not process.stdin.closed:
             with suppress(BrokenPipeError):  # it died: the next fetch reports it
-                os.write(process.stdin.fileno(), words)
+                os.write(process.stdin.fileno(), data)
 
     def finish(self) -> None:
         """Ask for a last reading; the helper ends then. `fetch` until `ended`."""
@@ -184,17 +184,17 @@ class Helper(ABC):
         if process is None:
             return ""
         assert process.stdin and process.stdout and process.stderr
-        words = b""
-        if select.select([process.stderr], [], [], LAST_WORDS_S)[0]:
-            words = os.read(process.stderr.fileno(), 1000)
+        message = b""
+        if select.select([process.stderr], [], [], LAST_MESSAGE_S)[0]:
+            message = os.read(process.stderr.fileno(), 1000)
         for stream in (process.stdin, process.stdout, process.stderr):
             with suppress(OSError):
                 stream.close()
         try:
-            code = process.wait(LAST_WORDS_S)
+            code = process.wait(LAST_MESSAGE_S)
         except subprocess.TimeoutExpired:
             return "it does not end"
-        return words.decode("utf-8", "replace").strip() or f"exit code {code}"
+        return message.decode("utf-8", "replace").strip() or f"exit code {code}"
 
 
 class EnergyReader(Helper):
@@ -205,7 +205,7 @@ class EnergyReader(Helper):
     ) -> None:
         super().__init__(NAME)
         where = () if folder is None else ("-r", str(folder))
-        self._words = [str(helper), *where, _microseconds(period_s), *zones]
+        self._arguments = [str(helper), *where, _microseconds(period_s), *zones]
         self._record_bytes = 8 * (2 + len(zones))
         self._pace = b""
 
@@ -213,24 +213,24 @@ class EnergyReader(Helper):
         super().start()
         # A restarted one continues at its previous rate.
         if self._pace:
-            self._say(self._pace)
+            self._send(self._pace)
 
     def set_period(self, period_s: float | None) -> None:
         """Read so often from now on, at most once a millisecond and no less than each 127 ms; None:
         as at the start. A helper of before this was there reads once more instead."""
         ms = 0 if period_s is None else min(127, max(1, round(period_s * 1e3)))
         self._pace = bytes([128 + ms])
-        self._say(self._pace)
+        self._send(self._pace)
 
     def _command(self) -> tuple[list[str], Sequence[int]]:
-        return self._words, ()
+        return self._arguments, ()
 
     def _batch(self) -> Batch:
         size = self._record_bytes // 8
-        whole = len(self._rest) // self._record_bytes * self._record_bytes
+        complete = len(self._rest) // self._record_bytes * self._record_bytes
         numbers = array("q")
-        numbers.frombytes(self._rest[:whole])
-        self._rest = self._rest[whole:]
+        numbers.frombytes(self._rest[:complete])
+        self._rest = self._rest[complete:]
         return Batch(
             begun_s=[n / 1e9 for n in numbers[0::size]],
             done_s=[n / 1e9 for n in numbers[1::size]],
@@ -304,12 +304,12 @@ class QuestionReader(Helper):
 
     def _reap(self) -> str:
         ours, well = self._process, False
-        words = super()._reap()
+        message = super()._reap()
         if ours is not None:
             well = self._finished and ours.returncode == 0
         if not well:
             self._peer.close()
-        return words
+        return message
 
 
 def can_run(helper: Path) -> bool:

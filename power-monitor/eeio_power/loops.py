@@ -54,7 +54,7 @@ class Awaited:
     """Something a meter's thread or process will bring about, and how long to wait for it."""
 
     changed: threading.Condition
-    holds: Callable[[], bool]
+    condition: Callable[[], bool]
     limit_s: float
     fetch: Callable[[float], None] | None = None
     """Without a thread: waits so long at most, and fetches the available readings."""
@@ -63,9 +63,9 @@ class Awaited:
         deadline_s = begun_s + self.limit_s
         if self.fetch is None:
             with self.changed:
-                self.changed.wait_for(self.holds, max(0.0, deadline_s - time.monotonic()))
+                self.changed.wait_for(self.condition, max(0.0, deadline_s - time.monotonic()))
             return
-        while not self.holds() and (left_s := deadline_s - time.monotonic()) > 0.0:
+        while not self.condition() and (left_s := deadline_s - time.monotonic()) > 0.0:
             self.fetch(left_s)
 
 
@@ -170,9 +170,9 @@ class Column:
                 last_error=self._last_error,
             )
 
-    def _awaited(self, holds: Callable[[], bool]) -> Awaited:
+    def _awaited(self, condition: Callable[[], bool]) -> Awaited:
         limit_s = WAIT_PERIODS * self.info.native_period_s + WAIT_FLOOR_S
-        return Awaited(self._changed, holds, limit_s)
+        return Awaited(self._changed, condition, limit_s)
 
     def _is_sampled(self, time_s: float) -> bool:
         """A sample exists at or after `time_s`, or a read begun after it brought none."""
@@ -439,8 +439,8 @@ class BatchLoop(Column):
             self._fetch()
             return super().rates()
 
-    def _awaited(self, holds: Callable[[], bool]) -> Awaited:
-        return replace(super()._awaited(holds), fetch=self._wait_and_fetch)
+    def _awaited(self, condition: Callable[[], bool]) -> Awaited:
+        return replace(super()._awaited(condition), fetch=self._wait_and_fetch)
 
     def _wait_and_fetch(self, limit_s: float) -> None:
         # Another thread may fetch the awaited readings: this one checks again soon.

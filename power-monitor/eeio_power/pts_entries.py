@@ -38,7 +38,7 @@ def idle_entries(window: Body) -> dict[str, Any]:
             why = "; ".join(reading["reasons"])
             missing.append(f"idle baseline of {reading['meter']} {reading['domain']}: {why}")
             continue
-        description = _words("Idle Power", reading)
+        description = _label("Idle Power", reading)
         entries.append(
             _entry(
                 None, _title("eeio: idle baseline", reading), description, "W",
@@ -97,7 +97,7 @@ class _Made:
             own: dict[str, Any] = {"quantity": field, **source}
             if field == "energy_j":
                 own["trials"] = [_with_reading(trial, source) for trial in self._trials]
-            description = f"{self._experiment['description']} - {_words(quantity, source)}"
+            description = f"{self._experiment['description']} - {_label(quantity, source)}"
             self.entries.append(
                 _entry(
                     first["hash"], _title(first["title"], source), description, scale,
@@ -126,11 +126,11 @@ class _Made:
         if not values:
             return
         drives = ", without drives" if any(map(_leaves_drives_out, valid.values())) else ""
-        words = f"{_words('Mean Energy Efficiency', source)}{drives}"
+        label = f"{_label('Mean Energy Efficiency', source)}{drives}"
         self.entries.append(
             _entry(
                 result["hash"], _title(result["title"], source),
-                f"{result['description']} - {words}", "MB/J", list(values.values()),
+                f"{result['description']} - {label}", "MB/J", list(values.values()),
                 {"quantity": "efficiency_mb_per_j", **source}, self._times(values),
             )
         )  # fmt: skip
@@ -207,7 +207,7 @@ def _title(title: str, source: Body) -> str:
     return f"{title} ({MARKS[source['kind']]})" if source["kind"] in MARKS else title
 
 
-def _words(quantity: str, source: Body) -> str:
+def _label(quantity: str, source: Body) -> str:
     mark = f"{MARKS[source['kind']]}: " if source["kind"] in MARKS else ""
     return f"{mark}{quantity} ({source['meter']} {source['domain']})"
 

@@ -46,8 +46,8 @@ def only(*includes: Content) -> Contents:
 
 def all_but(*leaves_out: Content, unknown: tuple[Content, ...] = ()) -> Contents:
     """A domain with all parts except these; `unknown` parts are undetermined."""
-    told = tuple(c for c in CONTENTS if c not in leaves_out and c not in unknown)
-    return Contents(told, leaves_out)
+    includes = tuple(c for c in CONTENTS if c not in leaves_out and c not in unknown)
+    return Contents(includes, leaves_out)
 
 
 WALL = all_but()

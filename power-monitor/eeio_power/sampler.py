@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Self
 
 from eeio_power.calibration import of_meter
-from eeio_power.doubts import Held, doubted, stays_flat
+from eeio_power.doubts import ConstantRun, doubted, stays_flat
 from eeio_power.errors import PowerError
 from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
 from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
@@ -91,7 +91,7 @@ class LoadWatch:
                 return None
             return utilisation(self._noted[low], self._noted[high])
 
-    def extremes(self, run: Held) -> tuple[float, float] | None:
+    def extremes(self, run: ConstantRun) -> tuple[float, float] | None:
         """The lowest and the highest load while a meter of this machine repeated one reading, each
         over as much time as it takes to show in the reading."""
         if run.meter not in self._meters:
@@ -115,13 +115,13 @@ class LoadWatch:
         if load is None:
             return list(readings)
         return [
-            self._held(reading, load)
+            self._checked(reading, load)
             if reading.meter in self._packages and reading.domain == "package" and reading.valid
             else reading
             for reading in readings
         ]
 
-    def _held(self, reading: EnergyReading, load: float) -> EnergyReading:
+    def _checked(self, reading: EnergyReading, load: float) -> EnergyReading:
         with self._lock:
             known = self._extremes.setdefault(reading.meter, [])
             doubts = [stays_flat(reading, load, before, its_load) for its_load, before in known]

@@ -31,10 +31,10 @@ from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.doubts import (
     MOST_BEFORE_S,
-    Held,
+    ConstantRun,
+    constant_runs,
     contains,
     doubted,
-    held,
     judged,
     load_doubt,
     means_w,
@@ -105,17 +105,17 @@ class MeterSamples:
             calibrations=info.calibrations,
         )
 
-    def held(self, start_s: float, end_s: float) -> list[Held]:
+    def constant_runs(self, start_s: float, end_s: float) -> list[ConstantRun]:
         """Power readings that did not change in the window; none of a model."""
         info = self.info
         if info.kind == "modelled":
             return []
-        return held(
+        return constant_runs(
             info.name, info.channels, info.native_period_s, self.times_s, self.values,
             start_s, end_s,
         )  # fmt: skip
 
-    def rise_doubts(self, run: Held) -> list[str]:
+    def rise_doubts(self, run: ConstantRun) -> list[str]:
         """Why another meter's constant power is impossible: this meter reads a part of it, or the
         same, and that changed."""
         info, doubts = self.info, []
@@ -145,7 +145,7 @@ class MeterSamples:
         ]
 
 
-Loads = Callable[[Held], tuple[float, float] | None]
+Loads = Callable[[ConstantRun], tuple[float, float] | None]
 """The lowest and the highest load of the processors while a reading did not change, 0 to 1; None
 where that is not known, or is not the load of the machine that the meter reads."""
 
@@ -174,10 +174,10 @@ class Samples:
             [reading for meter in self.meters for reading in meter.energy(start_s, end_s)]
         )
         doubts: dict[tuple[str, str], list[str]] = {}
-        for run in (run for meter in self.meters for run in meter.held(start_s, end_s)):
+        for run in (run for meter in self.meters for run in meter.constant_runs(start_s, end_s)):
             found = doubts.setdefault((run.meter, run.domain), [])
             if run.too_steady:
-                found.append(run.words("more steadily than any machine draws: it is frozen"))
+                found.append(run.reason("more steadily than any machine draws: it is frozen"))
             if run.is_comparable:
                 found += load_doubt(run, loads(run))
                 around = self if since is None else since(max(run.begin_s, start_s - MOST_BEFORE_S))
@@ -256,7 +256,7 @@ def load(path: Path) -> Samples:
                     "first second, or this is not a samples file; run the experiment again"
                 )
             infos = _parse_header(path, header.decode("utf-8", errors="replace"))
-            return Samples(_parse(path, infos, blocks), truncated=not unpacked.whole)
+            return Samples(_parse(path, infos, blocks), truncated=not unpacked.complete)
     except OSError as error:
         raise PowerError(f"{path}: cannot read the samples: {error.strerror}") from error
     except LimitError as error:
@@ -268,7 +268,7 @@ class _Unpacked:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.whole = False
+        self.complete = False
         """Whether the stream had its end; known after the last line."""
 
     def blocks(self) -> Iterator[bytes]:
@@ -279,8 +279,8 @@ class _Unpacked:
             unpacked += len(data)
             if unpacked > inputs.SAMPLES_BYTES:
                 raise LimitError(f"unpacked more than {inputs.size(inputs.SAMPLES_BYTES)}")
-            whole, end, rest = (rest + data).rpartition(b"\n")
-            block = whole + end
+            lines, end, rest = (rest + data).rpartition(b"\n")
+            block = lines + end
             if block and not number:
                 number = 1
                 header, end, block = block.partition(b"\n")
@@ -308,7 +308,7 @@ class _Unpacked:
                 return
             begun = begun or bool(data)
             yield data
-        self.whole = stream.eof
+        self.complete = stream.eof
 
 
 def _up_to_damage(stream: Any, packed: bytes, begun: bool) -> Iterator[bytes]:
@@ -360,15 +360,15 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 
 def _channel(body: Mapping[str, Any]) -> Channel:
     contents = body.get("contents") or {}
-    told = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
-    channel = Channel(**{**body, "contents": told})
+    known = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
+    channel = Channel(**{**body, "contents": known})
     if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
         raise LimitError("a channel without name or domain")
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
         raise LimitError("a channel without quantity")
     if channel.counts is not None and not isinstance(channel.counts, str):
         raise LimitError("a channel with invalid counts")
-    if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
+    if not {*known.includes, *known.leaves_out} <= set(CONTENTS):
         raise LimitError("a channel with unknown contents")
     for text in (channel.remark, channel.doubt):
         if text is not None and not isinstance(text, str):

@@ -60,7 +60,7 @@ from eeio_power.monitor import FolderWatch, PowerMonitor, open_source
 from eeio_power.reading import EnergyReading
 
 STREAMS = ("stdout", "stderr")
-TELL_LIMIT_S = 30.0
+REPORT_LIMIT_S = 30.0
 
 
 class OutputFolder:
@@ -126,7 +126,7 @@ class OutputFolder:
                     self._stamps.append((stream, size, now_s))
 
 
-def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
+def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
     """The output of `command FOLDER` for a trial's output, a JSON object.
 
     Raises PowerError with its last message if it fails.
@@ -134,15 +134,15 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [*command, str(folder)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TELL_LIMIT_S,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=REPORT_LIMIT_S,
             check=False,
         )  # fmt: skip
         body = inputs.parse_json(done.stdout) if done.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PowerError(f"{' '.join(command)}: {error}") from error
     if not isinstance(body, dict):
-        words = done.stderr.strip().splitlines()
-        raise PowerError(words[-1][:300] if words else f"exit code {done.returncode}")
+        lines = done.stderr.strip().splitlines()
+        raise PowerError(lines[-1][:300] if lines else f"exit code {done.returncode}")
     if "results" in body and len(body["results"]) != len(body.get("phases", ())):
         raise PowerError(f"{' '.join(command)}: not one result for each phase")
     return body
@@ -232,7 +232,7 @@ class Session:
                     "name": meter.name,
                     "spec": meter.spec,
                     "kind": meter.kind,
-                    "words": f"{meter.name} ({_kind_words(meter.kind)})",
+                    "words": f"{meter.name} ({_kind_label(meter.kind)})",
                     "domains": sorted({c.domain for c in meter.channels if c.in_domain_total}),
                     "period_s": meter.native_period_s,
                 }
@@ -276,8 +276,8 @@ class Session:
     def _watch_output(self, request: Answer) -> None:
         self._output, self._factors = None, {}
         if "output" in request:
-            words = (word.partition("=") for word in shlex.split(request["arguments"]))
-            self._factors = {key: value for key, separator, value in words if separator}
+            arguments = (argument.partition("=") for argument in shlex.split(request["arguments"]))
+            self._factors = {key: value for key, separator, value in arguments if separator}
             output = OutputFolder(Path(request["output"]), self._power.edge)
             output.begin()
             self._output = output
@@ -296,7 +296,7 @@ class Session:
             utc_s = time.time() - (time.monotonic() - trial.start_s)
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
-                body = told([str(word) for word in request["tell"]], kept)
+                body = reported([str(argument) for argument in request["tell"]], kept)
                 results = body.pop("results", None)
                 answer["told"] = self._with_energy(body, trial.start_s)
                 if isinstance(results, list):
@@ -304,8 +304,8 @@ class Session:
             except PowerError as error:
                 answer["not_told"] = str(error)
         if "order" in request:
-            seen = ("readings", "efficiency")
-            self._ended[request["order"]] = {key: answer[key] for key in seen if key in answer}
+            compared = ("readings", "efficiency")
+            self._ended[request["order"]] = {key: answer[key] for key in compared if key in answer}
         return answer
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
@@ -351,7 +351,7 @@ class Session:
         }
 
 
-def _kind_words(kind: str) -> str:
+def _kind_label(kind: str) -> str:
     return f"{MARKS[kind]}, not a measurement" if kind in MARKS else kind
 
 
@@ -367,10 +367,10 @@ def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:
             answer = {"error": str(error)}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             answer = {"error": f"not a request: {line.strip()[:100]} ({error})"}
-        say(answer, answers)
+        send(answer, answers)
 
 
-def say(answer: Answer, answers: TextIO) -> None:
+def send(answer: Answer, answers: TextIO) -> None:
     answers.write(json.dumps(answer, separators=(",", ":")) + "\n")
     answers.flush()
 
@@ -389,11 +389,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         power = PowerMonitor(source, arguments.samples)
         power.start()
     except (PowerError, OSError) as error:
-        say({"error": str(error)}, sys.stdout)
+        send({"error": str(error)}, sys.stdout)
         return EXIT_REJECTED
     session = Session(power)
     with contextlib.suppress(BrokenPipeError):
-        say(session.greeting(), sys.stdout)
+        send(session.greeting(), sys.stdout)
         serve(session, sys.stdin, sys.stdout)
     power.stop()
     return 0

@@ -45,7 +45,7 @@ STILL_PART_PERIODS = 2.5
 STILL_PART_S = 0.02
 
 # A reading that does not change is looked back for so many.
-MOST_HELD_READINGS = 6_000
+MOST_CONSTANT_READINGS = 6_000
 
 # Readings on either side of a window that its energy looks at.
 READINGS_BEFORE, READINGS_AFTER = NEAR_STRETCHES + 1, NEAR_STRETCHES
@@ -114,7 +114,7 @@ def indices_around(
     count, wanted = len(times_s), READINGS_BEFORE
     if 0 < low < high and values[low - 1] == values[high - 1]:
         # A value that has not changed since: its earlier changes show whether it should have.
-        low = held_since(values, low)
+        low = constant_since(values, low)
     while low > 0 and wanted > 0:
         low -= 1
         wanted -= 0 if math.isnan(values[low]) else 1
@@ -130,9 +130,9 @@ def known(values: Sequence[float]) -> list[float]:
     return list(compress(values, map(eq, values, values)))
 
 
-def held_since(column: Sequence[float], until: int) -> int:
+def constant_since(column: Sequence[float], until: int) -> int:
     """Where the run of equal readings begins that the one before `until` ends."""
-    first, least = until - 1, max(0, until - MOST_HELD_READINGS)
+    first, least = until - 1, max(0, until - MOST_CONSTANT_READINGS)
     size, found = 16, False
     while first > least:
         low = max(least, first - size)
@@ -413,7 +413,7 @@ class _Steps:
                 and near_w
                 and step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
             ):
-                found.doubts.append(Doubt(self._gap_words(step_j, length_s, near_w), apart_j))
+                found.doubts.append(Doubt(self._gap_text(step_j, length_s, near_w), apart_j))
             return
         if wrapped and near_w and not self._fits(k, step_j, near_w):
             found.broken.append(
@@ -437,7 +437,7 @@ class _Steps:
             # it many readings are small.
             found.unsure_j = max(found.unsure_j, apart_j, max(near_w) * length_s)
 
-    def _gap_words(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:
+    def _gap_text(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:
         return (
             f"{self._channel.name}: {length_s:.1f} s without a reading at a mean of "
             f"{step_j / length_s:.1f} W, next to {_watts(near_w)}"
@@ -531,8 +531,8 @@ def gap_reasons(
     for k in late:
         length_s = stretches.length_s(k)
         inside = start_s <= stretches.starts_s[k] and stretches.ends_s[k] <= end_s
-        whole = k in stretches.inner and inside
-        if length_s > limit_s and not (channel.quantity == "energy_j" and whole):
+        complete = k in stretches.inner and inside
+        if length_s > limit_s and not (channel.quantity == "energy_j" and complete):
             reasons.append(
                 f"{channel.name}: {length_s:.1f} s without a reading, more than the limit of "
                 f"{limit_s:.1f} s"

@@ -191,8 +191,8 @@ def likely(sensors: Mapping[str, float | None]) -> str:
     """A sensor for an example that names the system's; NAME if all are of parts or silent."""
     there = [name for name, value_w in sensors.items() if value_w and not _PART.search(name)]
     unqualified = [name for name in there if _is_unqualified(name)]
-    whole = [name for name in there if not _number(name)]
-    return next(iter((*unqualified, *whole, "NAME")))
+    unnumbered = [name for name in there if not _number(name)]
+    return next(iter((*unqualified, *unnumbered, "NAME")))
 
 
 def _words(name: str) -> list[str]:
@@ -253,10 +253,10 @@ def _below_inputs(
     sum_w = _used_w(inputs_w) if inputs_w else 0.0
     if sum_w <= _ALIKE * value_w:
         return chosen
-    words = f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W"
+    text = f"the supplies draw {sum_w:g} W and {name} is {value_w:g} W"
     if value_w < USUAL_EFFICIENCY * sum_w:
-        return replace(chosen, doubt=words)
-    return replace(chosen, note=f"{words}: it may leave out their losses")
+        return replace(chosen, doubt=text)
+    return replace(chosen, note=f"{text}: it may leave out their losses")
 
 
 def _standby(
@@ -350,11 +350,11 @@ def of_supplies(names: Iterable[str]) -> Contents:
 
 def domain_of(sensor: str) -> tuple[Domain, Contents]:
     """The domain of a sensor that the user named. Raises PowerError for a part without one."""
-    words = " ".join(_words(sensor))
-    if re.search(r"\band\b", words):
+    text = " ".join(_words(sensor))
+    if re.search(r"\band\b", text):
         raise PowerError(f"{sensor} is of several parts: no domain of them is measured")
     for pattern, domain, contents in _PART_DOMAINS:
-        found = pattern.search(words)
+        found = pattern.search(text)
         if found is not None and domain is None:
             part = found[0].upper()
             raise PowerError(f"{sensor} is of a part ({part}): no domain of it is measured")
@@ -363,7 +363,7 @@ def domain_of(sensor: str) -> tuple[Domain, Contents]:
     return "system", of_supplies((sensor,))
 
 
-def says_all(name: str, domain: Domain) -> bool:
+def names_all(name: str, domain: Domain) -> bool:
     """Whether the name of a sensor says that it is all of a domain: no other word, no number."""
     if domain == "system":
         return _is_unqualified(name)

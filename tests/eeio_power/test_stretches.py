@@ -11,9 +11,9 @@ from eeio_power.stretches import (
     Doubt,
     Stretches,
     absurdity,
+    constant_since,
     counter_step_j,
     gap_limit_s,
-    held_since,
     indices_around,
     lost_readings,
     possible_w,
@@ -80,13 +80,13 @@ def test_the_begin_of_equal_readings_is_found_by_steps_as_one_by_one(
     first = until - 1
     while first > 0 and column[first - 1] == column[until - 1]:
         first -= 1
-    assert held_since(column, until) == first
+    assert constant_since(column, until) == first
 
 
 def test_equal_readings_are_followed_back_for_six_thousand() -> None:
-    assert held_since([1.0] * 5_000, 5_000) == 0
-    assert held_since([1.0] * 7_000, 7_000) == 1_000
-    assert held_since([1.0] * 7_000, 6_500) == 500
+    assert constant_since([1.0] * 5_000, 5_000) == 0
+    assert constant_since([1.0] * 7_000, 7_000) == 1_000
+    assert constant_since([1.0] * 7_000, 6_500) == 500
 
 
 def test_a_false_reading_is_a_doubt_of_windows_that_it_covers() -> None:

@@ -239,14 +239,14 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
 
     Text after a colon, as in `wattsup:/dev/ttyUSB0`, has the empty key.
     """
-    head, *words = spec.split(",")
+    head, *parts = spec.split(",")
     name, colon, argument = head.partition(":")
     options: dict[str, str] = {"": argument.strip()} if colon else {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for part in parts:
+        key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise PowerError(
-                f"meter '{spec}': '{word}' is not an option; write options as key=value, "
+                f"meter '{spec}': '{part}' is not an option; write options as key=value, "
                 "separated by commas"
             )
         if key.strip() in options:

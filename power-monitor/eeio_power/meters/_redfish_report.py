@@ -142,13 +142,13 @@ def open_report(
     values = _values(answer, where)
     metric = _chosen(values, wanted, places, where)
     label = _label(metric)
-    words = f"{metric[0]} {_OF_WHAT.sub('', metric[1])}"
+    text = f"{metric[0]} {_OF_WHAT.sub('', metric[1])}"
     definition = _linked(client, answer.get("MetricReportDefinition"))
     if period_s is None:
         period_s = _interval_s(definition, where)
     period_s = max(period_s, _LEAST_PERIOD_S)
     collected = all(_is_power_now(how, period_s) for how in _functions(definition, metric))
-    if is_no_power(words) or not collected:
+    if is_no_power(text) or not collected:
         raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
     of_metric = _metric_definition(client, values, metric)
     if (units := _text(of_metric, "Units")) and units not in _WATTS:
@@ -159,12 +159,12 @@ def open_report(
     doubt = channel.doubt
     if _place(metric[1]) not in places:
         context = _text(of_metric, "PhysicalContext")
-        domain, contents = domain_of(f"{words} {context}")
+        domain, contents = domain_of(f"{text} {context}")
         unit = "" if units else ", nor that it is in W"
         doubt = f"{label} was named: its name does not show what it contains{unit}"
         contents = Contents() if domain == "system" else contents
         channel = replace(channel, name=f"redfish:{domain}", domain=domain, contents=contents)
-    elif is_average(words):
+    elif is_average(text):
         doubt = doubt or f"{label} may be a mean over a longer time"
     channel = replace(channel, doubt=doubt, remark=f"{label} of the report {report}")
     found = RedfishReport(spec, name, client, path, metric, period_s, (channel,))

@@ -159,7 +159,7 @@ def _counter(folder: Path, prefix: str, domain: Domain, contents: Contents) -> _
 
 def _value(file: Path, unit: str) -> float:
     """`245 W 1700000000000000 us` -> 245. Raises OSError or ValueError."""
-    words = read_text(file).split()
-    if len(words) < 2 or words[1] != unit:
-        raise ValueError(f"{file.name} is not in {unit}: {' '.join(words)!r:.60}")
-    return ENERGY.of_text(words[0], str(file))
+    fields = read_text(file).split()
+    if len(fields) < 2 or fields[1] != unit:
+        raise ValueError(f"{file.name} is not in {unit}: {' '.join(fields)!r:.60}")
+    return ENERGY.of_text(fields[0], str(file))

@@ -152,10 +152,10 @@ def _contents(options: Mapping[str, str]) -> Contents:
     """The parts in the logged power, according to the user. Raises PowerError."""
     lists: dict[str, tuple[Content, ...]] = {}
     for key in ("includes", "leaves_out"):
-        words = options[key].split("+") if key in options else []
-        if unknown := [word for word in words if word not in CONTENTS]:
+        parts = options[key].split("+") if key in options else []
+        if unknown := [part for part in parts if part not in CONTENTS]:
             raise PowerError(f"{key}={'+'.join(unknown)}: it is some of {', '.join(CONTENTS)}")
-        lists[key] = tuple(content for content in CONTENTS if content in words)
+        lists[key] = tuple(content for content in CONTENTS if content in parts)
     if both := set(lists["includes"]) & set(lists["leaves_out"]):
         raise PowerError(f"{', '.join(sorted(both))} cannot be both included and left out")
     return Contents(lists["includes"], lists["leaves_out"])

@@ -99,9 +99,9 @@ class DemoMeter:
         """Bytes that all disks have read and written since boot; 0 where none is listed."""
         total = 0
         for line in read_text(self._root / DISKS).splitlines():
-            words = line.split()
-            if len(words) > 9 and _DISK.fullmatch(words[2]):
-                sectors = (COUNT.of_text(words[place], "sectors") for place in (5, 9))
+            fields = line.split()
+            if len(fields) > 9 and _DISK.fullmatch(fields[2]):
+                sectors = (COUNT.of_text(fields[place], "sectors") for place in (5, 9))
                 total += _SECTOR_BYTES * int(sum(sectors))
         return total
 

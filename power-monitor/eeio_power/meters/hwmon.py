@@ -161,7 +161,7 @@ class Sensor:
     """One file, or the voltage's and the current's."""
     period_s: float
     label: str
-    says_total: bool
+    is_total: bool
     """The label shows that it covers the complete system."""
     role: _Role
     left_out: bool
@@ -189,13 +189,13 @@ class Sensor:
         value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
         if value == 0.0 and self.mains is not None and read_optional_int(self.mains) == 0:
             return _UNPLUGGED_W
-        return None if self._says_nothing(value) else value * self.factor
+        return None if self._is_no_measurement(value) else value * self.factor
 
     @property
     def is_rail(self) -> bool:
         return self.volts is not None and self.volts < LEAST_INPUT_V
 
-    def _says_nothing(self, value: float) -> bool:
+    def _is_no_measurement(self, value: float) -> bool:
         """Many ACPI meters always report 0 W, or their largest number, 4.29 MW: for a running
         machine that is not a measurement."""
         is_power = self.role == "acpi" and self.channel.quantity == "power_w"
@@ -325,7 +325,7 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[Sensor]:
                 sensor,
                 channel=channel,
                 role=role,
-                says_total=False,
+                is_total=False,
                 left_out=not mains,
                 silent=silent,
                 unclear=unclear,
@@ -374,7 +374,7 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
                     files=files,
                     period_s=period_s,
                     label=label,
-                    says_total=is_total,
+                    is_total=is_total,
                     role=role,
                     left_out=domain is None,
                     no_domain=domain is None,
@@ -530,7 +530,7 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
         if every:
             readable = [s for s in every if not s.no_domain]
             others = [s for s in readable if s.channel.domain == "system"] or readable
-            totals = [s for s in others if s.says_total]
+            totals = [s for s in others if s.is_total]
             others = totals or others
             example = short_name(others[0]) if totals or len(others) == 1 else "NAME"
             remedy = "they are of parts; use another meter for the system"
@@ -566,7 +566,7 @@ def _choose(folder: Path, only: str | None) -> Choice[Sensor]:
             f"hwmon,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     problem = _unreadable(total) or unreadable(f for s in total for f in s.silent)
-    problem = problem or _says_nothing(total)
+    problem = problem or _not_measured(total)
     return Choice(tuple(_in_total(s, total) for s in sensors), problem)
 
 
@@ -575,13 +575,13 @@ def _listed(sensors: Sequence[Sensor]) -> str:
     return ", ".join(
         short_name(s)
         + (f" ({s.label})" if s.label else "")
-        + shown_w(s.read() if s.channel.quantity == "power_w" else _power_beside(s))
+        + shown_w(s.read() if s.channel.quantity == "power_w" else _power_of(s))
         + ("" if s.volts is None else f" at {s.volts:g} V")
         for s in sensors
     )
 
 
-def _power_beside(energy: Sensor) -> float | None:
+def _power_of(energy: Sensor) -> float | None:
     """The power that a chip shows of the same sensor as an energy, W."""
     file = energy.files[0]
     number = _SENSOR_FILE.fullmatch(file.name)
@@ -604,7 +604,7 @@ def _of_a_part(sensors: Sequence[Sensor]) -> Problem | None:
     )
 
 
-def _says_nothing(sensors: Sequence[Sensor]) -> Problem | None:
+def _not_measured(sensors: Sequence[Sensor]) -> Problem | None:
     silent = [s for s in sensors if s.read() is None]
     if not silent:
         return None
@@ -619,12 +619,12 @@ def _totals(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Sensor] 
     """The sensors of the totals, of the system and of modules; [] if there is none, None if
     ambiguous. `found` are all sensors, also those left out."""
     modules = [s for s in sensors if s.channel.domain == "module"]
-    words = {match[0].lower() for s in modules if (match := MODULE_LABEL.search(s.label))}
-    if len(words) > 1 or _lacks_a_module(sensors, modules):
+    labels = {match[0].lower() for s in modules if (match := MODULE_LABEL.search(s.label))}
+    if len(labels) > 1 or _lacks_a_module(sensors, modules):
         return None
     system = _system_total([s for s in sensors if s not in modules], found)
     # Next to a module, a sensor with an unknown label may be one of its rails.
-    if modules and (system is None or any(s.label and not s.says_total for s in system)):
+    if modules and (system is None or any(s.label and not s.is_total for s in system)):
         system = []
     return None if system is None else [*system, *modules]
 
@@ -641,18 +641,18 @@ def _lacks_a_module(sensors: Sequence[Sensor], modules: Sequence[Sensor]) -> boo
 def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Sensor] | None:
     """The sensors that add up to the system; [] if there is none, None if ambiguous."""
     system = [s for s in sensors if s.channel.domain == "system" and not s.is_rail]
-    labelled = [s for s in system if s.says_total]
+    labelled = [s for s in system if s.is_total]
     acpi = [s for s in system if s.role == "acpi"]
     inputs = [s for s in system if s.role == "input"]
     outputs = [s for s in system if s.role == "output"]
     if labelled:
         # Two inputs add up; a total may contain both, and another total.
-        words = {match[0].lower() for s in labelled if (match := TOTAL_LABEL.search(s.label))}
+        labels = {match[0].lower() for s in labelled if (match := TOTAL_LABEL.search(s.label))}
         # An input of 12 V may feed one of 5 V.
         volts = [s.volts for s in labelled if s.volts is not None]
         alike = not volts or max(volts) <= _SAME_VOLTS * min(volts)
-        alone = len(labelled) == 1 or (words <= _INPUTS and alike)
-        return labelled if len(words) == 1 and alone else None
+        alone = len(labelled) == 1 or (labels <= _INPUTS and alike)
+        return labelled if len(labels) == 1 and alone else None
     if acpi:
         # Next to others, one with an unknown label may measure a part, as they do.
         return acpi if sum(s.role == "acpi" for s in found) == 1 else None

@@ -143,9 +143,9 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
     elif len(of_module := [sensor for sensor in sensors if sensor.of_module]) == 1:
         choice = Choice(tuple(of_module))
     elif len(sensors) > 1:
-        told = ", ".join(sensor.label for sensor in sensors)
+        labels = ", ".join(sensor.label for sensor in sensors)
         choice = Choice((), (
-            f"several channels that may be rails of one supply, or each other's: {told}",
+            f"several channels that may be rails of one supply, or each other's: {labels}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     elif not sensors[0].of_module and (

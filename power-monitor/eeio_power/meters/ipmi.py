@@ -86,11 +86,11 @@ def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     except ValueError:  # white space that Python's patterns know, and fromhex does not
         data = b""
     if len(data) < 18 or data[0] != 0xDC:
-        said = " ".join(lines).strip() or "nothing"
-        raise PowerError(f"the BMC's power reading makes no sense: {said[:120]!r}")
-    words = [int.from_bytes(data[k : k + 2], "little") for k in (1, 3, 5, 7)]
+        output = " ".join(lines).strip() or "nothing"
+        raise PowerError(f"the BMC's power reading makes no sense: {output[:120]!r}")
+    watts = [int.from_bytes(data[k : k + 2], "little") for k in (1, 3, 5, 7)]
     period_ms = int.from_bytes(data[13:17], "little")
-    return DcmiReading(words[0], words[1], words[2], words[3], period_ms, bool(data[17] & 0x40))
+    return DcmiReading(watts[0], watts[1], watts[2], watts[3], period_ms, bool(data[17] & 0x40))
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def parse_node_manager(lines: Sequence[str]) -> NodeManagerReading:
     except ValueError:
         data = b""
     if len(data) < 20 or data[:3] != _NM_INTEL:
-        said = " ".join(lines).strip() or "nothing"
-        raise PowerError(f"the Node Manager's statistics make no sense: {said[:120]!r}")
+        output = " ".join(lines).strip() or "nothing"
+        raise PowerError(f"the Node Manager's statistics make no sense: {output[:120]!r}")
     period_s = int.from_bytes(data[15:19], "little")
     active = data[19] & (_NM_ENABLED | _NM_VALID) == _NM_ENABLED | _NM_VALID
     return NodeManagerReading(int.from_bytes(data[3:5], "little"), period_s, active)
@@ -127,10 +127,10 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
     """
     sensors: dict[str, float | None] = {}
     for line in lines:
-        words = line.split(",")
-        if len(words) < 4:
+        fields = line.split(",")
+        if len(fields) < 4:
             continue
-        name, value, unit, state = (word.strip() for word in words[:4])
+        name, value, unit, state = (field.strip() for field in fields[:4])
         value_w: float | None = None
         if unit == "Watts" and value:
             try:
@@ -165,7 +165,7 @@ class ToolShell:
         self._heard: list[str] = []
         self._questions = 0
 
-    def ask(self, line: str, timeout_s: float) -> list[str]:
+    def query(self, line: str, timeout_s: float) -> list[str]:
         """The tool's output for one line. Raises PowerError if it does not answer in time."""
         process = self._started()
         self._questions += 1
@@ -177,7 +177,7 @@ class ToolShell:
             return self._until(token, time.monotonic() + timeout_s, timeout_s)
         except OSError as error:
             self.close()
-            raise PowerError(f"ipmitool ended: {self._last_words()}") from error
+            raise PowerError(f"ipmitool ended: {self._last_output()}") from error
         except PowerError:
             self.close()
             raise
@@ -235,9 +235,9 @@ class ToolShell:
                 lines.append(line)
             left_s = deadline_s - time.monotonic()
             if left_s <= 0.0 or not select.select([process.stdout], [], [], left_s)[0]:
-                said = " ".join(lines).strip()[:120]
+                output = " ".join(lines).strip()[:120]
                 raise PowerError(
-                    f"the BMC did not answer in {timeout_s:g} s" + (f": {said}" if said else "")
+                    f"the BMC did not answer in {timeout_s:g} s" + (f": {output}" if output else "")
                 )
             data = os.read(process.stdout.fileno(), 65536)
             if not data:
@@ -246,9 +246,9 @@ class ToolShell:
             if len(self._buffer) > 1 << 20:
                 raise PowerError("output of the BMC or ipmitool exceeds the limit")
 
-    def _last_words(self) -> str:
-        words = [*self._heard, self._buffer.decode("utf-8", errors="replace")]
-        return " ".join(words).strip()[:200] or "no reason given"
+    def _last_output(self) -> str:
+        lines = [*self._heard, self._buffer.decode("utf-8", errors="replace")]
+        return " ".join(lines).strip()[:200] or "no reason given"
 
 
 OPTIONS = {
@@ -349,7 +349,7 @@ class IpmiMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC does not answer, reports an error, or sends garbage."""
-        return [source.judge(self._ask(source.question)) for source in self._sources]
+        return [source.judge(self._query(source.question)) for source in self._sources]
 
     def batches(self, period_s: float) -> QuestionReader | None:
         """The helper's process, not yet started; None where there is no helper, or several
@@ -365,8 +365,8 @@ class IpmiMeter:
         """End ipmitool."""
         self._shell.close()
 
-    def _ask(self, line: str) -> list[str]:
-        return self._shell.ask(line, self._timeout_s)
+    def _query(self, line: str) -> list[str]:
+        return self._shell.query(line, self._timeout_s)
 
     def _chosen(self, mode: str | None, sensor: str | None) -> tuple[_Source, ...]:
         if mode == "nm":
@@ -375,10 +375,10 @@ class IpmiMeter:
             return (self._named(sensor),)
         remark = None
         if mode != "sdr":
-            lines = self._ask(DCMI_POWER_READING)
+            lines = self._query(DCMI_POWER_READING)
             # A completion code is an error; anything else is a reading, or garbage to report.
-            refused = any(_COMPLETION.search(line) for line in lines)
-            reading = None if refused else parse_dcmi(lines)
+            rejected = any(_COMPLETION.search(line) for line in lines)
+            reading = None if rejected else parse_dcmi(lines)
             is_possible = reading is None or possible_w(reading.current_w) is not None
             if mode == "dcmi":
                 return (_DCMI,)
@@ -386,7 +386,7 @@ class IpmiMeter:
                 return (self._dcmi(float(reading.current_w)),)
             if reading is not None:
                 remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
-        sensors = watt_sensors(self._ask("sdr elist full"))
+        sensors = watt_sensors(self._query("sdr elist full"))
         if not sensors:
             raise PowerError(
                 f"{remark}, and no sensor reports watts"
@@ -422,7 +422,7 @@ class IpmiMeter:
         if source.domain != "system":
             return source
         with suppress(PowerError):  # a BMC need not list its sensors in time
-            note = against(sensor, watt_sensors(self._ask("sdr elist full")))
+            note = against(sensor, watt_sensors(self._query("sdr elist full")))
             return replace(source, remark=note)
         return source
 
@@ -430,7 +430,7 @@ class IpmiMeter:
         """DCMI, or the sensor of this node if DCMI reports the power of its chassis."""
         sensors: dict[str, float | None] = {}
         with suppress(PowerError):  # a BMC need not have sensors, nor list them in time
-            sensors = watt_sensors(self._ask("sdr elist full"))
+            sensors = watt_sensors(self._query("sdr elist full"))
         found = around_dcmi(dcmi_w, sensors)
         if found.sensors:
             why = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
@@ -452,7 +452,7 @@ class IpmiMeter:
                 sources.append(source)
                 continue
             with suppress(PowerError):
-                source.judge(self._ask(question))
+                source.judge(self._query(question))
                 sources.append(source)
         return tuple(sources)
 

@@ -101,20 +101,20 @@ class MqttMeter:
 
     def _connected(self, client: Any, _1: Any, _2: Any, reason: Any, _3: Any) -> None:
         if reason.is_failure:
-            self._told(f"the broker refuses: {reason}")
+            self._finish(f"the broker refuses: {reason}")
         else:
             client.subscribe(self.topic, qos=0)
 
     def _subscribed(self, _client: Any, _1: Any, _2: Any, reasons: Any, _3: Any) -> None:
-        refused = [reason for reason in reasons if reason.is_failure]
-        self._told(f"the broker refuses topic {self.topic}: {refused[0]}" if refused else "")
+        rejected = [reason for reason in reasons if reason.is_failure]
+        self._finish(f"the broker refuses topic {self.topic}: {rejected[0]}" if rejected else "")
 
     def _disconnected(self, _client: Any, _1: Any, _2: Any, reason: Any, _3: Any) -> None:
         # A refusal is followed by a less clear one.
         if not self.problem:
             self.problem = f"the connection was lost: {reason}"
 
-    def _told(self, problem: str) -> None:
+    def _finish(self, problem: str) -> None:
         self.problem = problem
         self._answered.put(None)
 

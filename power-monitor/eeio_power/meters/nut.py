@@ -55,7 +55,7 @@ class NutMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if upsd is silent, refuses, or the device reports no watts."""
-        answer = self._ask(f"GET VAR {self.ups} {self.variable}\n")
+        answer = self._query(f"GET VAR {self.ups} {self.variable}\n")
         found = re.fullmatch(rf'VAR {re.escape(self.ups)} {self.variable} "([^"]*)"', answer)
         if found is None:
             raise PowerError(f"{self.ups}@{self.host}: {self.variable}: {_meaning(answer)}")
@@ -67,26 +67,26 @@ class NutMeter:
             raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {found[1]!r:.40}, not W")
         return [power_w]
 
-    def _ask(self, words: str) -> str:
+    def _query(self, request: str) -> str:
         fresh = self._connection is None
         try:
-            return self._answer(words)
+            return self._answer(request)
         except OSError as error:
             self.close()
             # upsd may have dropped an idle connection.
             if fresh or isinstance(error, TimeoutError):
                 raise PowerError(f"{self.host}:{self.port}: {error or 'no answer'}") from error
         try:
-            return self._answer(words)
+            return self._answer(request)
         except OSError as error:
             self.close()
             raise PowerError(f"{self.host}:{self.port}: {error or 'no answer'}") from error
 
-    def _answer(self, words: str) -> str:
+    def _answer(self, request: str) -> str:
         if self._connection is None:
             address = (self.host.strip("[]"), self.port)
             self._connection = socket.create_connection(address, self.timeout_s)
-        self._connection.sendall(words.encode("ascii"))
+        self._connection.sendall(request.encode("ascii"))
         answer = b""
         while not answer.endswith(b"\n"):
             part = self._connection.recv(_ANSWER_BYTES)

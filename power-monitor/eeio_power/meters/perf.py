@@ -216,9 +216,9 @@ def _counters(cpus: Sequence[int], cpu_folder: Path, once: bool | None) -> list[
         # Kernels before 5.3 know no dies; every package is one then.
         die = 0 if once else read_optional_int(topology / "die_id") or 0
         first.setdefault((package or 0, die), cpu)
-    seen = {package for package, _ in first}
+    packages = {package for package, _ in first}
     for file in sorted(cpu_folder.glob("cpu[0-9]*/topology/physical_package_id")):
-        if read_optional_int(file) not in seen:
+        if read_optional_int(file) not in packages:
             raise ValueError(f"cpumask names no CPU of the package of {file.parents[1].name}")
     dies: dict[int, int] = {}
     for package, _ in first:

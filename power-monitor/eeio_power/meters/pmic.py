@@ -68,8 +68,8 @@ def power_w(text: str) -> float:
                 raise PowerError(f"vcgencmd pmic_read_adc: {error}") from error
     currents, voltages = values["A"], values["V"]
     if not currents:
-        said = text.strip()[:120] or "nothing"
-        raise PowerError(f"vcgencmd pmic_read_adc reports no current: {said!r}")
+        output = text.strip()[:120] or "nothing"
+        raise PowerError(f"vcgencmd pmic_read_adc reports no current: {output!r}")
     if unknown := [rail for rail in currents if rail not in voltages]:
         raise PowerError(f"vcgencmd pmic_read_adc reports no voltage of {', '.join(unknown)}")
     return sum(current_a * voltages[rail] for rail, current_a in currents.items())

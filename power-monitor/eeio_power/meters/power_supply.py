@@ -108,14 +108,14 @@ class _Feed:
                 return _Power(None, f"{supply.folder.name}, a supply in use, gives no value")
             total_w += power_w
             used += 1
-        beside = self._beside_inputs()
-        if beside is not None:
+        unmeasured = self._unmeasured_input()
+        if unmeasured is not None:
             return _Power(
-                None, f"{beside} also feeds the system, besides the supplies with a sensor"
+                None, f"{unmeasured} also feeds the system, besides the supplies with a sensor"
             )
         return _Power(total_w) if used else _Power(None, "no supply with a sensor is in use")
 
-    def _beside_inputs(self) -> str | None:
+    def _unmeasured_input(self) -> str | None:
         """A battery that discharges, or an unmeasured plug in use."""
         for battery in self.batteries:
             state = read_optional_text(battery.folder / "status")
@@ -136,11 +136,11 @@ class _Feed:
             b for b, state in zip(self.batteries, states, strict=True) if state == "Discharging"
         ]
         if not discharging:
-            told = ", ".join(
+            reported = ", ".join(
                 f"{b.folder.name} is {state.lower()}"
                 for b, state in zip(self.batteries, states, strict=True)
             )
-            return _Power(None, f"no battery is discharging ({told}): {_UNSEEN}")
+            return _Power(None, f"no battery is discharging ({reported}): {_UNSEEN}")
         plugged = next((p.name for p in self.plugs if read_optional_int(p / "online") != 0), None)
         if plugged is not None and not all(map(_is_forced, discharging)):
             name = discharging[0].folder.name

@@ -92,9 +92,9 @@ class PrometheusMeter:
                     "check the metric, its labels, and period_s= (the scrape interval)"
                 )
             if len(series) > 1:
-                seen = "; ".join(str(one["metric"])[:120] for one in series[:3])
+                metrics = "; ".join(str(one["metric"])[:120] for one in series[:3])
                 raise PowerError(
-                    f"{self.client.host}: {self.selector}: {len(series)} series ({seen}); "
+                    f"{self.client.host}: {self.selector}: {len(series)} series ({metrics}); "
                     "name one by labels=KEY:VALUE"
                 )
             found = [(float(at), float(value)) for at, value in series[0]["values"]]

@@ -70,7 +70,7 @@ class Qis:
     timeout_s: float
     _connection: socket.socket | None = field(default=None, repr=False)
 
-    def ask(self, command: str) -> str:
+    def query(self, command: str) -> str:
         """The answer without its mark. Raises PowerError without one."""
         try:
             if self._connection is None:
@@ -160,12 +160,12 @@ class QuarchMeter:
 
     def read(self) -> Sequence[float | None]:
         """Mean W of each rail since the last reading. Raises PowerError if rows are missing."""
-        rows = self._rows(self.qis.ask(f"{self.module} stream text all"))
+        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
         for _ in range(_PERIODS):
             if rows:
                 break
             time.sleep(self.stream.period_s)
-            rows = self._rows(self.qis.ask(f"{self.module} stream text all"))
+            rows = self._rows(self.qis.query(f"{self.module} stream text all"))
         if not rows:
             self._check_running()
             raise PowerError(f"{self.module}: no new data in the stream")
@@ -181,16 +181,16 @@ class QuarchMeter:
     def new_rows(self) -> list[Row]:
         """The rows since the last call. Raises PowerError if the stream ended; it is started
         again."""
-        rows = self._rows(self.qis.ask(f"{self.module} stream text all"))
+        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
         if not rows:
             self._check_running()
         return rows
 
     def _check_running(self) -> None:
-        state = self.qis.ask(f"{self.module} stream?").splitlines() or ["no answer"]
+        state = self.qis.query(f"{self.module} stream?").splitlines() or ["no answer"]
         if "running" not in state[0].lower():
             self._last, self._step = None, math.inf
-            self.qis.ask(f"{self.module} rec stream")
+            self.qis.query(f"{self.module} rec stream")
             raise PowerError(f"{self.module}: the stream ended ({state[0][:60]}); started again")
 
     def _gaps(self, rows: Sequence[Row]) -> list[int]:
@@ -212,27 +212,27 @@ class QuarchMeter:
         columns, factors = self.stream.columns, self.stream.factors
         most = max(columns)
         for line in text.splitlines():
-            words = line.replace(",", " ").split()
-            if not words or words == ["eof"]:
+            fields = line.replace(",", " ").split()
+            if not fields or fields == ["eof"]:
                 continue
-            if len(words) <= most:
-                raise PowerError(f"{self.module}: a row of {len(words)} columns: {line[:60]!r}")
+            if len(fields) <= most:
+                raise PowerError(f"{self.module}: a row of {len(fields)} columns: {line[:60]!r}")
             try:
                 row = (
-                    float(words[0]),
-                    *(float(words[k]) * f for k, f in zip(columns, factors, strict=True)),
+                    float(fields[0]),
+                    *(float(fields[k]) * f for k, f in zip(columns, factors, strict=True)),
                 )
             except ValueError as error:
                 raise PowerError(f"{self.module}: not a row of a stream: {line[:60]!r}") from error
             if not FIGURE.holds(sum(row)):
-                raise PowerError(f"{self.module}: a row of {len(words)} columns: {line[:60]!r}")
+                raise PowerError(f"{self.module}: a row of {len(fields)} columns: {line[:60]!r}")
             rows.append(row)
         return rows
 
     def close(self) -> None:
         """End the stream."""
         with suppress(PowerError):
-            self.qis.ask(f"{self.module} rec stop")
+            self.qis.query(f"{self.module} rec stop")
         self.qis.close()
 
 
@@ -317,7 +317,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
     try:
         module = module or _only_module(qis)
         for command in (*_SETTINGS, "rec stream"):
-            answer = qis.ask(f"{module} {command}")
+            answer = qis.query(f"{module} {command}")
             if not answer.lower().startswith("ok"):
                 raise PowerError(f"{module}: '{command}': {answer[:80]!r}; is another program's "
                                  "stream running?")  # fmt: skip
@@ -342,7 +342,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
 
 
 def _only_module(qis: Qis) -> str:
-    listed = [line.rpartition(" ")[2] for line in qis.ask("$list").splitlines() if line.strip()]
+    listed = [line.rpartition(" ")[2] for line in qis.query("$list").splitlines() if line.strip()]
     found = [word for word in listed if "::" in word]
     if len(found) != 1:
         raise PowerError(f"QIS has {len(found)} modules; name one, module={' or '.join(found)}")
@@ -352,7 +352,7 @@ def _only_module(qis: Qis) -> str:
 def _header(qis: Qis, module: str) -> Stream:
     """The header comes with the first rows: ask again, and wait for data meanwhile."""
     for _ in range(20):
-        text = qis.ask(f"{module} stream text header")
+        text = qis.query(f"{module} stream text header")
         if text.startswith("<"):
             return parsed_header(text)
         time.sleep(_HEADER_PAUSE_S)

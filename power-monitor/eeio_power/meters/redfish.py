@@ -50,8 +50,8 @@ from eeio_power.watt_names import (
     domain_of,
     is_no_power,
     listed,
+    names_all,
     possible_w,
-    says_all,
 )
 
 OPTIONS = {
@@ -94,7 +94,7 @@ _MOST_AVERAGED_S = 60.0
 # iRMC leaves PowerConsumedWatts empty and has the total in a vendor field.
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
-_WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
+_COMPLETE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
 # What supplies report, and the least part of it that the machine draws.
 _OF_SUPPLIES = {
     "PowerInputWatts": USUAL_EFFICIENCY,
@@ -456,7 +456,7 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
             continue
         context = _text_at(sensor, "PhysicalContext")
         power_w = possible_w(http_json.number_at(sensor, "Reading"))
-        if _is_power(sensor) and context in _WHOLE | {"PowerSupply"}:
+        if _is_power(sensor) and context in _COMPLETE | {"PowerSupply"}:
             values[_last(member)] = power_w
             places[_last(member)] = (member, ("Reading",))
         elif _is_power(sensor):
@@ -494,8 +494,8 @@ def _largest(sensors: Mapping[str, float | None]) -> str:
     """Those with the highest powers, and how many more there are."""
     names = sorted(sensors, key=lambda name: -(sensors[name] or 0.0))
     more = len(names) - _MOST_LISTED
-    words = listed({name: sensors[name] for name in names[:_MOST_LISTED]})
-    return f"{words} and {more} more" if more > 0 else words
+    text = listed({name: sensors[name] for name in names[:_MOST_LISTED]})
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _Reading:
@@ -521,16 +521,16 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
     if not _is_power(sensor) or not power_w or power_w in _NO_POWER_W:
         raise PowerError(f"{client.host}{member}: gives no power")
     name, context = _text_at(sensor, "Name"), _text_at(sensor, "PhysicalContext")
-    words = f"{_last(member)} {name} {context}"
-    if is_no_power(words):
+    text = f"{_last(member)} {name} {context}"
+    if is_no_power(text):
         raise PowerError(f"{client.host}{member}: is not the power of a time")
-    domain, contents = domain_of(words)
+    domain, contents = domain_of(text)
     contents = Contents() if domain == "system" else contents
     names = [one for one in (_last(member), name) if one]
-    doubt = None if any(says_all(one, domain) for one in names) else (
+    doubt = None if any(names_all(one, domain) for one in names) else (
         f"the name {wanted} does not say what it contains")  # fmt: skip
     kind = _text_at(around, "ChassisType")
-    if domain == "system" and context not in _WHOLE:
+    if domain == "system" and context not in _COMPLETE:
         doubt = f"{wanted} is of {context}, by the BMC"
     elif kind in _NO_SYSTEM:
         doubt = f"{chassis}{_IS_PART}{kind}"
@@ -696,8 +696,8 @@ def _linked_place(chassis: Any, path: str, place: str) -> str:
     """The link that the chassis gives: some BMCs accept no other form of it (HPE's end in a slash).
     Below the chassis, if it gives none."""
     link = chassis.get(place.strip("/")) if isinstance(chassis, Mapping) else None
-    told = _text_at(link, "@odata.id")
-    return told if told.startswith(path.rstrip("/")) else f"{path.rstrip('/')}{place}"
+    reported = _text_at(link, "@odata.id")
+    return reported if reported.startswith(path.rstrip("/")) else f"{path.rstrip('/')}{place}"
 
 
 def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...] | None:
@@ -708,7 +708,7 @@ def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...]
     if not context and source.startswith("/redfish/v1/"):
         with suppress(PowerError):  # a sensor need not be there: the excerpt is
             context = _text_at(client.get(source), "PhysicalContext")
-    return ("PowerWatts", "Reading") if context in _WHOLE else None
+    return ("PowerWatts", "Reading") if context in _COMPLETE else None
 
 
 def _control(answer: Any) -> tuple[str | int, ...] | None:
@@ -720,7 +720,7 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
         keys = ("PowerControl", k, "PowerConsumedWatts")
         context = _text_at(control, "PhysicalContext")
         power_w = http_json.number_at(answer, *keys)
-        if power_w is not None and context in _WHOLE:
+        if power_w is not None and context in _COMPLETE:
             places.append(keys)
         if (
             power_w is not None

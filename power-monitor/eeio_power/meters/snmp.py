@@ -314,8 +314,8 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> SnmpMeter:
         meter = replace(meter, channels=_channels(meter))
     except PowerError as error:
         agent.close()
-        words = str(error)
-        raise PowerError(words if spec in words else f"meter '{spec}': {words}") from error
+        message = str(error)
+        raise PowerError(message if spec in message else f"meter '{spec}': {message}") from error
     return first_reading(meter)
 
 

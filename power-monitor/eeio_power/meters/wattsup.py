@@ -47,7 +47,7 @@ PATIENCE_S = 2.2
 # Timeout of each answer when the meter is opened, and the number of attempts: a meter in the middle
 # of a record may miss the first request.
 ANSWER_S = 1.5
-ASKS = 3
+ATTEMPTS = 3
 MAX_POWER_W = 2000.0
 COUNT_W = 0.1
 CHANNEL = Channel(
@@ -175,14 +175,14 @@ class PacketReader:
 
 def parse_packet(body: str) -> Packet | None:
     """`d,-,18,1203,...` -> Packet; None if it is incomplete."""
-    words = [word.strip() for word in body.split(",")]
-    if len(words) < 3 or not words[2].isdecimal() or len(words[2]) > 9:
+    fields = [field.strip() for field in body.split(",")]
+    if len(fields) < 3 or not fields[2].isdecimal() or len(fields[2]) > 9:
         return None
     # `#L,W,3,E,,1` has empty arguments; `#V,R,0` may have one too many, which is empty.
-    arguments = words[3:] if words[3:] != [""] else []
-    if len(arguments) != int(words[2]):
+    arguments = fields[3:] if fields[3:] != [""] else []
+    if len(arguments) != int(fields[2]):
         return None
-    return Packet(words[0], words[1], tuple(arguments))
+    return Packet(fields[0], fields[1], tuple(arguments))
 
 
 def record_power_w(packet: Packet, fields: int) -> float | None:
@@ -191,8 +191,8 @@ def record_power_w(packet: Packet, fields: int) -> float | None:
         return None
     text = packet.arguments[0]
     # 0.1 W; a sign or a letter is a damaged byte.
-    whole = text.isascii() and text.isdecimal() and len(text) <= 9
-    return int(text) / 10.0 if whole else None
+    is_number = text.isascii() and text.isdecimal() and len(text) <= 9
+    return int(text) / 10.0 if is_number else None
 
 
 class WattsUpMeter:
@@ -261,18 +261,18 @@ class WattsUpMeter:
         self._line = UrlLine(self.port) if "://" in self.port else TerminalLine(self.port)
         self._packets = PacketReader()
         try:
-            # A meter that is logging talks in between, which `_ask` passes over.
+            # A meter that is logging talks in between, which `_query` passes over.
             self._line.write(b"#L,R,0;")
-            version = self._ask(b"#V,R,0;", "v")
+            version = self._query(b"#V,R,0;", "v")
             self.model = _MODELS.get(version.arguments[0], "unknown") if version.arguments else None
-            self.fields = len(self._ask(b"#H,R,0;", "h").arguments)
+            self.fields = len(self._query(b"#H,R,0;", "h").arguments)
             self._line.write(START_LOG)
         except (OSError, PowerError):
             self.close()
             raise
 
-    def _ask(self, question: bytes, answer: str) -> Packet:
-        for _ in range(ASKS):
+    def _query(self, question: bytes, answer: str) -> Packet:
+        for _ in range(ATTEMPTS):
             if self._line is not None:
                 self._line.write(question)
             deadline_s = time.monotonic() + ANSWER_S

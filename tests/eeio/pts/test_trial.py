@@ -16,7 +16,7 @@ from eeio.pts.composite import ResultEntry
 from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.pts_entries import efficiencies
-from eeio_power.session import OutputFolder, told
+from eeio_power.session import OutputFolder, reported
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Run
 from eeio_results.tools.capture import Capture, PhaseResult
@@ -56,17 +56,17 @@ def test_output_is_stamped_as_it_comes(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     say = [sys.executable, "-c"]
-    assert told([*say, "print('{\"phases\": []}')"], tmp_path) == {"phases": []}
+    assert reported([*say, "print('{\"phases\": []}')"], tmp_path) == {"phases": []}
     with pytest.raises(PowerError, match="no such thing"):
-        told([*say, "raise SystemExit('no such thing')"], tmp_path)
+        reported([*say, "raise SystemExit('no such thing')"], tmp_path)
     with pytest.raises(PowerError, match="exit code 0"):
-        told([*say, "print('[]')"], tmp_path)
+        reported([*say, "print('[]')"], tmp_path)
     with pytest.raises(PowerError, match="not one result for each phase"):
-        told([*say, 'print(\'{"phases": [], "results": [1]}\')'], tmp_path)
+        reported([*say, 'print(\'{"phases": [], "results": [1]}\')'], tmp_path)
     with pytest.raises(PowerError, match="Expecting value"):
-        told([*say, "print('rubbish')"], tmp_path)
+        reported([*say, "print('rubbish')"], tmp_path)
     with pytest.raises(PowerError, match="nowhere"):
-        told(["/nowhere/python"], tmp_path)
+        reported(["/nowhere/python"], tmp_path)
 
 
 TELL = """
