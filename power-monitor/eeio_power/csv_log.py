@@ -238,7 +238,7 @@ class _RowReader:
                 total += part
         value = product if is_product else total
         possible = COUNTER_SAMPLE if self._counter else POWER_SAMPLE
-        if math.isnan(value) or possible.holds(value):
+        if math.isnan(value) or possible.contains(value):
             return value
         self.damaged += 1
         self.damaged_example = self.damaged_example or f"{value:g} in line {number}"

@@ -336,8 +336,8 @@ def domain_energy(
     if not reasons and len(energies) == len(channels) > 0:
         energy_j = math.fsum(energies)
         power_w = energy_j / (end_s - start_s)
-        if not MEAN_POWER.holds(power_w):
-            reasons = (MEAN_POWER.refusal(power_w, f"{meter} {domain}"),)
+        if not MEAN_POWER.contains(power_w):
+            reasons = (MEAN_POWER.rejection(power_w, f"{meter} {domain}"),)
             energy_j = power_w = None
     valid = energy_j is not None
     coverage = min((c.coverage for c in channels), default=0.0)

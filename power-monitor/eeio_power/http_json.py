@@ -368,4 +368,4 @@ def number_at(answer: Any, *keys: str | int) -> float | None:
             answer = answer[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return float(answer) if FIGURE.holds(answer) else None
+    return float(answer) if FIGURE.contains(answer) else None

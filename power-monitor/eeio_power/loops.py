@@ -88,7 +88,7 @@ def copied(
 
 def is_storable(channel: Channel, value: float) -> bool:
     """Whether a samples file takes the value."""
-    return (COUNTER_SAMPLE if channel.quantity == "energy_j" else POWER_SAMPLE).holds(value)
+    return (COUNTER_SAMPLE if channel.quantity == "energy_j" else POWER_SAMPLE).contains(value)
 
 
 class Column:

@@ -69,7 +69,7 @@ def absurdity(channel: Channel, value: float) -> str | None:
     if math.isnan(value):
         return None
     if channel.quantity == "energy_j":
-        possible = COUNTER_SAMPLE.holds(value)
+        possible = COUNTER_SAMPLE.contains(value)
         return None if possible else f"{channel.name}: {value:g} J is not an energy"
     least_w, most_w = possible_w(channel)
     if value < least_w:

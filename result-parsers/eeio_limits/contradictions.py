@@ -33,7 +33,7 @@ LEAST_EFFICIENCY, LEAST_EFFICIENCY_OF_LITTLE = 0.7, 0.5
 """No supply above a fifth of its rated load loses more than 30 % of its input power, and no supply
 in use more than half. Ratings are unknown here: above `LITTLE_W` the load is taken for enough."""
 LITTLE_W = 100.0
-MOST_OF_PACKAGE, BESIDE_PACKAGE_W = 30.0, 100.0
+MOST_OF_PACKAGE, OUTSIDE_PACKAGE_W = 30.0, 100.0
 """A system that draws more than so many times its processors, and so much, is another machine's, or
 its unit is wrong."""
 
@@ -74,17 +74,17 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
     ]
     found: list[tuple[tuple[R, ...], str]] = []
     for one, other in combinations(known, 2):
-        words = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
-        if words:
-            found.append(((one, other), words))
+        message = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
+        if message:
+            found.append(((one, other), message))
     if not found:
         # A sum adds no information if one of its parts already contradicts the total.
-        for whole in known:
-            parts = _parts(whole, known)
-            if len(parts) > 1 and _exceeds(parts, whole):
+        for total in known:
+            parts = _parts(total, known)
+            if len(parts) > 1 and _exceeds(parts, total):
                 names = " + ".join(_watts(part) for part in parts)
-                words = f"{names} draw more than the {_watts(whole)} that includes them{_BEYOND}"
-                found.append(((whole, *parts), words))
+                message = f"{names} draw more than the {_watts(total)} that includes them{_BEYOND}"
+                found.append(((total, *parts), message))
     return found
 
 
@@ -102,13 +102,13 @@ def _same_domain(one: Reading, other: Reading) -> str | None:
     more, less = (one, other) if _energy_j(one) >= _energy_j(other) else (other, one)
     if not _exceeds([more], less):
         return None
-    extra = _held_by_one(more, less)
+    extra = _of_one_only(more, less)
     if extra and not (extra == {"supply"} and _is_too_little(less, more)):
         return None
     return f"{_watts(one)} and {_watts(other)} are more apart than both uncertainties"
 
 
-def _held_by_one(more: Reading, less: Reading) -> set[str]:
+def _of_one_only(more: Reading, less: Reading) -> set[str]:
     """The contents of the higher reading that may be missing in the other; empty if not known."""
     extra = _contents(more)
     if more.domain == "system":
@@ -132,27 +132,27 @@ def _is_too_little(less: Reading, more: Reading) -> bool:
 
 
 def _nested(one: Reading, other: Reading) -> str | None:
-    for part, whole in ((one, other), (other, one)):
-        if part.domain in INSIDE[whole.domain] and _exceeds([part], whole):
-            return f"{_watts(part)} is in {_watts(whole)} and draws more{_BEYOND}"
-        if (part.domain, whole.domain) == ("package", "system") and _is_far_above(whole, part):
+    for part, total in ((one, other), (other, one)):
+        if part.domain in INSIDE[total.domain] and _exceeds([part], total):
+            return f"{_watts(part)} is in {_watts(total)} and draws more{_BEYOND}"
+        if (part.domain, total.domain) == ("package", "system") and _is_far_above(total, part):
             return (
-                f"{_watts(whole)} is more than {MOST_OF_PACKAGE:g} times {_watts(part)}: is it of "
+                f"{_watts(total)} is more than {MOST_OF_PACKAGE:g} times {_watts(part)}: is it of "
                 "this machine only, and in W?"
             )
     return None
 
 
-def _is_far_above(whole: Reading, part: Reading) -> bool:
-    package_w, system_w = part.power_w or 0.0, whole.power_w or 0.0
-    return package_w > 0.0 and system_w > MOST_OF_PACKAGE * package_w + BESIDE_PACKAGE_W
+def _is_far_above(total: Reading, part: Reading) -> bool:
+    package_w, system_w = part.power_w or 0.0, total.power_w or 0.0
+    return package_w > 0.0 and system_w > MOST_OF_PACKAGE * package_w + OUTSIDE_PACKAGE_W
 
 
-def _parts(whole: R, readings: Sequence[R]) -> list[R]:
+def _parts(total: R, readings: Sequence[R]) -> list[R]:
     """Disjoint readings inside `whole`: the lowest of each domain; a module before its parts."""
     lowest: dict[str, R] = {}
     for reading in readings:
-        if reading.domain in INSIDE[whole.domain]:
+        if reading.domain in INSIDE[total.domain]:
             known = lowest.get(reading.domain)
             if known is None or _energy_j(reading) < _energy_j(known):
                 lowest[reading.domain] = reading
@@ -160,9 +160,9 @@ def _parts(whole: R, readings: Sequence[R]) -> list[R]:
     return [reading for domain, reading in lowest.items() if domain not in inner]
 
 
-def _exceeds(parts: Sequence[Reading], whole: Reading) -> bool:
-    limits_j = sum(map(_limit_j, parts)) + _limit_j(whole)
-    return sum(map(_energy_j, parts)) - _energy_j(whole) > limits_j
+def _exceeds(parts: Sequence[Reading], total: Reading) -> bool:
+    limits_j = sum(map(_limit_j, parts)) + _limit_j(total)
+    return sum(map(_energy_j, parts)) - _energy_j(total) > limits_j
 
 
 def _energy_j(reading: Reading) -> float:

@@ -28,7 +28,7 @@ class Quantity:
     most: float
     whole: bool = False
 
-    def holds(self, value: object) -> bool:
+    def contains(self, value: object) -> bool:
         """Whether the value is a number of this kind; NaN, infinities and truth values are not."""
         return (
             isinstance(value, int | float)
@@ -39,15 +39,15 @@ class Quantity:
 
     def checked(self, value: object, what: str = "") -> float:
         """The value as a float. Raises LimitError that names `what`."""
-        if not self.holds(value):
-            raise LimitError(self.refusal(value, what))
+        if not self.contains(value):
+            raise LimitError(self.rejection(value, what))
         assert isinstance(value, int | float)
         return float(value)
 
     def whole_number(self, value: object, what: str = "") -> int:
         """The value as an int: also 4.0, never 4.5. Raises LimitError."""
-        if not self.holds(value) or not isinstance(value, int | float) or value != int(value):
-            raise LimitError(self.refusal(value, what))
+        if not self.contains(value) or not isinstance(value, int | float) or value != int(value):
+            raise LimitError(self.rejection(value, what))
         return int(value)
 
     def of_text(self, text: str, what: str = "") -> float:
@@ -60,7 +60,7 @@ class Quantity:
             raise LimitError(f"{what or self.name}: {shortened(text)} is not a number") from None
         return self.checked(value, what)
 
-    def refusal(self, value: object, what: str = "") -> str:
+    def rejection(self, value: object, what: str = "") -> str:
         """Why the value is none of this kind."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"{what or self.name}: {shortened(value)} is not a number"

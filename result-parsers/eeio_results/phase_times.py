@@ -44,8 +44,8 @@ def impossible_figures(
         return f"it ends at {end_s} s, before its start at {start_s} s"
     for name, value in metrics.items():
         quantity = q.of_name(name)
-        if not quantity.holds(value):
-            return quantity.refusal(value, name)
+        if not quantity.contains(value):
+            return quantity.rejection(value, name)
     return None
 
 

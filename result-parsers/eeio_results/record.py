@@ -262,7 +262,7 @@ class ContextValue:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         quantity = q.of_unit(self.unit)
-        return None if quantity.holds(self.value) else quantity.refusal(self.value, self.name)
+        return None if quantity.contains(self.value) else quantity.rejection(self.value, self.name)
 
 
 @dataclass(frozen=True, slots=True)

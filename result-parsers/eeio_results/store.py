@@ -291,7 +291,7 @@ class Store:
         done = set()
         for number, body in _lines(self.runs_path):
             index = body.get("order_index") if isinstance(body, dict) else None
-            if not isinstance(index, int) or not COUNT.holds(index):
+            if not isinstance(index, int) or not COUNT.contains(index):
                 raise SchemaError(f"{self.runs_path}:{number}: not a run record: no order_index")
             done.add(index)
         return done

@@ -136,7 +136,7 @@ def _number(quantity: Quantity, whole: bool) -> _Read:
             return value
         if whole and kind is float:
             raise LimitError(f"{shortened(value)} is not an integer")
-        raise LimitError(quantity.refusal(value))
+        raise LimitError(quantity.rejection(value))
 
     return number
 

@@ -25,8 +25,8 @@ def parse_size(text: str) -> int:
             f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
         )
     size_bytes = int(match[1]) * _BINARY[match[2].lower()]
-    if not SIZE.holds(size_bytes):
-        raise EeioError(f"not a size: {shortened(text)}: {SIZE.refusal(size_bytes)}")
+    if not SIZE.contains(size_bytes):
+        raise EeioError(f"not a size: {shortened(text)}: {SIZE.rejection(size_bytes)}")
     return size_bytes
 
 

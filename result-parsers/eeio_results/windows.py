@@ -43,13 +43,13 @@ class Window:
             return None
         seconds = self.seconds_per_gb(reading.energy_j / reading.power_w)
         joules = None if seconds is None else power_w * seconds
-        return joules if joules is not None and FIGURE.holds(joules) else None
+        return joules if joules is not None and FIGURE.contains(joules) else None
 
     def efficiency_bytes_per_j(self, reading: EnergyReading) -> float | None:
         """The reciprocal of J/GB, in bytes per J."""
         joules = self.j_per_gb(reading)
         efficiency = GB / joules if joules and joules > 0 else None
-        return efficiency if efficiency is not None and FIGURE.holds(efficiency) else None
+        return efficiency if efficiency is not None and FIGURE.contains(efficiency) else None
 
     def seconds_per_gb(self, lasted_s: float | None) -> float | None:
         """The time for 10^9 bytes, of a window of that length: by the counted bytes, or by the
@@ -60,7 +60,7 @@ class Window:
             found = GB / self.bandwidth_bytes_per_s if self.bandwidth_bytes_per_s else None
         else:
             found = lasted_s / self.bytes_moved * GB if lasted_s and self.bytes_moved else None
-        return found if found is not None and FIGURE.holds(found) else None
+        return found if found is not None and FIGURE.contains(found) else None
 
 
 def writes(operation: str | None) -> bool:

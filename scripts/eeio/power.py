@@ -45,5 +45,5 @@ def idle_medians(
         for reading in readings
         if reading.valid
         and (median_w := medians_w.get((reading.meter, reading.domain))) is not None
-        and MEAN_POWER.holds(median_w)
+        and MEAN_POWER.contains(median_w)
     )

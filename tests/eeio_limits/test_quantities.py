@@ -26,16 +26,16 @@ KINDS = [value for value in vars(quantities).values() if isinstance(value, Quant
     [math.nan, math.inf, -math.inf, 10**400, -(10**400), True, False, None, "5", [1], 1e300],
 )
 def test_no_kind_takes_what_is_no_number(kind: Quantity, value: object) -> None:
-    assert not kind.holds(value)
+    assert not kind.contains(value)
     with pytest.raises(LimitError, match="the power of x"):
         kind.checked(value, "the power of x")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_range_holds_its_ends_and_nothing_beyond(kind: Quantity) -> None:
-    assert kind.holds(kind.least) and kind.holds(kind.most)
-    assert not kind.holds(math.nextafter(kind.least, -math.inf))
-    assert not kind.holds(math.nextafter(kind.most, math.inf))
+    assert kind.contains(kind.least) and kind.contains(kind.most)
+    assert not kind.contains(math.nextafter(kind.least, -math.inf))
+    assert not kind.contains(math.nextafter(kind.most, math.inf))
 
 
 def test_a_whole_number_has_no_fraction() -> None:

@@ -464,7 +464,7 @@ def _period_s(folder: Path, number: int, nominal_s: float) -> float:
     """The chip's reported averaging interval (ms), else the nominal one."""
     for name in (f"power{number}_average_interval", "update_interval"):
         interval_ms = read_optional_int(folder / name)
-        if interval_ms is not None and interval_ms > 0 and PERIOD.holds(interval_ms / 1e3):
+        if interval_ms is not None and interval_ms > 0 and PERIOD.contains(interval_ms / 1e3):
             return interval_ms / 1e3
     return nominal_s
 

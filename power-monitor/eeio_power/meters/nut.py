@@ -63,7 +63,7 @@ class NutMeter:
             power_w = float(found[1])
         except ValueError:
             power_w = -1.0
-        if not POWER.holds(power_w):
+        if not POWER.contains(power_w):
             raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {found[1]!r:.40}, not W")
         return [power_w]
 

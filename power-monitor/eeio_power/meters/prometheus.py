@@ -79,7 +79,7 @@ class PrometheusMeter:
         if after < before or after_s <= before_s:
             return [None]
         power_w = (after - before) * factor / (after_s - before_s)
-        return [power_w if POWER.holds(power_w) else None]
+        return [power_w if POWER.contains(power_w) else None]
 
     def _samples(self, answer: Any, range_s: float) -> list[tuple[float, float]]:
         try:
@@ -100,7 +100,9 @@ class PrometheusMeter:
             found = [(float(at), float(value)) for at, value in series[0]["values"]]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise PowerError(f"{self.client.host}: not an answer of Prometheus") from error
-        if not found or not all(TIMESTAMP.holds(at) and FIGURE.holds(value) for at, value in found):
+        if not found or not all(
+            TIMESTAMP.contains(at) and FIGURE.contains(value) for at, value in found
+        ):
             raise PowerError(f"{self.client.host}: {self.selector}: a sample is not a number")
         return found
 

@@ -224,7 +224,7 @@ class QuarchMeter:
                 )
             except ValueError as error:
                 raise PowerError(f"{self.module}: not a row of a stream: {line[:60]!r}") from error
-            if not FIGURE.holds(sum(row)):
+            if not FIGURE.contains(sum(row)):
                 raise PowerError(f"{self.module}: a row of {len(fields)} columns: {line[:60]!r}")
             rows.append(row)
         return rows

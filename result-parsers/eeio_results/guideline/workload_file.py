@@ -97,7 +97,7 @@ class _Reader:
         share = self._scalar(body["share"])
         if isinstance(share, bool) or not isinstance(share, int | float):
             raise self._error(body["share"], f"share must be a number, not {share!r:.60}")
-        if not (q.FRACTION.holds(share) and share > 0):
+        if not (q.FRACTION.contains(share) and share > 0):
             raise self._error(
                 body["share"],
                 f"share {q.shortened(share)} is not positive, or too large; leave the "
@@ -154,7 +154,7 @@ class _Reader:
                 value = parse_size(value)
             except EeioError as error:
                 raise self._error(node, f"request_size_bytes: {error}") from error
-        if not isinstance(value, int) or not q.REQUEST_SIZE.holds(value):
+        if not isinstance(value, int) or not q.REQUEST_SIZE.contains(value):
             shown = q.shortened(value)
             raise self._error(node, f"request_size_bytes {shown} is not a positive integer")
         return value

@@ -148,9 +148,9 @@ class StoredCapture:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         lasted_s = self.ended_monotonic_s - self.started_monotonic_s
-        if q.DURATION.holds(lasted_s):
+        if q.DURATION.contains(lasted_s):
             return None
-        return q.DURATION.refusal(lasted_s, "the time from its start to its end")
+        return q.DURATION.rejection(lasted_s, "the time from its start to its end")
 
 
 def _capture(directory: Path, body: object) -> Capture:

@@ -259,7 +259,7 @@ def _arguments(text: str) -> dict[str, int]:
             number = int(word[:_LONGEST_WORD], 16)
         except ValueError:
             continue  # newer kernels add the text of a path
-        if len(word) < _LONGEST_WORD and q.SIZE.holds(_signed(number)):
+        if len(word) < _LONGEST_WORD and q.SIZE.contains(_signed(number)):
             found[key] = number
     return found
 

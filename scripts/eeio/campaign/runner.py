@@ -554,7 +554,7 @@ def _storable(run: Run) -> Run:
     except LimitError as error:
         return replace(
             run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,
-            duration_s=run.duration_s if DURATION.holds(run.duration_s) else 0.0,
+            duration_s=run.duration_s if DURATION.contains(run.duration_s) else 0.0,
             device_before=None, device_after=None, validity=(*run.validity, str(error)),
         )  # fmt: skip
     return run

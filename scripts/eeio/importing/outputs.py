@@ -166,4 +166,4 @@ def _longest_s(phases: Sequence[Phase]) -> float:
         rate, moved = phase.bandwidth_bytes_per_s, phase.bytes_moved
         told = phase.metrics.get("runtime_s")
         durations.append(told if told is not None else (moved or 0) / rate if rate else 0.0)
-    return max((one for one in durations if quantities.DURATION.holds(one)), default=0.0)
+    return max((one for one in durations if quantities.DURATION.contains(one)), default=0.0)

@@ -50,7 +50,7 @@ class MappedPower:
         if not samples:
             return self._invalid(f"no sample of this run in {self._where()}", lost)
         mean_w = self.means_w.get(key, statistics.fmean(samples))
-        if mean_w <= 0 or not q.POWER.holds(mean_w):
+        if mean_w <= 0 or not q.POWER.contains(mean_w):
             return self._invalid(f"{mean_w:g} W: no machine runs on that; see its scale", lost)
         return self._reading(mean_w, duration_s, len(samples), lost, self.gaps_s.get(key))
 
@@ -60,7 +60,7 @@ class MappedPower:
             return None
         count = len(self.idle_watts)
         mean_w = statistics.fmean(self.idle_watts)
-        if not q.POWER.holds(mean_w):
+        if not q.POWER.contains(mean_w):
             return self._invalid(f"{mean_w:g} W: no machine idles on that; see its scale", 0)
         return self._reading(mean_w, count * self.period_s, count, 0, None)
 

@@ -185,7 +185,7 @@ def _series(
                 f"{meter}: the clock runs backwards by {last_s - time_s:.3f} s: cut the log there"
             )
         last_s = time_s
-        of_time.setdefault(time_s, []).append(value if possible.holds(value) else math.nan)
+        of_time.setdefault(time_s, []).append(value if possible.contains(value) else math.nan)
     values = []
     for of in of_time.values():
         known = [value for value in of if value == value]

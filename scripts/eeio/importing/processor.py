@@ -49,7 +49,7 @@ def _series(
         clock_hz = sum(clocks) / len(clocks) * 1e6 if clocks else math.nan
         # Impossible values are missing; tops print 100.3 % at times.
         use.append(min(busy, 1.0) if 0 <= busy <= _MOST_BUSY else None)
-        frequency.append(clock_hz if q.FREQUENCY.holds(clock_hz) else None)
+        frequency.append(clock_hz if q.FREQUENCY.contains(clock_hz) else None)
     missing = {} if has_use else {"use": f"{source} contains no CPU use"}
     if not any(value is not None for value in frequency):
         missing["frequency_hz"] = f"{source} contains no frequency"
@@ -159,7 +159,7 @@ def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float
     blocks = []
     for first, last in zip(stamps[::2], stamps[1::2], strict=True):
         values = numbers[first + 1 : last]
-        if numbers[last] <= numbers[first] or not q.TIMESTAMP.holds(numbers[last]):
+        if numbers[last] <= numbers[first] or not q.TIMESTAMP.contains(numbers[last]):
             raise EeioError(f"{path}: no block from {numbers[first]} to {numbers[last]} s")
         if not values or len(values) % width:
             raise EeioError(

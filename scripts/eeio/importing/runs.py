@@ -218,7 +218,7 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
             f"{name.removesuffix('_bytes_per_s')} of {numbers[name]:g}"
             for name, quantity in _VALUES.items()
             if name in numbers and not math.isnan(numbers[name])
-            and not (quantity.holds(numbers[name]) and numbers[name] > 0)
+            and not (quantity.contains(numbers[name]) and numbers[name] > 0)
         ]  # fmt: skip
         if math.isnan(bandwidth):
             wrong.insert(0, f"bandwidth of {bandwidth:g}")
@@ -379,7 +379,7 @@ def _possible(run: Run, remarks: list[str]) -> Run:
         typed.check(run)
     except LimitError as error:
         remarks.append(f"{run.notes[0] if run.notes else run.order_index}: {error}: invalid")
-        duration_s = run.duration_s if q.DURATION.holds(run.duration_s) else 0.0
+        duration_s = run.duration_s if q.DURATION.contains(run.duration_s) else 0.0
         return replace(
             run, phases=(), context=(), processor=None, duration_s=duration_s, exit_code=1,
             validity=(*run.validity, str(error)),

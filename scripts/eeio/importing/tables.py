@@ -39,7 +39,7 @@ class ImportedTable:
             value = float(cell.replace(",", ".") if self.decimal_comma else cell)
         except ValueError:
             return math.nan
-        return value if FIGURE.holds(value) else math.nan
+        return value if FIGURE.contains(value) else math.nan
 
     def numbers(self, column: str) -> list[float]:
         """A complete column; NaN for missing values."""

@@ -352,7 +352,7 @@ def _factors(value: object) -> dict[str, str]:
 
 
 def _word(value: object) -> str:
-    if isinstance(value, int | float) and q.FIGURE.holds(value):
+    if isinstance(value, int | float) and q.FIGURE.contains(value):
         return str(value)
     return _text(value, "factors")
 

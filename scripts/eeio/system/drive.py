@@ -46,7 +46,7 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
         return None
     now = datetime.now(UTC).isoformat(timespec="seconds")
     written = int.from_bytes(log[_WRITTEN], "little") * _DATA_UNIT_BYTES
-    return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.holds(written) else None
+    return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.contains(written) else None
 
 
 def _health(disk: Path, dev: Path) -> bytes | None:

@@ -45,7 +45,7 @@ def _price(text: str) -> tuple[str, float]:
         price = float(amount)
     except ValueError:
         price = math.nan
-    if not (equals and drive and PRICE.holds(price)):
+    if not (equals and drive and PRICE.contains(price)):
         raise argparse.ArgumentTypeError(f"{text!r} is not DRIVE=N")
     return drive, price
 

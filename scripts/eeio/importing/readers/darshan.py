@@ -155,7 +155,7 @@ def _phase(
         started_utc=utc(start_s + begin_s) if start_s else None,
         time_source="Darshan's start of the job and of the first call" if start_s else None,
         metrics={f"{operation}_calls": count}
-        | ({f"{operation}_time_all_processes_s": spent_s} if DURATION.holds(spent_s) else {}),
+        | ({f"{operation}_time_all_processes_s": spent_s} if DURATION.contains(spent_s) else {}),
         options=(
             {"access sizes": ", ".join(f"{size} x {n:g}" for size, n in sizes.items())}
             if sizes else {}
