@@ -149,7 +149,7 @@ def _is_far_above(total: Reading, part: Reading) -> bool:
 
 
 def _parts(total: R, readings: Sequence[R]) -> list[R]:
-    """Disjoint readings inside `whole`: the lowest of each domain; a module before its parts."""
+    """Disjoint readings inside `total`: the lowest of each domain; a module before its parts."""
     lowest: dict[str, R] = {}
     for reading in readings:
         if reading.domain in INSIDE[total.domain]:

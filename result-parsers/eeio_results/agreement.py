@@ -60,7 +60,7 @@ class Agreement:
 
     def doubts(self, key: Key) -> tuple[str, ...]:
         """Why a domain of a meter is doubtful over the complete campaign."""
-        return tuple(words for keys, words in self.contradictions if key in keys)
+        return tuple(message for keys, message in self.contradictions if key in keys)
 
 
 def agreement(campaign: Campaign) -> Agreement:
@@ -89,10 +89,10 @@ def _agreement(campaign: Campaign) -> Agreement:
         compared = [
             means[key] if len(of_key[key]) == len(shared) else _mean(key, shared) for key in group
         ]
-        for readings, words in contradictions(compared):
-            said = f"over {len(shared)} windows of the campaign: {words}"
-            found.setdefault(said, tuple(mean.key for mean in readings))
-    return Agreement(tuple(means.values()), tuple((of, words) for words, of in found.items()))
+        for readings, message in contradictions(compared):
+            text = f"over {len(shared)} windows of the campaign: {message}"
+            found.setdefault(text, tuple(mean.key for mean in readings))
+    return Agreement(tuple(means.values()), tuple((of, message) for message, of in found.items()))
 
 
 def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
@@ -139,5 +139,5 @@ def _mean(key: Key, windows: Sequence[Mapping[Key, EnergyReading]]) -> Mean:
     )
 
 
-def _of_all(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(word for word in told[0] if all(word in words for words in told))
+def _of_all(reported: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(part for part in reported[0] if all(part in parts for parts in reported))

@@ -203,7 +203,7 @@ def _experiment_rows(
 def _missing_row(
     campaign: Campaign, level: Level, experiment: Experiment | None, reason: str
 ) -> Row:
-    words = f"not measured: {reason}"
+    text = f"not measured: {reason}"
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -218,7 +218,7 @@ def _missing_row(
         invalid_runs=0,
         bandwidth_bytes_per_s=None,
         reasons={
-            name: words
+            name: text
             for name in (*FIRST, *LATER)
             if name not in ("drive", "energy_j_per_operation")
             or (name == "drive" and campaign.machine.drive is None)

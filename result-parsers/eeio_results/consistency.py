@@ -13,7 +13,7 @@ from eeio_results.phase_times import lasted_s
 
 MOST_TIMES = 3.0
 """Figures of one phase that differ by more contradict each other."""
-_TOLD_S = 0.002
+_REPORTED_S = 0.002
 """Tools report integer milliseconds."""
 _OBSERVED_S = 0.1
 """A window may be known by when a line of output arrived."""
@@ -36,7 +36,7 @@ def disagreement(phase: Any) -> str | None:
     if moved:
         own = {name: metrics[name] for name in _OWN_TIMES if name in metrics}
         for name, own_s in own.items():
-            if why := _of_time(moved, bandwidth, own_s, name, _TOLD_S):
+            if why := _of_time(moved, bandwidth, own_s, name, _REPORTED_S):
                 return why
         includes_more = bool(own) or _OF_A_PART in metrics
         if why := _of_time(moved, bandwidth, lasted_s(phase), "window", _OBSERVED_S, includes_more):
@@ -54,18 +54,18 @@ def disagreement(phase: Any) -> str | None:
 def _of_time(
     moved: int,
     bandwidth: float,
-    told_s: float | None,
+    reported_s: float | None,
     name: str,
     slack_s: float,
     includes_more: bool = False,
 ) -> str | None:
     needed_s = moved / bandwidth if bandwidth else math.inf
-    if told_s is None or not _differ(needed_s, told_s, slack_s):
+    if reported_s is None or not _differ(needed_s, reported_s, slack_s):
         return None
-    if includes_more and needed_s < told_s:
+    if includes_more and needed_s < reported_s:
         return None
     took = f"{moved} bytes at {bandwidth:.6g} bytes/s take {needed_s:.6g} s"
-    return _words(took, f"{_TIMES.get(name, name)} is {told_s:.6g} s")
+    return _message(took, f"{_TIMES.get(name, name)} is {reported_s:.6g} s")
 
 
 def _of_requests(phase: Any, bandwidth: float, rate: float) -> str | None:
@@ -73,11 +73,11 @@ def _of_requests(phase: Any, bandwidth: float, rate: float) -> str | None:
     metrics = phase.metrics
     requests = f"{metrics['iops']:.6g} requests/s of {phase.request_size_bytes} bytes"
     if phase.bytes_moved and _TRANSFER_TIME in metrics:
-        needed_s, told_s = phase.bytes_moved / rate, metrics[_TRANSFER_TIME]
-        if _differ(needed_s, told_s, _TOLD_S):
-            return _words(
+        needed_s, reported_s = phase.bytes_moved / rate, metrics[_TRANSFER_TIME]
+        if _differ(needed_s, reported_s, _REPORTED_S):
+            return _message(
                 f"{phase.bytes_moved} bytes in {requests} take {needed_s:.6g} s",
-                f"{_TRANSFER_TIME} is {told_s:.6g} s",
+                f"{_TRANSFER_TIME} is {reported_s:.6g} s",
             )
         return None
     files = metrics.get("operations_per_s")
@@ -85,7 +85,7 @@ def _of_requests(phase: Any, bandwidth: float, rate: float) -> str | None:
         # Files smaller than a request are one short request each.
         rate = min(rate, metrics["iops"] * max(1.0, bandwidth / files))
     if _differ(rate, bandwidth, 0.0):
-        return _words(
+        return _message(
             f"{requests} are {rate:.6g} bytes/s", f"its bandwidth is {bandwidth:.6g} bytes/s"
         )
     return None
@@ -96,5 +96,5 @@ def _differ(one: float, other: float, slack: float) -> bool:
     return more > MOST_TIMES * less + slack
 
 
-def _words(one: str, other: str) -> str:
+def _message(one: str, other: str) -> str:
     return f"{one}, but {other}: the tool's figures contradict each other"

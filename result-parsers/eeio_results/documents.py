@@ -84,14 +84,14 @@ def parse_xml(content: bytes) -> ElementTree.Element:
         depth -= 1
         builder.end(name)
 
-    def refuse(*_: object) -> int:
+    def reject(*_: object) -> int:
         raise LimitError("has a document type or entities, which none of these files needs")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse
+    parser.StartDoctypeDeclHandler = reject
+    parser.EntityDeclHandler = reject
+    parser.ExternalEntityRefHandler = reject
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     try:
         parser.Parse(content, True)

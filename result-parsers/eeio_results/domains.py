@@ -141,27 +141,27 @@ def _figures(
     valid = [(window, rate, reading) for window, rate, reading in readings if reading.valid]
     powers = [r.power_w for _, _, r in valid if r.power_w is not None]
     # Of those of which enough was seen; the others have power and energy only.
-    seen = [(w, rate, r) for w, rate, r in valid if r.why_not_ranked is None]
+    ranked = [(w, rate, r) for w, rate, r in valid if r.why_not_ranked is None]
     reasons = [r for _, _, reading in readings if reading.power_w is None for r in reading.reasons]
     poor = next((why for _, _, r in valid if (why := r.why_not_ranked)), None)
     without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
     reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
-    told: dict[str, str] = {}
-    per_gb = [value for w, _, r in seen if (value := w.j_per_gb(r)) is not None]
+    why_missing: dict[str, str] = {}
+    per_gb = [value for w, _, r in ranked if (value := w.j_per_gb(r)) is not None]
     efficiencies = [GB / joules for joules in per_gb if joules > 0]
     if not per_gb:
-        told["energy_j_per_gb"] = _why_no_work(windows, reason)
+        why_missing["energy_j_per_gb"] = _why_no_work(windows, reason)
     relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
     if not relative:
-        told["uncertainty_relative"] = reason or "the meter states no uncertainty"
+        why_missing["uncertainty_relative"] = reason or "the meter states no uncertainty"
     per_operation = _per_operation(key, windows, operations)
     if not per_operation and any(operations):
-        told["energy_j_per_operation"] = reason or "no valid reading"
-    marginal, why_none = _marginal([(w, r) for w, _, r in seen], idle_w, why_no_idle, reason)
-    told |= why_none
-    shared = _shared([(w, r) for w, _, r in seen], idle_w, busy)
+        why_missing["energy_j_per_operation"] = reason or "no valid reading"
+    marginal, why_none = _marginal([(w, r) for w, _, r in ranked], idle_w, why_no_idle, reason)
+    why_missing |= why_none
+    shared = _shared([(w, r) for w, _, r in ranked], idle_w, busy)
     if busy is not None and shared is None:
-        told["busy_energy_j_per_gb"] = (
+        why_missing["busy_energy_j_per_gb"] = (
             _why_no_work(windows, reason) if idle_w is not None else why_none["marginal.power_w"]
         )
     return DomainFigures(
@@ -184,8 +184,8 @@ def _figures(
         marginal=marginal,
         busy_energy_j_per_gb=shared,
         energy_j_per_operation=quartiles(per_operation),
-        iops_per_w=quartiles([rate / r.power_w for _, rate, r in seen if rate and r.power_w]),
-        reasons=told,
+        iops_per_w=quartiles([rate / r.power_w for _, rate, r in ranked if rate and r.power_w]),
+        reasons=why_missing,
     )
 
 
@@ -205,7 +205,7 @@ def _per_operation(
 
 
 def _marginal(
-    seen: Sequence[tuple[Window, EnergyReading]],
+    ranked: Sequence[tuple[Window, EnergyReading]],
     idle_w: float | None,
     why_no_idle: str | None,
     reason: str | None,
@@ -215,9 +215,9 @@ def _marginal(
     if idle_w is None:
         why = why_no_idle or "idle power was not measured by this meter in this domain"
         return Marginal(), {f"marginal.{name}": why for name in names}
-    if not seen:
+    if not ranked:
         return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
-    above = [(w, r, r.power_w - idle_w) for w, r in seen if r.power_w is not None]
+    above = [(w, r, r.power_w - idle_w) for w, r in ranked if r.power_w is not None]
     # Power within the uncertainty may as well be zero or less. Without it the median of the others
     # would be too favourable.
     no_higher = sum(extra_w <= _limit_w(r) for _, r, extra_w in above)
@@ -228,7 +228,7 @@ def _marginal(
         quartiles(energies),
         bytes_per_j(quartiles(energies)),
     )
-    why_not = _why_no_work([w for w, _ in seen], reason)
+    why_not = _why_no_work([w for w, _ in ranked], reason)
     missing = {f"marginal.{name}": why_not for name in names if getattr(found, name) is None}
     if no_higher:
         for name in names[1:]:
@@ -247,7 +247,7 @@ def _limit_w(reading: EnergyReading) -> float:
 
 
 def _shared(
-    seen: Sequence[tuple[Window, EnergyReading]], idle_w: float | None, busy: float | None
+    ranked: Sequence[tuple[Window, EnergyReading]], idle_w: float | None, busy: float | None
 ) -> Quartiles | None:
     """J/GB of a system that is in use for the share `busy` of the time and idle for the rest:
     (P t + P_idle t (1 - b) / b) per GB (docs/explanation/energy-and-uncertainty.md)."""
@@ -255,7 +255,7 @@ def _shared(
         return None
     values = [
         value
-        for w, r in seen
+        for w, r in ranked
         if r.power_w is not None
         and (value := w.j_per_gb(r, r.power_w + idle_w * (1 - busy) / busy)) is not None
     ]
@@ -278,6 +278,6 @@ def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:
     return why or reason or "no valid reading"
 
 
-def _agreed(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _agreed(reported: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """The entries that all repetitions have."""
-    return tuple(word for word in told[0] if all(word in words for words in told))
+    return tuple(part for part in reported[0] if all(part in parts for parts in reported))

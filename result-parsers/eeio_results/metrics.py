@@ -221,13 +221,13 @@ def further(
 ) -> dict[str, Quartiles]:
     """The metrics that no field of a row is for, over the repetitions of a row; of one of its power
     domains if it is given."""
-    asked = [
+    requested = [
         metric
         for metric in METRICS
         if metric.figures is None and metric.in_rows and metric.of_domain == (domain is not None)
     ]
     found: dict[str, list[float]] = {}
-    for phase, window in used if asked else ():
+    for phase, window in used if requested else ():
         readings: list[EnergyReading | None] = [None]
         if domain is not None:
             readings = [
@@ -235,7 +235,7 @@ def further(
                 if (one.domain, one.meter, one.kind) == domain and one.valid
                 and one.why_not_ranked is None
             ]  # fmt: skip
-        for metric in asked:
+        for metric in requested:
             assert metric.value is not None
             for reading in readings:
                 if (value := metric.value(phase, window, reading)) is not None:

@@ -117,5 +117,5 @@ def _ends(printed: str) -> tuple[float, float]:
     return float(printed) - half, float(printed) + half
 
 
-def _joined(*words: str) -> str:
-    return "; ".join(word for word in words if word)
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

@@ -72,8 +72,8 @@ class Row:
     @property
     def observed_otherwise(self) -> bool:
         """Whether requests arrived in another order than the requested one."""
-        seen = self.work.spatiality_seen
-        return seen is not None and not seen.startswith(self.spatiality or "")
+        observed = self.work.spatiality_seen
+        return observed is not None and not observed.startswith(self.spatiality or "")
 
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""

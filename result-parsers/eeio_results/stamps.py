@@ -14,8 +14,8 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
     """Empty where every campaign is a measurement."""
     chosen = tuple(campaigns)
     return "; ".join(
-        words
-        for words, applies in (
+        text
+        for text, applies in (
             (QUICK, any(not campaign.is_measurement for campaign in chosen)),
             (DEMO, any(campaign.is_demo for campaign in chosen)),
         )

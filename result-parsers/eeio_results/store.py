@@ -275,13 +275,13 @@ class Store:
         if not self.runs_path.exists():
             return
         content = self.runs_path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        last = content.rfind(b"\n", 0, max(0, whole - 1)) + 1
-        if whole == len(content) and b"\0" in content[last:]:
-            whole = last
-        if whole != len(content):
+        complete = content.rfind(b"\n") + 1
+        last = content.rfind(b"\n", 0, max(0, complete - 1)) + 1
+        if complete == len(content) and b"\0" in content[last:]:
+            complete = last
+        if complete != len(content):
             with self.runs_path.open("r+b") as file:
-                file.truncate(whole)
+                file.truncate(complete)
                 os.fsync(file.fileno())
 
     def done_indices(self) -> set[int]:

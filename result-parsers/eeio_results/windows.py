@@ -77,18 +77,18 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
     """The window that the phase of such an experiment is judged by."""
     durable = phase.until_durable
     if not writes(phase.operation) or durable is None:
-        whole = phase.includes_flush and phase.durable_reason is None
+        complete = phase.includes_flush and phase.durable_reason is None
         return Window(
             phase.bandwidth_bytes_per_s,
             energy_of(phase),
             phase.lasted_s,
             phase.bytes_moved,
-            durable=whole if writes(phase.operation) else None,
-            durable_reason=None if whole else _why_not_durable(experiment, phase),
+            durable=complete if writes(phase.operation) else None,
+            durable_reason=None if complete else _why_not_durable(experiment, phase),
             rate_scale=1.0,
             why_no_efficiency=why_no_efficiency(phase),
         )
-    told = phase.bandwidth_bytes_per_s
+    reported = phase.bandwidth_bytes_per_s
     return Window(
         durable.bandwidth_bytes_per_s,
         energy_of(phase),
@@ -96,7 +96,7 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
         phase.bytes_moved,
         durable=True,
         durable_reason=None,
-        rate_scale=durable.bandwidth_bytes_per_s / told if told else None,
+        rate_scale=durable.bandwidth_bytes_per_s / reported if reported else None,
         why_no_efficiency=why_no_efficiency(phase),
     )
 

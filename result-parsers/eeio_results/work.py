@@ -71,14 +71,14 @@ NAMES = tuple(NOTHING.to_json())
 
 def iops_of(phase: Phase, window: Window) -> float | None:
     """Requests per second over the window; the tool's figure is over its time."""
-    told = phase.metrics.get("iops")
-    return None if told is None or window.rate_scale is None else told * window.rate_scale
+    reported = phase.metrics.get("iops")
+    return None if reported is None or window.rate_scale is None else reported * window.rate_scale
 
 
 def operations_rate(phase: Phase, window: Window) -> float | None:
     """Operations that the tool counts (files, transactions) per second of the window."""
-    told = phase.metrics.get("operations_per_s")
-    return None if told is None or window.rate_scale is None else told * window.rate_scale
+    reported = phase.metrics.get("operations_per_s")
+    return None if reported is None or window.rate_scale is None else reported * window.rate_scale
 
 
 def why_not_powered(phase: Phase, window: Window) -> str | None:
@@ -99,7 +99,7 @@ def work_of(experiment: Experiment, used: Sequence[tuple[Phase, Window]]) -> Wor
         for key in LATENCIES
         if (found := quartiles(_reported(phases, f"latency_{key}_s"))) is not None
     }
-    seen = dict.fromkeys(p.spatiality_seen for p in phases if p.spatiality_seen is not None)
+    observed = dict.fromkeys(p.spatiality_seen for p in phases if p.spatiality_seen is not None)
     journal = {
         key: found for key in FIGURES if (found := quartiles(_reported(phases, key))) is not None
     }
@@ -115,13 +115,13 @@ def work_of(experiment: Experiment, used: Sequence[tuple[Phase, Window]]) -> Wor
             ("page_cache_bandwidth_bytes_per_s", into_cache, cached[0][1]),
             ("iops", served, "the tool reports none"),
             ("latency_s", latencies, _why_no_latency(phases)),
-            ("spatiality_seen", seen, _why_not_observed(phases)),
+            ("spatiality_seen", observed, _why_not_observed(phases)),
             ("journal", journal, "the journal was not traced (--trace-journal, on ext4)"),
         )  # fmt: skip
         reasons = {name: why for name, found, why in known if not found and why is not None}
     return Work(
         quartiles(lasts), quartiles(moved), quartiles(into_cache), quartiles(served), latencies,
-        "; ".join(seen) or None, _observed_by(phases) if seen else None, reasons,
+        "; ".join(observed) or None, _observed_by(phases) if observed else None, reasons,
         journal,
     )  # fmt: skip
 
@@ -132,8 +132,8 @@ def _observed_by(phases: Sequence[Phase]) -> str:
 
 
 def _why_not_observed(phases: Sequence[Phase]) -> str:
-    told = next((p.spatiality_seen_reason for p in phases if p.spatiality_seen_reason), None)
-    return told or "the order of the requests was not observed"
+    reason = next((p.spatiality_seen_reason for p in phases if p.spatiality_seen_reason), None)
+    return reason or "the order of the requests was not observed"
 
 
 def _reported(phases: Sequence[Phase], name: str) -> list[float]:

@@ -88,8 +88,10 @@ class Cell:
             if metric in self.values
         ]
         every = set().union(*of_run)
-        whole = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
-        return [tuple(found[run] for found in of_run) for run in whole], len(every) - len(whole)
+        complete = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
+        return [tuple(found[run] for found in of_run) for run in complete], len(every) - len(
+            complete
+        )
 
     @cached_property
     def _medians(self) -> dict[str, float]:
@@ -186,7 +188,7 @@ def _cells_of(campaign: Campaign) -> list[Cell]:
     for id, of_experiment in runs.items():
         names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
         found += [_cell(place, of_experiment, name, planned.get(id)) for name in names]
-    doubts = tuple(words for _, words in agreement(campaign).contradictions)
+    doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
         found = [
             replace(cell, doubts=(*cell.doubts, *doubts))

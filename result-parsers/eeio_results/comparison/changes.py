@@ -170,8 +170,8 @@ def _column(
         change(before.values.get(metric, ()), after.values.get(metric, ()), rule)
         for before, after in pairs
     ]
-    asked = [one.p_direction for one in found if one.p_direction is not None]
-    adjusted = iter(asked if adjustment == "none" else adjust(asked, adjustment))
+    p_values = [one.p_direction for one in found if one.p_direction is not None]
+    adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [
         _metric_change(
             pair,

@@ -77,16 +77,16 @@ def needed(earlier: Campaign, share: float, rule: Rule) -> list[Needed]:
     question against itself in a later campaign; those that take most first. Raises EeioError for a
     share that the rule's floor hides."""
     cells = compared_cells(earlier)
-    asked = [one for one in questions(cells, rule) if one.change.interval is not None]
-    paired = {cell.experiment_id for one in asked for cell in (one.before, one.after)}
-    asked += [
+    requested = [one for one in questions(cells, rule) if one.change.interval is not None]
+    paired = {cell.experiment_id for one in requested for cell in (one.before, one.after)}
+    requested += [
         one
         for cell in cells
         if cell.experiment_id not in paired
         for one in against_itself(cell, rule)
         if one.change.interval is not None
     ]
-    found = [Needed(one, repetitions_to_detect(share, _spread(one), rule)) for one in asked]
+    found = [Needed(one, repetitions_to_detect(share, _spread(one), rule)) for one in requested]
     return sorted(found, key=lambda one: one.repetitions or 10**9, reverse=True)
 
 

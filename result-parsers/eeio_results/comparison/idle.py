@@ -38,7 +38,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     )
     readings = {r.domain: r for r in campaign.idle if r.valid and r.kind != "modelled"}
     place = (busiest.factors["machine"], busiest.factors["device"])
-    words = busiest.label(without=("machine", "device"))
+    label = busiest.label(without=("machine", "device"))
     found = []
     for domain, metric in POWER.items():
         if metric not in measured:
@@ -51,23 +51,23 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
         if idle_w is None:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
         extra_w = _less(busy_w, [idle_w])
-        found.append(IdleBusy(*place, domain, idle_w, median_w, busy_w, extra_w, words, reason))
+        found.append(IdleBusy(*place, domain, idle_w, median_w, busy_w, extra_w, label, reason))
     by_domain = {item.domain: item for item in found}
     # A module contains its package and memory: either it is a part of the system, or they are.
     inner = ("package", "dram") if "module" in by_domain else ("module",)
     parts = [item for item in found if item.domain not in ("system", *inner)]
     if "system" in by_domain and parts:
-        whole = by_domain["system"]
+        total = by_domain["system"]
         names = ", ".join(item.domain for item in parts)
-        idle_w = _less(whole.idle_w, [item.idle_w for item in parts])
-        busy_w = _less(whole.busy_w, [item.busy_w for item in parts])
+        idle_w = _less(total.idle_w, [item.idle_w for item in parts])
+        busy_w = _less(total.busy_w, [item.busy_w for item in parts])
         reason, extra_w = f"system less {names}", _less(busy_w, [idle_w])
-        found.append(IdleBusy(*place, "rest", idle_w, None, busy_w, extra_w, words, reason))
+        found.append(IdleBusy(*place, "rest", idle_w, None, busy_w, extra_w, label, reason))
     return found
 
 
-def _less(whole: float | None, parts: Sequence[float | None]) -> float | None:
+def _less(total: float | None, parts: Sequence[float | None]) -> float | None:
     known = [part for part in parts if part is not None]
-    if whole is None or len(known) != len(parts):
+    if total is None or len(known) != len(parts):
         return None
-    return whole - math.fsum(known)
+    return total - math.fsum(known)

@@ -55,8 +55,8 @@ class Match:
 def layer_of(cell: Cell) -> str | None:
     """The layer of an experiment; None if it is not a plain one of its layer."""
     factors = cell.factors
-    words = (word.partition("=") for word in factors["arguments"].split())
-    arguments = {name: value for name, _, value in words}
+    pairs = (pair.partition("=") for pair in factors["arguments"].split())
+    arguments = {name: value for name, _, value in pairs}
     if factors["tool"] not in _TOOLS or factors["operation"] not in ("read", "write"):
         return None
     if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
@@ -84,14 +84,12 @@ def layer_of(cell: Cell) -> str | None:
 def on_one_drive(disks: Mapping[str, str]) -> bool:
     """Whether a campaign's raw device and its directory (`Design.disks`) are on the same drive;
     true if there is at most one of them. False if this is not known."""
-    told = [disks[option] for option in ("device", "directory") if option in disks]
+    reported = [disks[option] for option in ("device", "directory") if option in disks]
     drives = {
-        tuple(
-            w for w in words.split(", ") if not (w.startswith("partition ") or w[-6:] == " bytes")
-        )
-        for words in told
+        tuple(w for w in text.split(", ") if not (w.startswith("partition ") or w[-6:] == " bytes"))
+        for text in reported
     }
-    return len(set(told)) <= 1 or (len(drives) == 1 and drives != {()})
+    return len(set(reported)) <= 1 or (len(drives) == 1 and drives != {()})
 
 
 def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:

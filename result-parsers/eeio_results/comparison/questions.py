@@ -77,11 +77,13 @@ def counted(found: Sequence[Question]) -> dict[str, dict[Answer, int]]:
 def repetitions_requested(found: Sequence[Question], most: int) -> Mapping[str, int]:
     """Experiment id -> the repetitions that its open questions take, of those that take no more
     than `most`."""
-    asked: dict[str, int] = {}
+    requested: dict[str, int] = {}
     for one in found:
         needed = one.change.needed
         if one.is_open and needed is not None and needed <= most:
             for cell in (one.before, one.after):
                 if needed > cell.n(one.metric):
-                    asked[cell.experiment_id] = max(needed, asked.get(cell.experiment_id, 0))
-    return asked
+                    requested[cell.experiment_id] = max(
+                        needed, requested.get(cell.experiment_id, 0)
+                    )
+    return requested

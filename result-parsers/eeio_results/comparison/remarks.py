@@ -47,8 +47,8 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
             "were on the device; its bandwidth and power end when the tool returned"
         )
     if len(known) > 1:
-        told = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
-        found.append(f"writes are joined only with those of the same flush; there are {told}")
+        listed = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
+        found.append(f"writes are joined only with those of the same flush; there are {listed}")
     left_out = dict.fromkeys(cell.reasons["durable"] for cell in cells if "durable" in cell.reasons)
     return [*found, *left_out]
 
@@ -72,9 +72,9 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
         of_machine.setdefault(cell.factors["machine"], set()).add(cell.label(place, tool=True))
     everything = set().union(*of_machine.values()) if of_machine else set()
     return [
-        f"{machine} has no {words}"
+        f"{machine} has no {label}"
         for machine, known in of_machine.items()
-        for words in sorted(everything - known)
+        for label in sorted(everything - known)
     ]
 
 
@@ -87,10 +87,12 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
         of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
         doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
     domains = {domain for of in of_machine.values() for domain in of}
-    told = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
+    listed = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
     found = []
     if len(domains) > 1:
-        found.append(f"MB/J of different power domains are shown together: {'; '.join(told)}")
+        found.append(f"MB/J of different power domains are shown together: {'; '.join(listed)}")
     elif any("without drives" in domain for domain in domains):
-        found.append(f"MB/J is not the storage's, for the drives are not in it: {'; '.join(told)}")
+        found.append(
+            f"MB/J is not the storage's, for the drives are not in it: {'; '.join(listed)}"
+        )
     return [*found, *doubts]

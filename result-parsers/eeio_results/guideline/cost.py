@@ -304,21 +304,21 @@ def _stored_kwh(terms: _Terms, pue: float) -> Answer:
     return np.full_like(terms.power, kwh)
 
 
-def _spread(terms: _Terms, whole: float | None, option: str) -> Answer:
+def _spread(terms: _Terms, total: float | None, option: str) -> Answer:
     """A purchase over all bytes of its life."""
-    needed = {option: whole, "--years": terms.years, "--duty-cycle": terms.duty}
-    if whole is None or terms.years is None or terms.duty is None:
+    needed = {option: total, "--years": terms.years, "--duty-cycle": terms.duty}
+    if total is None or terms.years is None or terms.duty is None:
         return "not given: " + ", ".join(name for name, value in needed.items() if value is None)
-    spread: Floats = whole * TB / (terms.bandwidth * terms.duty * terms.years * _S_PER_YEAR)
+    spread: Floats = total * TB / (terms.bandwidth * terms.duty * terms.years * _S_PER_YEAR)
     return spread
 
 
-def _stored_share(terms: _Terms, whole: float | None) -> Answer:
-    if whole is None or terms.capacity_bytes is None:
+def _stored_share(terms: _Terms, total: float | None) -> Answer:
+    if total is None or terms.capacity_bytes is None:
         return "not given"
     if terms.years is None:
         return "not given: --years, over which the purchase is spread"
-    return np.full_like(terms.power, whole / terms.years / (terms.capacity_bytes / TB))
+    return np.full_like(terms.power, total / terms.years / (terms.capacity_bytes / TB))
 
 
 def _grams(kilograms: float | None) -> float | None:

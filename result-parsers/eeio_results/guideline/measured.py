@@ -76,7 +76,7 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
     return None
 
 
-def domain_words(domain: str, campaigns: int) -> str | None:
+def domain_remark(domain: str, campaigns: int) -> str | None:
     """A remark on power that is not that of the complete machine."""
     if domain == "system":
         return None

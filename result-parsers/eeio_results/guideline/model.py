@@ -98,10 +98,10 @@ def guideline(
         return unanswered
     mix = mix_of(of_mix, workload.share_of)
     ratio = Replicates(mix.b_ts / mix.b_lp, mix.n)
-    whole = float(max(1, math.ceil(float(ratio.values[0]) - 1e-9)))
+    rounded = float(max(1, math.ceil(float(ratio.values[0]) - 1e-9)))
     plans: list[tuple[DeploymentKind, Floats]] = [
         ("fractional", ratio.values),
-        ("whole", np.full_like(ratio.values, whole)),
+        ("whole", np.full_like(ratio.values, rounded)),
     ]
     plans += [("asked", np.full_like(ratio.values, float(count))) for count in counts]
     change = Replicates(ratio.values * mix.p_lp / mix.p_ts - 1.0, mix.n)

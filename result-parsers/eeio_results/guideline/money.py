@@ -88,8 +88,10 @@ def _outcomes(bought: Floats, saved: Floats) -> list[Outcome]:
     dearer, saving = bought > 0, saved > 0
     until = (bought < 0) & (saved < 0)
     at_once = ~dearer & (saved >= 0)
-    words = np.select([dearer & saving, until, at_once], ["pays-back", "until", "at-once"], "never")
-    return cast(list[Outcome], words.tolist())
+    outcomes = np.select(
+        [dearer & saving, until, at_once], ["pays-back", "until", "at-once"], "never"
+    )
+    return cast(list[Outcome], outcomes.tolist())
 
 
 def _crossing(

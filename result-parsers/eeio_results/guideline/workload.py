@@ -39,9 +39,9 @@ class CellKey:
     def label(self) -> str:
         """`sequential write 32 KiB, buffer off, flush end`."""
         size = format_size(self.request_size_bytes)
-        words = f"{self.spatiality} {self.operation} {size}, buffer {self.buffer or 'not stated'}"
-        words += f", disk cache {self.disk}" if self.disk else ""
-        return f"{words}, flush {self.flush}" if self.flush else words
+        text = f"{self.spatiality} {self.operation} {size}, buffer {self.buffer or 'not stated'}"
+        text += f", disk cache {self.disk}" if self.disk else ""
+        return f"{text}, flush {self.flush}" if self.flush else text
 
     def covers(self, other: "CellKey") -> bool:
         """Whether the other has these factors; a factor that is not stated covers any."""

@@ -159,5 +159,5 @@ class _Reader:
             raise self._error(node, f"request_size_bytes {shown} is not a positive integer")
         return value
 
-    def _error(self, node: yaml.Node, words: str) -> EeioError:
-        return EeioError(f"{self._path}, line {node.start_mark.line + 1}: {words}")
+    def _error(self, node: yaml.Node, message: str) -> EeioError:
+        return EeioError(f"{self._path}, line {node.start_mark.line + 1}: {message}")

@@ -97,13 +97,13 @@ def _notes(one: Answers) -> list[str]:
 
 def _open(question: Question) -> str:
     change = question.change
-    told = "" if change.percent is None else f" {change.percent:+.1f} %"
+    change_text = "" if change.percent is None else f" {change.percent:+.1f} %"
     needed = (
         f"about {number(change.needed)} repetitions of each would decide it"
         if change.needed
         else change.reason or "too scattered"
     )
-    return f"{question.label}: {header_and_unit(question.metric)[0]}{told}; {needed}"
+    return f"{question.label}: {header_and_unit(question.metric)[0]}{change_text}; {needed}"
 
 
 def to_json(one: Answers, times: Mapping[str, float | None]) -> dict[str, Any]:

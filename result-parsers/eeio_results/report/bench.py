@@ -25,7 +25,7 @@ FIGURES = (
 )  # fmt: skip
 """Of one execution of a command; power of the time that the energy is of."""
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
-_TOLD = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
+_NAMES = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
 # As in hyperfine: a distance from the median of ten standard deviations, estimated by the median
 # absolute deviation, which is a standard deviation over 1.4826.
 _OUTLIER_DEVIATIONS = 14.826
@@ -38,9 +38,9 @@ _ALL_PAIRS = 10
 @dataclass(frozen=True)
 class Bench:
     """One command: values by figure, one per run; `reasons` for missing ones. `phases` are those
-    that count, with their executions. `words` is its name, or its text without one."""
+    that count, with their executions. `label` is its name, or its text without one."""
 
-    words: str
+    label: str
     parameters: Mapping[str, str]
     values: Mapping[str, tuple[float, ...]]
     reasons: Mapping[str, str]
@@ -126,12 +126,12 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
             first, second = b.values.get(metric, ()), a.values.get(metric, ())
             if not first or not second:
                 why = a.reasons.get(metric) or b.reasons.get(metric) or "not measured"
-                made.append(Comparison(a.words, b.words, metric, None, None, "open", why))
+                made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
                 continue
             one = change(first, second, Rule())
             made.append(
                 Comparison(
-                    a.words, b.words, metric, one.ratio, one.interval, one.answer, one.reason
+                    a.label, b.label, metric, one.ratio, one.interval, one.answer, one.reason
                 )
             )
     return made
@@ -141,10 +141,10 @@ def document(
     campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
 ) -> Document:
     """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
-    said = tuple(_sentences(found, compared))
+    sentences = tuple(_sentences(found, compared))
     return Document(
         title=f"eeio bench: {campaign.name}",
-        parts=(_table(found), *([said] if said else [])),
+        parts=(_table(found), *([sentences] if sentences else [])),
         data=lambda: _to_json(campaign, found, compared),
         records=lambda: [_record(one) for one in found],
         warnings=tuple(warnings_of(campaign)),
@@ -167,7 +167,7 @@ def _to_json(
 
 def _record(one: Bench) -> dict[str, Any]:
     """A command: medians and quartiles."""
-    record: dict[str, Any] = {"command": one.words, "n": one.n, "energy_kind": one.kind}
+    record: dict[str, Any] = {"command": one.label, "n": one.n, "energy_kind": one.kind}
     for name in FIGURES:
         of = one.quartiles(name)
         record |= {
@@ -192,7 +192,7 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
         )
         energy = one.quartiles("energy_j")
         results.append({
-            "command": one.words,
+            "command": one.label,
             "mean": statistics.fmean(times),
             "stddev": statistics.stdev(times) if len(times) > 1 else None,
             "median": statistics.median(times),
@@ -219,7 +219,7 @@ _OF_ALL = (
 """A median of some of the repetitions is none of these figures."""
 
 
-def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
+def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
     own = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
     parameters = {name: value for name, value in arguments.items() if name not in own}
     values: dict[str, list[float]] = {}
@@ -236,11 +236,11 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
                 reasons.setdefault(name, why[0] if why else "the run reported no value")
             continue
         used.append(phase)
-        told, missing, reading = _of_run(run, phase)
+        reported, missing, reading = _of_run(run, phase)
         source = source or reading
         if reading is not None and reading.doubtful:
             doubts |= dict.fromkeys(reading.reasons)
-        for name, value in told.items():
+        for name, value in reported.items():
             values.setdefault(name, []).append(value)
         for name, reason in missing.items():
             reasons.setdefault(name, reason)
@@ -255,7 +255,7 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     if not runs:
         reasons = dict.fromkeys(FIGURES, "it was not run")
     return Bench(
-        words, parameters, {name: tuple(found) for name, found in values.items()},
+        label, parameters, {name: tuple(found) for name, found in values.items()},
         {name: why for name, why in reasons.items() if name not in values}, len(used), codes,
         source.domain if source else None, source.meter if source else None, tuple(used),
         tuple(doubts), source.kind if source else None,
@@ -268,13 +268,13 @@ def _of_run(
     """Figures of one execution, why others are missing, and the reading that the energy is of."""
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
-    told = {
+    reported = {
         "duration_s": (phase.end_s - phase.start_s) / many,
         "cpu_s": phase.metrics["processor_s"] / many,
     }
     missing = {}
     if "memory_peak_bytes" in phase.metrics:
-        told["memory_peak_bytes"] = phase.metrics["memory_peak_bytes"]
+        reported["memory_peak_bytes"] = phase.metrics["memory_peak_bytes"]
     else:
         most = phase.metrics["memory_most_bytes"] / MB
         missing["memory_peak_bytes"] = f"no more than {most:.0f} MB, which starting it takes"
@@ -283,7 +283,7 @@ def _of_run(
         ("bytes_asked", "asked_bytes"),
     ):  # fmt: skip
         if metric in phase.metrics:
-            told[name] = phase.metrics[metric] / many
+            reported[name] = phase.metrics[metric] / many
         elif "asked_bytes" in phase.metrics:
             missing[name] = (
                 "part of it was another drive's: the one that is watched moved less than the "
@@ -292,18 +292,18 @@ def _of_run(
         else:
             missing[name] = "the kernel keeps no account of a process's bytes (/proc/PID/io)"
     if phase.until_durable is not None:
-        told["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
+        reported["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
     else:
         missing["durable_s"] = phase.durable_reason or "it was not measured"
     window = window_of(run.experiment, phase)
     reading, why = _reading(window.energy)
     if reading is None or reading.energy_j is None or reading.power_w is None:
-        return told, {**missing, **dict.fromkeys(("energy_j", "power_w", "efficiency_bytes_per_j"),
-                                                 why)}, None  # fmt: skip
-    told |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
+        return reported, {**missing, **dict.fromkeys(
+            ("energy_j", "power_w", "efficiency_bytes_per_j"), why)}, None  # fmt: skip
+    reported |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
     efficiency = window.efficiency_bytes_per_j(reading)
     if efficiency is not None and reading.why_not_ranked is None:
-        told["efficiency_bytes_per_j"] = efficiency
+        reported["efficiency_bytes_per_j"] = efficiency
     elif phase.bytes_moved == 0:
         missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
     elif phase.bytes_moved is None:
@@ -312,7 +312,7 @@ def _of_run(
         missing["efficiency_bytes_per_j"] = (
             window.why_no_efficiency or reading.why_not_ranked or "its energy is 0 J"
         )
-    return told, missing, reading
+    return reported, missing, reading
 
 
 def _reading(energy: Sequence[EnergyReading]) -> tuple[EnergyReading | None, str]:
@@ -335,7 +335,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
     found = {name: one.quartiles(name) for name in FIGURES}
     figures = {name: None if of is None else asdict(of) for name, of in found.items()}
     return {
-        "command": one.words,
+        "command": one.label,
         "text": one.text,
         "parameters": dict(one.parameters),
         "n": one.n,
@@ -364,7 +364,7 @@ def _table(found: Sequence[Bench]) -> Table:
                 text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
             )
         rows.append((
-            one.words, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
+            one.label, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
             _plain(one, "power_w") + domain, joules,
             _prefixed(one, "bytes_device_read", "B"), _prefixed(one, "bytes_device_written", "B"),
             efficiency, _prefixed(one, "durable_s", "s"),
@@ -388,15 +388,15 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
     missing: dict[str, dict[str, list[str]]] = {}
     for one in found:
         for name, why in one.reasons.items():
-            missing.setdefault(why, {}).setdefault(name, []).append(one.words)
+            missing.setdefault(why, {}).setdefault(name, []).append(one.label)
     lines = []
     for why, names in missing.items():
-        of = dict.fromkeys(words for commands in names.values() for words in commands)
+        of = dict.fromkeys(label for commands in names.values() for label in commands)
         whose = "" if len(of) == len(found) else f" of {'; '.join(of)}"
         lines.append(f"not there: {', '.join(names)}{whose}: {why}")
-    lines += [f"doubtful: W and J of {one.words}: {why}" for one in found for why in one.doubts]
+    lines += [f"doubtful: W and J of {one.label}: {why}" for one in found for why in one.doubts]
     lines += [
-        f"outliers: {len(one.outliers)} of {one.n} runs of {one.words} took "
+        f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took "
         f"{', '.join(_time(time) for time in one.outliers)}, far from the median. Other work on "
         "the machine or a cold cache may cause this: repeat on a quiet machine, or use --warmup "
         "or --prepare"
@@ -404,7 +404,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
     ]  # fmt: skip
     for pair in compared:
         ratio, interval = pair.ratio, pair.interval
-        if not ratio or pair.metric not in _TOLD:
+        if not ratio or pair.metric not in _NAMES:
             continue
         a, b = pair.a, pair.b
         if ratio < 1:
@@ -413,7 +413,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         half = "" if interval is None else f" +- {number((interval[1] - interval[0]) / 2)}"
         verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
         lines.append(
-            f"{a} takes {number(ratio)}{half} times the {_TOLD[pair.metric]} of {b}"
+            f"{a} takes {number(ratio)}{half} times the {_NAMES[pair.metric]} of {b}"
             f"{verdict.get(pair.verdict, '')}"
         )
     return lines

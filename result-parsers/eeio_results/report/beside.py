@@ -83,8 +83,8 @@ def value(figure: PaperFigure, found: float | None) -> str:
 
 
 def _title(chapter: Chapter, topic: str, mark: str) -> str:
-    words = f"{chapter.paper} compared with this report: {topic}"
-    return f"{words} - {mark}" if mark else words
+    title = f"{chapter.paper} compared with this report: {topic}"
+    return f"{title} - {mark}" if mark else title
 
 
 def _topics(found: Sequence[PaperFigure]) -> Iterator[tuple[str, list[PaperFigure]]]:
@@ -149,8 +149,8 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
     width = look.width_inches or _SCREEN_INCHES
     campaigns = list(dict.fromkeys(figure.campaign for figure in found))
     characters = int(0.45 * width / 0.058)
-    words = [textwrap.fill(foreign(f"{f.what} ({f.of})"), characters) for f in found]
-    places = {label: place for place, label in enumerate(reversed(dict.fromkeys(words)))}
+    labels = [textwrap.fill(foreign(f"{f.what} ({f.of})"), characters) for f in found]
+    places = {label: place for place, label in enumerate(reversed(dict.fromkeys(labels)))}
     height = sum(_ROW_INCHES + _LINE_INCHES * (label.count("\n") + 1) for label in places)
     legend = ["paper", *(f"this campaign: {foreign(name)}" for name in campaigns)]
     figure = sheet(width, height + 1.1, legend)
@@ -161,7 +161,7 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
         for n in range(len(campaigns))
     ]
     every = []
-    for one, label in zip(found, words, strict=True):
+    for one, label in zip(found, labels, strict=True):
         assert one.ours is not None
         add = 1.0 if unit == "change" else 0.0
         printed, ours = add + one.printed, add + one.ours

@@ -33,41 +33,41 @@ def answer(changes: Changes) -> str:
     better, worse, none, still_open = (
         counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
     )
-    asked = better + worse + none + still_open
+    tested = better + worse + none + still_open
     head = f"{changes.after} against {changes.before}: "
     if changes.of_demo and metric not in (BANDWIDTH, EXECUTION_S):
         head += "demo power, so this is no result: "
-    if asked == 0:
+    if tested == 0:
         why = next((e.metrics[metric].reason for e in changes.experiments), None)
         return f"{head}not answered: {why or 'they have no experiment in common'}."
     if better and not worse:
         helps = "partly" if still_open > better else "yes, it helps"
-        told = f"{helps}: {name} better in {better} of {asked} experiments{_most(changes, 1)}"
+        text = f"{helps}: {name} better in {better} of {tested} experiments{_most(changes, 1)}"
     elif worse and not better:
-        told = (
-            f"no, it is worse: {name} worse in {worse} of {asked} experiments{_most(changes, -1)}"
+        text = (
+            f"no, it is worse: {name} worse in {worse} of {tested} experiments{_most(changes, -1)}"
         )
     elif better:
-        told = (
+        text = (
             f"mixed: {name} better in {better}{_most(changes, 1)} and worse in {worse}"
-            f"{_most(changes, -1)} of {asked} experiments"
+            f"{_most(changes, -1)} of {tested} experiments"
         )
     elif still_open == 0:
-        told = (
-            f"no difference: {name} differs by no more than {limit} in any of {asked} experiments"
+        text = (
+            f"no difference: {name} differs by no more than {limit} in any of {tested} experiments"
         )
     else:
-        told = f"not answered: {name} is open in {still_open} of {asked} experiments"
+        text = f"not answered: {name} is open in {still_open} of {tested} experiments"
     rest = [f"{none} without a difference above {limit}"] if none and (better or worse) else []
     rest += (
-        [f"{none} without one above {limit}"] if none and told.startswith("not answered") else []
+        [f"{none} without one above {limit}"] if none and text.startswith("not answered") else []
     )
     rest += [f"{still_open} open"] if still_open and (better or worse) else []
     if (mean := changes.mean_ratio(metric)) is not None:
         rest.append(f"on average {_percent(mean)}")
     if left := counts.get("not compared", 0):
         rest.append(f"{left} not compared")
-    return head + "; ".join([told, *rest]) + "."
+    return head + "; ".join([text, *rest]) + "."
 
 
 def label(experiment: ExperimentChange, changes: Changes) -> str:

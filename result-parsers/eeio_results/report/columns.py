@@ -159,11 +159,11 @@ _TEXTS = {
 
 def groups() -> dict[str, tuple[TableColumn, ...]]:
     """The columns that `eeio report --columns` adds, by the name of each group."""
-    words = dict.fromkeys(metric.group for metric in METRICS if metric.group)
-    return {word: _of([m for m in METRICS if m.group == word]) for word in words} | _TEXTS
+    names = dict.fromkeys(metric.group for metric in METRICS if metric.group)
+    return {name: _of([m for m in METRICS if m.group == name]) for name in names} | _TEXTS
 
 
-def known_words() -> tuple[str, ...]:
+def known_columns() -> tuple[str, ...]:
     """All that `--columns` accepts: the groups, then the usual columns."""
     return (*groups(), *(column.word for column in (*level_columns(), DOMAIN)))
 

@@ -67,14 +67,14 @@ def _change(effect: Effect) -> str:
     if effect.factor in _SWITCHES:
         verb = "Using" if effect.higher == "on" else "Not using"
         return f"{verb} {_SWITCHES[effect.factor]}"
-    words = {
+    texts = {
         "smt": f"SMT {effect.higher} instead of {effect.lower}",
         "turbo": f"Turbo {effect.higher} instead of {effect.lower}",
         "size": f"Requests of {effect.higher} instead of {effect.lower}",
         "spatiality": f"{effect.higher.capitalize()} instead of {effect.lower} access",
         "operation": f"Operation {effect.higher} instead of {effect.lower}",
     }
-    return words.get(effect.factor, f"{effect.higher} instead of {effect.lower}")
+    return texts.get(effect.factor, f"{effect.higher} instead of {effect.lower}")
 
 
 def _quantity(metric: str) -> str:
@@ -151,7 +151,7 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
     rows = []
     for item in items:
         extra = item.extra_w
-        whole = next(
+        total = next(
             (
                 other.extra_w
                 for other in items
@@ -161,13 +161,13 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
             None,
         )
         share, reason = "-", item.reason or ""
-        if extra is not None and whole:
-            if extra < 0 or whole < 0:
+        if extra is not None and total:
+            if extra < 0 or total < 0:
                 reason = reason or (
                     "no share: busy power is below idle power, so the idle period was disturbed"
                 )
-            elif extra / whole <= 1:
-                share = f"{100 * extra / whole:.1f} %"
+            elif extra / total <= 1:
+                share = f"{100 * extra / total:.1f} %"
             else:
                 reason = reason or "no share: not between 0 and 100 % of the system's extra power"
         rows.append(

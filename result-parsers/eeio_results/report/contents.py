@@ -22,7 +22,7 @@ _FACTORS = (
 )  # fmt: skip
 _PARTS = ("median", "q1", "q3")
 # Columns added in version 2 come after the earlier ones.
-_WORDS = (
+_TEXT_COLUMNS = (
     "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
     "bytes_of",
 )  # fmt: skip
@@ -78,7 +78,7 @@ def records(report: Report) -> list[dict[str, Any]]:
     """One per row and power domain. Modelled power is in separate columns, which begin with
     ESTIMATE_."""
     empty: dict[str, Any] = dict.fromkeys(
-        (*_FACTORS, *_columns(first=True), "reason", *_WORDS, *_columns(first=False))
+        (*_FACTORS, *_columns(first=True), "reason", *_TEXT_COLUMNS, *_columns(first=False))
     )
     found = []
     for row in report.rows:
@@ -101,7 +101,7 @@ def _columns(first: bool) -> list[str]:
 
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
-    cells = {key: body[key] for key in (*_FACTORS, *_WORDS) if key in body}
+    cells = {key: body[key] for key in (*_FACTORS, *_TEXT_COLUMNS) if key in body}
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
     for key in ("power_domain", "meter", "energy_kind"):
         cells[key] = getattr(figures, key) if figures else None

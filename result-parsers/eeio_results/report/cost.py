@@ -8,7 +8,7 @@ from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number, plain
 from eeio_results.report.document import Document, flat
-from eeio_results.report.guideline import PER_TB, estimate, less_words
+from eeio_results.report.guideline import PER_TB, estimate, less_text
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 
@@ -29,7 +29,7 @@ def document(costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str 
     """The answer of `eeio cost`: which system costs less, then the tables."""
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
-        parts=(*map(less_words, less), *tables(costs)),
+        parts=(*map(less_text, less), *tables(costs)),
         data=lambda: _to_json(costs, less, domain),
         records=lambda: [
             {"system": cost.system, "workload": cost.workload, "answer": name}
@@ -49,7 +49,7 @@ def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> d
         return body | asdict(costs[0])
     return body | {
         "costs": [asdict(cost) for cost in costs],
-        "less_per_tb": [{**asdict(one), "verdict": less_words(one)} for one in less],
+        "less_per_tb": [{**asdict(one), "verdict": less_text(one)} for one in less],
     }
 
 
@@ -141,14 +141,14 @@ def _inputs(cost: Cost, several: str) -> Table:
         "years": given.years, "capacity (bytes)": given.capacity_bytes,
     }  # fmt: skip
     rows = [(name, plain(v)) for name, v in numbers.items()]
-    words = "-"
+    text = "-"
     if given.grid is not None:
-        words = number(given.grid.g_per_kwh)
+        text = number(given.grid.g_per_kwh)
         if given.grid.hours is not None:
             least, most = given.grid.least_g_per_kwh, given.grid.most_g_per_kwh
             assert least is not None and most is not None
-            words += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
-    rows.insert(1, ("grid (g CO2e/kWh)", words))
+            text += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
+    rows.insert(1, ("grid (g CO2e/kWh)", text))
     rows.append(("idle power, measured (W)", plain(cost.idle_power_w)))
     return Table(
         title=f"Inputs{several}", header=("Input", "Value"), rows=tuple(rows),

@@ -136,14 +136,14 @@ def set_title(figure: Figure, title: str) -> None:
     figure.suptitle(textwrap.fill(title, int(width * 120 / size)), fontsize=size)
 
 
-def stamp(axes: Axes, words: str, inches: float | None = None) -> None:
+def stamp(axes: Axes, text: str, inches: float | None = None) -> None:
     """Text across a panel that is at least `inches` wide (default: as the figure would set it): it
     stays when the picture is cropped or shown without its caption."""
     if inches is None:
         inches = axes.bbox.width / axes.figure.dpi
-    size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(words))))
+    size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(text))))
     axes.text(
-        0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center",
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center",
         fontsize=size, color=_STAMP, alpha=0.5, zorder=10, clip_on=True, parse_math=False,
     )  # fmt: skip
 
@@ -162,9 +162,9 @@ def svg_of(drawing: Drawing) -> str:
     text = out.getvalue()
     text = text[text.index("<svg") :]
     end = text.index(">")
-    name, said = html.escape(drawing.title), html.escape(drawing.description)
+    name, about = html.escape(drawing.title), html.escape(drawing.description)
     text = (
-        f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title><desc>{said}</desc>'
+        f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title><desc>{about}</desc>'
         f"{text[end + 1 :]}"
     )
     # External names may contain characters that XML forbids.

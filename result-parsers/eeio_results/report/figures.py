@@ -165,8 +165,8 @@ def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
         for domain, metric in POWER.items()
     }
     return {
-        metric: words
-        for metric, words in {**_METRICS, **domains}.items()
+        metric: label
+        for metric, label in {**_METRICS, **domains}.items()
         if any(cell.n(metric) for cell in cells)
     }
 
@@ -201,8 +201,8 @@ def _grid(
     for row, (machine, of_line) in zip(axes, lines, strict=True):
         for place, axis in enumerate(row):
             if place < len(of_line):
-                words = foreign(f"{machine}, {of_line[place]}")
-                axis.set_title(textwrap.fill(words, int(13 * width / columns)), fontsize=8)
+                heading = foreign(f"{machine}, {of_line[place]}")
+                axis.set_title(textwrap.fill(heading, int(13 * width / columns)), fontsize=8)
                 found[machine, of_line[place]] = axis
             else:
                 axis.set_axis_off()
@@ -226,9 +226,9 @@ def _repetitions(
     logarithmic = is_logarithmic(values)
     handles = [Line2D([], [], marker=_MARKS[b], linestyle="", color=_COLOURS[b]) for b in buffers]
     handles.append(Line2D([], [], marker=".", linestyle="-", color="black"))
-    words = [*(f"buffer cache {b}" for b in buffers), _A_REPETITION]
+    labels = [*(f"buffer cache {b}" for b in buffers), _A_REPETITION]
     least = min(max(1.5, _KIND_INCHES * len(kinds) + 0.4), (look.width_inches or 99) - 0.4)
-    figure, panels = _grid(places, look, least, words)
+    figure, panels = _grid(places, look, least, labels)
     width = 0.7 / len(buffers)
     for cell in cells:
         panel = panels[_place(cell)]
@@ -255,7 +255,7 @@ def _repetitions(
     return finished(
         figure,
         title + ending(stamped),
-        list(zip(handles, words, strict=True)),
+        list(zip(handles, labels, strict=True)),
         f"{axis}: {len(cells)} experiments on "
         f"{', '.join(f'{machine}, {drive}' for machine, drive in places)}. "
         f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
@@ -314,8 +314,8 @@ def _idle_busy(
     domains = list(dict.fromkeys(item.domain for item, _ in items))
     widest = max(sum(item.domain == domain for item, _ in items) for domain in domains)
     width = look.width_inches or max(4.5, 1.0 + widest)
-    words = ["idle: mean of the baseline; black line: its median", f"busy: {_A_REPETITION}"]
-    figure = sheet(width, 2.6 * len(domains) + 0.6, words)
+    labels = ["idle: mean of the baseline; black line: its median", f"busy: {_A_REPETITION}"]
+    figure = sheet(width, 2.6 * len(domains) + 0.6, labels)
     axes = figure.subplots(len(domains), 1, squeeze=False)
     for (panel,), domain in zip(axes, domains, strict=True):
         mine = [(item, values) for item, values in items if item.domain == domain]
@@ -338,12 +338,12 @@ def _idle_busy(
             stamp(panel, stamped)
     title = "Power when idle and in the busiest experiment" + ending(stamped)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (GREEN, VERMILION)]
-    told = "; ".join(
+    description = "; ".join(
         f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
         + ("" if item.idle_median_w is None else f" (median {item.idle_median_w:.4g} W)")
         for item, _ in items
         if item.idle_w is not None
     )
     return finished(
-        figure, title, list(zip(handles, words, strict=True)), f"{told}. {_A_REPETITION}."
+        figure, title, list(zip(handles, labels, strict=True)), f"{description}. {_A_REPETITION}."
     )

@@ -71,7 +71,7 @@ def verdict(guideline: Guideline) -> str:
         return guideline.reason
     ts, lp = guideline.traditional.name, guideline.low_power.name
     fractional = guideline.deployments[0]
-    words = {
+    outcome = {
         True: "saves power",
         False: "costs more power",
         None: "may save or cost power: the interval includes both"
@@ -80,7 +80,7 @@ def verdict(guideline: Guideline) -> str:
     }[guideline.saves]
     return (
         f"Replacing one {ts} by {estimate(guideline.ratio)} {lp} (the same bandwidth) changes "
-        f"power by {percent(fractional.power_change)}: it {words}."
+        f"power by {percent(fractional.power_change)}: it {outcome}."
     )
 
 
@@ -117,21 +117,21 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
         numeric=frozenset(range(1, len(costs) + 1)),
         note="\n".join((
             "on one server of each kind; `eeio cost` shows which input changes each answer most",
-            *map(less_words, less),
+            *map(less_text, less),
             *(reason.format(currency=currency) for reason in reasons),
         )),
     )  # fmt: skip
 
 
-def less_words(one: LessPerTb) -> str:
+def less_text(one: LessPerTb) -> str:
     """`B takes 0.81 [0.78 - 0.84] times the energy per TB of A: B costs less.`"""
     what = "energy" if one.answer == "kwh_per_tb" else "money"
-    words = f"{one.second} takes {estimate(one.ratio)} times the {what} per TB of {one.first}: "
+    text = f"{one.second} takes {estimate(one.ratio)} times the {what} per TB of {one.first}: "
     if one.less is not None:
-        return words + f"{one.less} costs less."
+        return text + f"{one.less} costs less."
     if one.ratio.interval is None:
-        return words + f"not decided; {one.ratio.reason}."
-    return words + "not decided: the interval contains 1."
+        return text + f"not decided; {one.ratio.reason}."
+    return text + "not decided: the interval contains 1."
 
 
 def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] = number) -> str:
@@ -320,7 +320,7 @@ def _changes_table(guideline: Guideline) -> Table:
 
 
 def _experiments_table(guideline: Guideline) -> Table:
-    words = {True: "saves", False: "costs more", None: "not decided"}
+    outcomes = {True: "saves", False: "costs more", None: "not decided"}
     rows = []
     for row in guideline.experiments:
         variants = f"{row.traditional_variant or NONE} / {row.low_power_variant or NONE}"
@@ -332,7 +332,7 @@ def _experiments_table(guideline: Guideline) -> Table:
                 estimate(row.bandwidth_ratio),
                 estimate(row.power_ratio),
                 percent(row.energy_per_byte_change),
-                row.reason or words[row.saves],
+                row.reason or outcomes[row.saves],
             )
         )
     return Table(
@@ -361,7 +361,7 @@ class Point:
     saves: bool | None
 
 
-def point_words(point: Point) -> str:
+def point_text(point: Point) -> str:
     """The point as text: both ratios with their intervals."""
     mix = "" if point.in_mix else ", not in the mix"
     return harmless.xml(
@@ -373,8 +373,8 @@ def point_words(point: Point) -> str:
 def interval(figure: Estimate) -> str:
     """`1.43 (1.38 to 1.49)`."""
     between = figure.interval
-    told = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
-    return f"{figure.value:.3g} ({told})"
+    text = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
+    return f"{figure.value:.3g} ({text})"
 
 
 def points(guideline: Guideline) -> list[Point]:

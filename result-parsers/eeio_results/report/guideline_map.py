@@ -26,7 +26,7 @@ from eeio_results.report.drawing import (
     stamp,
     svg_of,
 )
-from eeio_results.report.guideline import Point, point_words, points
+from eeio_results.report.guideline import Point, point_text, points
 from eeio_results.stamps import QUICK
 from eeio_results.statistics.bootstrap import Estimate
 
@@ -101,7 +101,7 @@ def _reported(svg: str, points: Sequence[Point]) -> str:
     """With a `title` in each point: browsers show it under the pointer, screen readers say it."""
     for point in points:
         group = f'<g id="{_group(point)}">'
-        svg = svg.replace(group, f"{group}\n<title>{escape(point_words(point))}</title>", 1)
+        svg = svg.replace(group, f"{group}\n<title>{escape(point_text(point))}</title>", 1)
     return svg
 
 
@@ -165,7 +165,7 @@ def _handles(points: list[Point]) -> list[Line2D | Patch]:
     ]
     for point in points:
         colour = _COLOURS.get(point.operation, "#555555")
-        words = foreign(point.label) + ("" if point.in_mix else " (not in the mix)")
+        label = foreign(point.label) + ("" if point.in_mix else " (not in the mix)")
         handles.append(
             Line2D(
                 [],
@@ -174,7 +174,7 @@ def _handles(points: list[Point]) -> list[Line2D | Patch]:
                 marker=_MARKERS.get(point.spatiality, "D"),
                 color=colour,
                 mfc=colour if point.in_mix else "white",
-                label=words if point.operation == "mix" else f"{point.number}: {words}",
+                label=label if point.operation == "mix" else f"{point.number}: {label}",
             )
         )
     return handles

@@ -59,9 +59,9 @@ def _table(found: History) -> Table:
 def _changes(series: Series) -> str:
     if series.reason is not None:
         return series.reason
-    return "; ".join(map(_words, series.steps)) or NONE
+    return "; ".join(map(_text, series.steps)) or NONE
 
 
-def _words(step: Step) -> str:
+def _text(step: Step) -> str:
     machine = f" ({', '.join(step.machine)})" if step.machine else ""
     return f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %{machine}"

@@ -42,8 +42,8 @@ def render_table(table: Table, warning: str = "") -> str:
     found = []
     for number, rows in enumerate(pieces, start=1):
         part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
-        said = f"{table.title}{part}. {note if number == 1 else ''}".strip()
-        found.append(_render(replace(narrow, rows=tuple(rows)), said))
+        caption = f"{table.title}{part}. {note if number == 1 else ''}".strip()
+        found.append(_render(replace(narrow, rows=tuple(rows)), caption))
     return "\n\n".join(found)
 
 
@@ -77,7 +77,7 @@ def _without_common(table: Table) -> tuple[Table, str]:
     if not same:
         return table, ""
     kept = [place for place in range(len(table.header)) if place not in same]
-    words = ", ".join(f"{table.header[place]} {table.rows[0][place]}" for place in same)
+    common = ", ".join(f"{table.header[place]} {table.rows[0][place]}" for place in same)
     return (
         replace(
             table,
@@ -85,12 +85,12 @@ def _without_common(table: Table) -> tuple[Table, str]:
             rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
             numeric=frozenset(n for n, place in enumerate(kept) if place in table.numeric),
         ),
-        f"In every row: {words}.",
+        f"In every row: {common}.",
     )
 
 
-def _render(table: Table, said: str) -> str:
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{harmless(said)}}}"]
+def _render(table: Table, caption: str) -> str:
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{harmless(caption)}}}"]
     if table.rows:
         if len(table.header) > _MANY:
             lines += [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]

@@ -52,7 +52,7 @@ def plot(name: str, lines: Lines) -> Plot:
     return Plot(name, lines.title, drawing=partial(_drawing, lines))
 
 
-def _drawing(asked: Lines, look: "Look") -> "Drawing":
+def _drawing(lines: Lines, look: "Look") -> "Drawing":
     """All panels over one x axis; values that span much on a logarithmic one."""
     from eeio_results.report.drawing import (
         COLOURS,
@@ -63,7 +63,7 @@ def _drawing(asked: Lines, look: "Look") -> "Drawing":
         stamp,
     )
 
-    panels = asked.panels
+    panels = lines.panels
     width = look.width_inches or _SCREEN_INCHES
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
     figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, [foreign(label) for label in labels])
@@ -91,13 +91,13 @@ def _drawing(asked: Lines, look: "Look") -> "Drawing":
         axes.set_ylabel(axis, fontsize=8)
         axes.tick_params(labelsize=7)
         axes.grid(alpha=0.3)
-        if asked.stamped:
-            stamp(axes, asked.stamped, 0.8 * width)
-    axes.set_xlabel(asked.x_axis, fontsize=8)
-    said = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
+        if lines.stamped:
+            stamp(axes, lines.stamped, 0.8 * width)
+    axes.set_xlabel(lines.x_axis, fontsize=8)
+    ranges = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
     entries = [(handles[label], foreign(label)) for label in labels]
-    told = f"{len(labels)} lines over {asked.x_axis}. {said}."
-    return finished(figure, asked.title, entries, told)
+    description = f"{len(labels)} lines over {lines.x_axis}. {ranges}."
+    return finished(figure, lines.title, entries, description)
 
 
 def _range(panel: Panel) -> str:

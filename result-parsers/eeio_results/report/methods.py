@@ -47,7 +47,7 @@ def _of_campaign(campaign: Campaign) -> list[str]:
     if rule is not None:
         has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
         found.append(_rounds(protocol.repetitions, rule, None if has_idle else protocol.settle_s))
-        found += [said] if (said := drift_taken_out(campaign)) else []
+        found += [sentence] if (sentence := drift_taken_out(campaign)) else []
     elif protocol.settle_s:
         found.append(f"Before each run the machine rested for {protocol.settle_s:g} s.")
     if protocol.work_bytes is not None:
@@ -98,12 +98,12 @@ def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> st
         return f"of which none was run ({planned} repetitions were planned)"
     least, most = min(counts.values()), max(counts.values())
     if least == most:
-        said = f"each repeated {least} times" if least > 1 else "each run once"
+        text = f"each repeated {least} times" if least > 1 else "each run once"
     else:
-        said = f"repeated {least} to {most} times"
+        text = f"repeated {least} to {most} times"
     if least == planned == most or (least >= planned and not is_fixed):
-        return said
-    return f"{said} ({planned} were planned{'' if is_fixed else ', at least'})"
+        return text
+    return f"{text} ({planned} were planned{'' if is_fixed else ', at least'})"
 
 
 def _rounds(least: int, rule: AdaptiveProtocol, pause_s: float | None) -> str:
@@ -126,11 +126,11 @@ def _caches(campaign: Campaign) -> list[str]:
     runs = [run for run in campaign.runs if run.experiment.level != "context"]
     dropped = Counter(run.cache_dropped for run in runs)
     found = []
-    told = {words: count for words, count in dropped.items() if words is not None}
-    if told:
+    known = {label: count for label, count in dropped.items() if label is not None}
+    if known:
         parts = [
-            words if len(dropped) == 1 else f"{words} ({count} of {len(runs)} runs)"
-            for words, count in told.items()
+            label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)"
+            for label, count in known.items()
         ]
         found.append(f"Page cache before each run: {'; '.join(parts)}.")
     elif runs:
@@ -183,21 +183,21 @@ def _power(campaign: Campaign) -> list[str]:
 
 def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]) -> str:
     valid = [r for r in readings if r.valid]
-    words = f"Power of the domain {domain} by {meter}{_kind(kind)}"
-    words += f": {len(valid)} of {len(readings)} windows valid"
+    text = f"Power of the domain {domain} by {meter}{_kind(kind)}"
+    text += f": {len(valid)} of {len(readings)} windows valid"
     limits = [share for r in valid if (share := r.uncertainty_relative)]
     if limits:
-        words += (
+        text += (
             f"; uncertainty of the energy {percent(statistics.median(limits))} % in the median, "
             f"{percent(max(limits))} % at most"
         )
     elif valid:
-        words += "; the meter states no uncertainty"
+        text += "; the meter states no uncertainty"
     if any(r.leaves_drives_out for r in valid):
-        words += "; it excludes the drives"
+        text += "; it excludes the drives"
     if doubtful := sum(r.doubtful for r in valid):
-        words += f"; {doubtful} of these windows doubtful"
-    return f"{words}."
+        text += f"; {doubtful} of these windows doubtful"
+    return f"{text}."
 
 
 def _kind(kind: str) -> str:
@@ -210,9 +210,9 @@ def _kind(kind: str) -> str:
 def _validity(campaign: Campaign) -> list[str]:
     done, planned = campaign.stored_runs, campaign.planned_runs
     invalid = [run for run in campaign.runs if not run.valid]
-    said = f"{done} of {planned} runs were done, {len(invalid)} of them invalid and left out"
+    text = f"{done} of {planned} runs were done, {len(invalid)} of them invalid and left out"
     reasons = _reasons(invalid)
-    return [f"{said}{f' ({reasons})' if reasons else ''}."]
+    return [f"{text}{f' ({reasons})' if reasons else ''}."]
 
 
 def _reasons(runs: Iterable[Run]) -> str:

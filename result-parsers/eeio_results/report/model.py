@@ -59,9 +59,9 @@ class Report:
         """Warnings that come before any number."""
         found = []
         for campaign in self.campaigns:
-            told = (*warnings_of(campaign), *campaign.shortcomings)
-            told += tuple(idle_above_busy(campaign, self.rows))
-            found += [f"{campaign.name}: {words}" for words in told]
+            messages = (*warnings_of(campaign), *campaign.shortcomings)
+            messages += tuple(idle_above_busy(campaign, self.rows))
+            found += [f"{campaign.name}: {message}" for message in messages]
         return found
 
     @property
@@ -124,7 +124,7 @@ def _power(found: Agreement) -> dict[str, Any]:
             }
             for mean in found.means
         ],
-        "contradictions": [words for _, words in found.contradictions],
+        "contradictions": [message for _, message in found.contradictions],
     }
 
 

@@ -45,7 +45,7 @@ _ROW_INCHES = 0.11
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Figure:
     """The drawn figure of each row. `stamped` is written across each panel."""
 
     title: str
@@ -62,7 +62,7 @@ def bandwidth(report: Report) -> Plot | None:
     return _plot(
         report,
         "bandwidth.svg",
-        _Asked(
+        _Figure(
             "Bandwidth (MB/s)",
             "Bandwidth (MB/s)",
             lambda row: [value / MB for value in row.bandwidth_values],
@@ -75,7 +75,7 @@ def efficiency(report: Report) -> Plot | None:
     measured = [row for row in report.rows if _measured_values(row)]
     if measured:
         axis = f"Energy efficiency (MB/J) of {_domains(measured)}"
-        asked = _Asked(
+        wanted = _Figure(
             "Energy efficiency (MB/J), measured power",
             axis,
             _measured_values,
@@ -83,14 +83,14 @@ def efficiency(report: Report) -> Plot | None:
         )
     elif any(_estimated_values(row) for row in report.rows):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
-        asked = _Asked(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
+        wanted = _Figure(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
     else:
         return None
-    return _plot(report, "efficiency.svg", asked)
+    return _plot(report, "efficiency.svg", wanted)
 
 
-def _plot(report: Report, name: str, asked: _Asked) -> Plot:
-    return Plot(name, asked.title, drawing=partial(_draw, report, asked))
+def _plot(report: Report, name: str, wanted: _Figure) -> Plot:
+    return Plot(name, wanted.title, drawing=partial(_draw, report, wanted))
 
 
 def _domains(rows: Sequence[Row]) -> str:
@@ -115,24 +115,24 @@ def _estimated_values(row: Row) -> list[float]:
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    words = f"{tool_label(row.experiment)} {row.spatiality} {operation_label(row)}{size}"
+    text = f"{tool_label(row.experiment)} {row.spatiality} {operation_label(row)}{size}"
     if row.experiment.target not in ("file", "device"):
-        words += f" {row.experiment.target.removeprefix('file on ')}"
+        text += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:
-        words += f", disk cache {row.experiment.cache.disk}"
+        text += f", disk cache {row.experiment.cache.disk}"
     if row.flush not in (None, "unknown"):
-        words += f", flush {row.flush}" + (", not durable" if row.durable is False else "")
-    return f"{row.campaign}: {words}" if several else words
+        text += f", flush {row.flush}" + (", not durable" if row.durable is False else "")
+    return f"{row.campaign}: {text}" if several else text
 
 
-def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
+def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
     several = len(report.campaigns) > 1
     width = look.width_inches or _SCREEN_INCHES
     # A label may take a little less than half of the width.
     characters = int(0.45 * width / 0.058) if look.width_inches else 200
     panels = [
         (level, [(row, values) for row in report.rows if row.level == level
-                 and (values := asked.values_of(row))])
+                 and (values := wanted.values_of(row))])
         for level in LEVELS
     ]  # fmt: skip
     panels = [(level, rows) for level, rows in panels if rows]
@@ -144,25 +144,25 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
         for level, rows in panels
     }
     heights = [
-        sum(_ROW_INCHES + _LINE_INCHES * (words.count("\n") + 1)
-            for words in labels[level].values()) + 0.35
+        sum(_ROW_INCHES + _LINE_INCHES * (texts.count("\n") + 1)
+            for texts in labels[level].values()) + 0.35
         for level, _ in panels
     ]  # fmt: skip
-    legend = _legend([row for _, rows in panels for row, _ in rows], asked)
-    words = [label for _, label in legend]
-    figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, words)
+    legend = _legend([row for _, rows in panels for row, _ in rows], wanted)
+    texts = [label for _, label in legend]
+    figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, texts)
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
     every = [value for _, rows in panels for _, values in rows for value in values]
     # One scale for all panels, so that they can be compared.
     logarithmic = is_logarithmic(every)
     not_published = stamp_of(report.campaigns)
-    stamped = "; ".join(filter(None, (asked.stamped, not_published)))
+    stamped = "; ".join(filter(None, (wanted.stamped, not_published)))
     for axis, (level, rows) in zip(axes, panels, strict=True):
         places = {label: index for index, label in enumerate(reversed(labels[level]))}
         for row, values in rows:
             # The two cache states of one pattern share a line, a little apart.
             y = places[_label(row, several)] + (0.16 if row.cache.buffer == "on" else -0.16)
-            _marks(axis, y, values, row, asked.hollow(row))
+            _marks(axis, y, values, row, wanted.hollow(row))
         axis.set_yticks(
             list(places.values()), [labels[level][label] for label in places], fontsize=7,
             parse_math=False,
@@ -178,15 +178,15 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
         if stamped:
             stamp(axis, stamped, 0.5 * width)
     scale = ", logarithmic scale" if logarithmic else ""
-    axes[-1].set_xlabel(textwrap.fill(asked.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
+    axes[-1].set_xlabel(textwrap.fill(wanted.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
     count = sum(len(labels[level]) for level, _ in panels)
     description = (
-        f"{asked.axis}{scale}: {count} experiments, {', '.join(level for level, _ in panels)}. "
+        f"{wanted.axis}{scale}: {count} experiments, {', '.join(level for level, _ in panels)}. "
         f"From {min(every):.4g} to {max(every):.4g}. "
         + "; ".join(filter(None, (_REPETITIONS, stamped)))
         + ". The tables of the report hold every value."
     )
-    return finished(figure, asked.title + ending(not_published), legend, description)
+    return finished(figure, wanted.title + ending(not_published), legend, description)
 
 
 def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:
@@ -201,7 +201,7 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
     )  # fmt: skip
 
 
-def _legend(rows: Sequence[Row], asked: _Asked) -> list[tuple[Line2D, str]]:
+def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:
     states = {row.cache.buffer for row in rows}
     shown = [_STATES[state] for state in ("on", "off", None) if state in states]
     legend = [
@@ -209,6 +209,6 @@ def _legend(rows: Sequence[Row], asked: _Asked) -> list[tuple[Line2D, str]]:
         for colour, mark, name in shown
     ]
     legend.append((Line2D([], [], marker="|", ls="-", ms=7, color=GREY), _REPETITIONS))
-    if any(asked.hollow(row) for row in rows):
+    if any(wanted.hollow(row) for row in rows):
         legend.append((Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"), _HOLLOW))
     return legend

@@ -42,10 +42,10 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
         header=("Claim", "Verdict", "Why"),
         rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
     )
-    said = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
     return Document(
         title=f"eeio study replicate {study}",
-        parts=(table, why, f"{len(answers)} claims: {said}"),
+        parts=(table, why, f"{len(answers)} claims: {summary}"),
         data=lambda: {"schema_version": 1, "study": study, "paper": paper, "claims": claims},
         records=lambda: claims,
     )

@@ -34,8 +34,8 @@ def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
 def _row(campaign: Campaign) -> tuple[str, ...]:
     design = campaign.design
     why = Counter(
-        next((kind for kind in (PRECISE, MOST) if words.startswith(kind)), "")
-        for words in design.stopped.values()
+        next((kind for kind in (PRECISE, MOST) if reason.startswith(kind)), "")
+        for reason in design.stopped.values()
     )
     still_open = len(design.experiments) - len(design.stopped)
     drift = "; ".join(_drift(trend) for trend in trends(campaign))
@@ -81,7 +81,7 @@ def times(campaign: Campaign) -> dict[str, float | None]:
     rule = protocol.adaptive
     planned = {one.experiment.id: one for one in campaign.design.experiments}
     took: dict[str, list[float]] = {}
-    whole: dict[str, list[float]] = {}
+    complete: dict[str, list[float]] = {}
     for run in campaign.runs:
         of = planned[run.experiment.id]
         work_s = (run.prepare_s or 0.0) + run.duration_s + (run.sync_s or 0.0)
@@ -89,11 +89,11 @@ def times(campaign: Campaign) -> dict[str, float | None]:
         if run.valid:
             longer_s = _seconds(of.cut_from) - _seconds(of.factors.get("runtime_s"))
             cut_s = longer_s if of.is_cut else 0.0
-            whole.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
+            complete.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
     time_s = math.fsum(s for one in took.values() for s in one) + (campaign.design.pilots_s or 0.0)
-    if rule is None or rule.fixed_repetitions is None or not whole:
+    if rule is None or rule.fixed_repetitions is None or not complete:
         return {"time_s": time_s, "fixed_s": None}
-    fixed_s = math.fsum(rule.fixed_repetitions * statistics.fmean(one) for one in whole.values())
+    fixed_s = math.fsum(rule.fixed_repetitions * statistics.fmean(one) for one in complete.values())
     return {"time_s": time_s, "fixed_s": fixed_s}
 
 

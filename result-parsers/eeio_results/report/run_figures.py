@@ -117,12 +117,12 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
 def _kind(cell: Cell, apart: Sequence[str]) -> str:
     """`sequential write, 32 KiB`, and its differences from other experiments."""
     factors = cell.factors
-    words = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
+    parts = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
     for name in apart:
         level = factors.get(name, "as found")
         if level != "as found":
-            words.append(level if name in ("level", "tool", "target") else f"{name} {level}")
-    return ", ".join(words)
+            parts.append(level if name in ("level", "tool", "target") else f"{name} {level}")
+    return ", ".join(parts)
 
 
 def _of_phase(
@@ -185,8 +185,8 @@ def _grouped(traces: Sequence[Trace]) -> Mapping[tuple[tuple[str, str], str], li
     """By place and experiment, in their order."""
     found: dict[tuple[tuple[str, str], str], list[Trace]] = {}
     for trace in sorted(traces, key=lambda t: (t.place, t.kind, t.buffer)):
-        words = trace.kind + (f", buffer {trace.buffer}" if trace.buffer in ("on", "off") else "")
-        found.setdefault((trace.place, words), []).append(trace)
+        label = trace.kind + (f", buffer {trace.buffer}" if trace.buffer in ("on", "off") else "")
+        found.setdefault((trace.place, label), []).append(trace)
     return found
 
 
@@ -201,8 +201,8 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
     for first in range(0, len(every), most):
         shown = every[first : first + most]
         figure, panels = _panels(len(shown), look, ["a repetition"])
-        for panel, ((place, words), mine) in zip(panels, shown, strict=False):
-            _set_words(panel, f"{' '.join(place)}: {words}, {len(mine)} runs", figure)
+        for panel, ((place, kind), mine) in zip(panels, shown, strict=False):
+            _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
             for number, trace in enumerate(mine):
                 panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
             panel.set_xlabel("Time since start (s)", fontsize=7)
@@ -221,11 +221,11 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
     """Figure 2 of Pavan et al. 2017: a panel a machine and drive, the experiments side by side, all
     of one width, its repetitions over each other."""
     shown: dict[tuple[str, str], list[tuple[str, list[Trace]]]] = {}
-    for (place, words), mine in _grouped(traces).items():
-        shown.setdefault(place, []).append((words, mine))
+    for (place, kind), mine in _grouped(traces).items():
+        shown.setdefault(place, []).append((kind, mine))
     figure, panels = _panels(len(shown), look, ["a repetition"], 1)
     for panel, (place, kinds) in zip(panels, shown.items(), strict=False):
-        _set_words(panel, " ".join(place), figure)
+        _set_title(panel, " ".join(place), figure)
         for at, (_, mine) in enumerate(kinds):
             for number, trace in enumerate(mine):
                 times_s, watts = _line(trace)
@@ -233,7 +233,7 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
                     [at + t / trace.seconds for t in times_s], watts, linewidth=0.6,
                     color=COLOURS[number % len(COLOURS)],
                 )  # fmt: skip
-        _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
+        _set_kinds(panel, [kind for kind, _ in kinds], 0.5, figure.get_size_inches()[0])
     return _finished(
         figure, panels[: len(shown)], "Power over normalized time", label, stamped,
         _of_traces(traces, label), x_size=5,
@@ -248,7 +248,7 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
     buffers = [b for b in ("off", "on", "as found") if any(t.buffer == b for t in traces)]
     figure, panels = _panels(len(places), look, [f"buffer cache {b}" for b in buffers], 1)
     for panel, place in zip(panels, places, strict=False):
-        _set_words(panel, " ".join(place), figure)
+        _set_title(panel, " ".join(place), figure)
         for number, buffer in enumerate(buffers):
             boxes, at = [], []
             for where, kind in enumerate(kinds):
@@ -269,10 +269,10 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
             for box in drawn_boxes["boxes"]:
                 box.set(facecolor=COLOURS[number], alpha=0.6)
         _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
-    told = "box: quartiles and median; whiskers: 5 % and 95 % of the readings"
+    description = "box: quartiles and median; whiskers: 5 % and 95 % of the readings"
     return _finished(
         figure, panels[: len(places)], "Single readings of power", label, stamped,
-        _of_traces(traces, label, told),
+        _of_traces(traces, label, description),
         [(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}") for n, b in enumerate(buffers)],
         x_size=5,
     )  # fmt: skip
@@ -308,29 +308,31 @@ def _columns(width_inches: float) -> int:
     return max(1, int(width_inches / 1.7))
 
 
-def _set_words(panel: "Axes", words: str, figure: "Figure") -> None:
+def _set_title(panel: "Axes", title: str, figure: "Figure") -> None:
     grid = panel.get_gridspec()
     columns = grid.ncols if grid is not None else 1
     characters = int(16 * figure.get_size_inches()[0] / columns)
-    panel.set_title(textwrap.fill(foreign(words), characters), fontsize=7)
+    panel.set_title(textwrap.fill(foreign(title), characters), fontsize=7)
 
 
 def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float) -> None:
     """On end where they would touch."""
     characters = int((width - 0.8) / len(kinds) / _LETTER_INCHES)
-    on_end = characters < 2 + max(len(word) for words in kinds for word in words.split())
+    on_end = characters < 2 + max(len(word) for kind in kinds for word in kind.split())
     panel.set_xticks(
         [at + middle for at in range(len(kinds))],
-        [textwrap.fill(foreign(words), 28 if on_end else characters) for words in kinds],
+        [textwrap.fill(foreign(kind), 28 if on_end else characters) for kind in kinds],
         fontsize=5, rotation=90 if on_end else 0,
     )  # fmt: skip
 
 
-def _of_traces(traces: Sequence[Trace], label: str, told: str = "a line a repetition") -> str:
+def _of_traces(
+    traces: Sequence[Trace], label: str, description: str = "a line a repetition"
+) -> str:
     every = [w for trace in traces for w in trace.watts]
     return (
         f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
-        f"{max(every):.4g}; {told}."
+        f"{max(every):.4g}; {description}."
     )
 
 
@@ -384,8 +386,8 @@ def processors(
 def _run_label(run: Run) -> str:
     experiment = run.experiment
     size = size_label(experiment.request_size_bytes)
-    words = f"{experiment.spatiality} {experiment.operation}, {size}"
-    return words + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
+    label = f"{experiment.spatiality} {experiment.operation}, {size}"
+    return label + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
 
 
 def _of_processors(
@@ -398,13 +400,13 @@ def _of_processors(
 ) -> Drawing:
     """A panel a machine, drive and experiment, a line a repetition; all on one scale."""
     shown = {
-        (place, kind): [one for words, one in taken if words == kind]
+        (place, kind): [one for its_kind, one in taken if its_kind == kind]
         for place, taken in series.items()
-        for kind in dict.fromkeys(words for words, _ in taken)
+        for kind in dict.fromkeys(its_kind for its_kind, _ in taken)
     }
     figure, panels = _panels(len(shown), look, ["a repetition"], sharex=True)
     for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
-        _set_words(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
+        _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
         for number, one in enumerate(mine):
             values = one.use if name == "use" else one.frequency_hz
             points = [
@@ -417,9 +419,9 @@ def _of_processors(
     grid = panels[0].get_gridspec()
     for panel in panels[-grid.ncols :] if grid is not None else ():
         panel.set_xlabel("Time since start (s)", fontsize=7)
-    told = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"
+    description = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"
                      for (place, kind), mine in shown.items())  # fmt: skip
     return _finished(
         figure, panels[: len(shown)], label.partition(" (")[0], label, stamped,
-        f"{label} over time, a line a repetition. {told}.",
+        f"{label} over time, a line a repetition. {description}.",
     )  # fmt: skip

@@ -38,7 +38,7 @@ def summary(report: Report, page: Path | None) -> list[str]:
     (campaign,) = report.campaigns
     rows = [row for row in report.rows if _has_figures(row)]
     head = (f"{campaign.name}: {_runs(campaign)}", *_precision(campaign), stamp_of([campaign]))
-    told = [
+    first = [
         "; ".join(filter(None, head)),
         *campaign.shortcomings[:1],
         *_power(rows),
@@ -49,13 +49,13 @@ def summary(report: Report, page: Path | None) -> list[str]:
         f"next: {_program()} report {campaign.name}   (all tables; --help shows the other formats)",
     ]
     levels = [list(_level(level, rows)) for level in report.levels]
-    room = MOST_LINES - len(told) - len(missing) - len(end)
+    room = MOST_LINES - len(first) - len(missing) - len(end)
     if sum(map(len, levels)) > room:
         levels = [lines[:1] for lines in levels]
     figures = [_cut(shown(line), MOST_COLUMNS) for lines in levels for line in lines]
     # A reason may take two lines of a terminal; a path is never cut.
     reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
-    return [*(shown(line) for line in told), *figures, *reasons, *end]
+    return [*(shown(line) for line in first), *figures, *reasons, *end]
 
 
 def _has_figures(row: Row) -> bool:
@@ -78,12 +78,12 @@ def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
     direct = [row for row in rows if row.cache.buffer == "off"] or rows
     costs = [row for row in direct if row.ranked and _j_per_gb(row) is not None]
     if costs:
-        ends, words = sorted(costs, key=_cost), ("least J/GB", "most J/GB")
+        ends, labels = sorted(costs, key=_cost), ("least J/GB", "most J/GB")
     else:
-        ends, words = sorted(direct, key=_slowness), ("fastest", "slowest")
-    chosen = [(words[0], ends[0]), (words[1], ends[-1])] if len(ends) > 1 else [("", ends[0])]
-    for word, row in chosen:
-        yield f"{level:<12}{word:<11}{_figures(row)}  {_name(row)}"
+        ends, labels = sorted(direct, key=_slowness), ("fastest", "slowest")
+    chosen = [(labels[0], ends[0]), (labels[1], ends[-1])] if len(ends) > 1 else [("", ends[0])]
+    for label, row in chosen:
+        yield f"{level:<12}{label:<11}{_figures(row)}  {_name(row)}"
 
 
 def _power(rows: Sequence[Row]) -> Iterable[str]:
@@ -138,27 +138,27 @@ def _name(row: Row) -> str:
 
 def _missing(report: Report) -> Iterable[str]:
     """Rows without a figure or energy, each with its most frequent reason."""
-    asked = [row for row in report.rows if row.experiment is not None]
-    absent = [row for row in asked if not _has_figures(row)]
+    requested = [row for row in report.rows if row.experiment is not None]
+    absent = [row for row in requested if not _has_figures(row)]
     for text, found in (
         ("left out", [row for row in absent if not row.invalid_runs]),
         ("failed or invalid", [row for row in absent if row.invalid_runs]),
     ):
         if found:
-            told = Counter(
+            reasons = Counter(
                 next(iter(row.invalid_reasons), row.reasons.get("bandwidth_bytes_per_s", "not run"))
                 for row in found
             )
-            yield _because(f"{text}: {len(found)} of {len(asked)} rows", told)
-    rows = [row for row in asked if _has_figures(row)]
+            yield _because(f"{text}: {len(found)} of {len(requested)} rows", reasons)
+    rows = [row for row in requested if _has_figures(row)]
     without = [row for row in rows if row.measured is None]
     if without:
-        told = Counter(row.reasons.get("power_w", "no valid reading") for row in without)
-        yield _because(f"without energy: {len(without)} of {len(rows)} rows", told)
+        reasons = Counter(row.reasons.get("power_w", "no valid reading") for row in without)
+        yield _because(f"without energy: {len(without)} of {len(rows)} rows", reasons)
     poor = [row for row in rows if row.measured is not None and not row.ranked]
     if poor:
-        told = Counter(row.ranked_reason or "unknown" for row in poor)
-        yield _because(f"not ranked: {len(poor)} of {len(rows)} rows", told)
+        reasons = Counter(row.ranked_reason or "unknown" for row in poor)
+        yield _because(f"not ranked: {len(poor)} of {len(rows)} rows", reasons)
 
 
 def _because(text: str, reasons: Counter[str]) -> str:

@@ -108,23 +108,23 @@ _OF_ALL = frozenset((
 def tool_label(experiment: Experiment) -> str:
     """`ior mpiio x4 collective`: the tool, and the differences between its experiments."""
     arguments = dict(experiment.arguments)
-    words = [arguments.get("words") or experiment.tool]
+    parts = [arguments.get("words") or experiment.tool]
     if experiment.api != "posix":
-        words.append(experiment.api)
+        parts.append(experiment.api)
     if experiment.processes > 1:
-        words.append(f"x{experiment.processes}")
+        parts.append(f"x{experiment.processes}")
     if "files" in arguments:
-        words.append(f"{arguments['files']} files")
-    words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
-    words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
-    words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
+        parts.append(f"{arguments['files']} files")
+    parts += [part for (name, value), part in _TELLING.items() if arguments.get(name) == value]
+    parts += [arguments[name] for name in ("subtype", "variant") if name in arguments]
+    parts += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
     if experiment.tool not in _OURS or _IMPORTED in arguments:
-        told = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
-        words += [f"{name}={arguments[name]}" for name in told]
+        others = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
+        parts += [f"{name}={arguments[name]}" for name in others]
     if "frequency_hz" in arguments:
-        words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
-    words += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
-    return " ".join(words)
+        parts.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
+    parts += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
+    return " ".join(parts)
 
 
 def operation_label(row: Row) -> str:
@@ -229,8 +229,8 @@ def _explaining_spread(table: Table) -> Table:
     """With a note on the brackets, if a cell has some."""
     if not any(cell.endswith("]") and " [" in cell for row in table.rows for cell in row):
         return table
-    words = "median [lower quartile - upper quartile] of the n repetitions"
-    return replace(table, note="\n".join(filter(None, (words, table.note))))
+    text = "median [lower quartile - upper quartile] of the n repetitions"
+    return replace(table, note="\n".join(filter(None, (text, table.note))))
 
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
@@ -510,9 +510,9 @@ def _fact(key: str, value: object) -> tuple[str, str]:
     """A line of a machine: `memory`, `25.3 GB (23.54 GiB)` for its `memory_bytes`."""
     name, _, unit = key.rpartition("_")
     if unit in ("bytes", "hz") and isinstance(value, int):
-        factor, words = prefixed(value, "B" if unit == "bytes" else "Hz")
+        factor, prefixed_unit = prefixed(value, "B" if unit == "bytes" else "Hz")
         binary = f" ({number(value / 2**30)} GiB)" if unit == "bytes" else ""
-        return name.replace("_", " "), f"{number(value / factor)} {words}{binary}"
+        return name.replace("_", " "), f"{number(value / factor)} {prefixed_unit}{binary}"
     return key.replace("_", " "), _NONE if value is None else str(value)
 
 

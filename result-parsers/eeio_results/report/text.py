@@ -55,19 +55,19 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
     natural = [_natural(column) for column in columns]
     if _together(natural) <= width:
         return _set(columns)
-    said: list[str] = []
+    lines: list[str] = []
     if len(columns[0][1]) > 1:
         same = [column for column in columns if column[0] and len(set(column[1])) == 1]
         columns = [column for column in columns if column not in same] or columns[:1]
-        words = [f"{header}: {cells[0]}" for header, cells, _ in same]
+        common = [f"{header}: {cells[0]}" for header, cells, _ in same]
         columns, remarks = _without_remarks(columns)
-        words += remarks
-        said = _wrapped(f"in every row: {'; '.join(words)}", width, "  ") if words else []
+        common += remarks
+        lines = _wrapped(f"in every row: {'; '.join(common)}", width, "  ") if common else []
     for part in _parts(columns, width):
-        if len(said) and said[-1]:
-            said.append("")
-        said += _set(part, _widths(part, width))
-    return said
+        if len(lines) and lines[-1]:
+            lines.append("")
+        lines += _set(part, _widths(part, width))
+    return lines
 
 
 def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]]:

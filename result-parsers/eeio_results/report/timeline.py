@@ -41,9 +41,9 @@ def draw(
     first_s = min([begin_s, *moments])
     last_s = max([end_s, *moments])
     rows = 2 if power else 1
-    words = [*sorted({event.operation for event in events if event.operation in _DRAWN}),
+    labels = [*sorted({event.operation for event in events if event.operation in _DRAWN}),
              *map(foreign, power)]  # fmt: skip
-    figure = sheet(9.5, 2.6 * rows + 0.2, words)
+    figure = sheet(9.5, 2.6 * rows + 0.2, labels)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
     edges = np.linspace(first_s, max(last_s, first_s + 1e-6), _BINS + 1)
     width_s = edges[1] - edges[0]

@@ -109,10 +109,10 @@ def _of_domains(
         value = figure(reading)
         if value is None:
             continue
-        words = f"{mark(reading.kind)}{reading.domain} {number(value)}"
+        text = f"{mark(reading.kind)}{reading.domain} {number(value)}"
         if (share := reading.uncertainty_relative) is not None:
-            words += f" ±{percent(share)} %"
-        found.append(words)
+            text += f" ±{percent(share)} %"
+        found.append(text)
     return ", ".join(found) or "-"
 
 

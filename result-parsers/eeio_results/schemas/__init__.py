@@ -49,15 +49,15 @@ def published() -> dict[str, _Schema]:
 def schema(kind: Any, title: str, file: str, more: Mapping[str, Any] | None = None) -> _Schema:
     """The schema of a dataclass; `more` are additional properties of its JSON."""
     parts: dict[str, _Schema] = {}
-    whole = _object(kind, parts)
+    complete = _object(kind, parts)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"made of the type {kind.__name__}; do not edit",
         "title": title,
-        **whole,
-        "description": f"{file}: {whole['description']}",
-        "properties": {**(more or {}), **whole["properties"]},
-        "required": [*(more or {}), *whole["required"]],
+        **complete,
+        "description": f"{file}: {complete['description']}",
+        "properties": {**(more or {}), **complete["properties"]},
+        "required": [*(more or {}), *complete["required"]],
         **({"$defs": dict(sorted(parts.items()))} if parts else {}),
     }
 

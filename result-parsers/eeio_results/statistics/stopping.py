@@ -88,20 +88,20 @@ LENGTHS_S = (10.0, 20.0, 30.0, 45.0)
 
 
 def proven_length(
-    means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float], floor: float
+    means: Mapping[float, Mapping[str, float]], complete: Mapping[str, float], floor: float
 ) -> float | None:
     """The shortest length from which on each metric stays near its value in the full run.
 
-    `means` contains, by length (s), the means of the first seconds of a run by metric, `whole`
+    `means` contains, by length (s), the means of the first seconds of a run by metric, `complete`
     those of the full run. A length is proven if it and each longer one are within the share `floor`
-    of `whole` for each metric. A cut that lacks a metric of `whole` does not count as proof. None:
-    no length is proven, so the run is not shortened. Raises EeioError for means that are not above
-    0, and for a floor that is not a share.
+    of `complete` for each metric. A cut that lacks a metric of `complete` does not count as proof.
+    None: no length is proven, so the run is not shortened. Raises EeioError for means that are not
+    above 0, and for a floor that is not a share.
     """
     if not 0.0 <= floor < 1.0:
         raise EeioError(f"floor {floor:g}: give a share from 0 to below 1, such as 0.01")
     for where, found in (
-        ("the complete run", whole),
+        ("the complete run", complete),
         *((f"the first {s:g} s", means[s]) for s in means),
     ):
         for metric, value in found.items():
@@ -110,14 +110,14 @@ def proven_length(
                     f"{metric} of {where} is {value:g}: no length follows from means that are "
                     "not above 0; use the full run length"
                 )
-    if not whole:
+    if not complete:
         return None
     proven = None
     for length_s in sorted(means, reverse=True):
         cut = means[length_s]
         if any(
             metric not in cut or abs(cut[metric] - full) > floor * full
-            for metric, full in whole.items()
+            for metric, full in complete.items()
         ):
             break
         proven = length_s

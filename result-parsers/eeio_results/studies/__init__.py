@@ -76,7 +76,7 @@ class Chapter:
     apart: str = ""
 
 
-def beside_campaigns(
+def next_to_campaigns(
     campaigns: "Sequence[Campaign]",
     suite: str,
     figures: "Callable[[Campaign], Sequence[PaperFigure]]",

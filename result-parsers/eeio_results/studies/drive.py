@@ -109,8 +109,8 @@ def _point(row: "Row") -> Point:
 
 
 def _why_none(best: DomainFigures | None, row: "Row") -> str:
-    told = None if best is None else best.reason or best.ranked_reason
-    return told or row.ranked_reason or "not measured"
+    reason = None if best is None else best.reason or best.ranked_reason
+    return reason or row.ranked_reason or "not measured"
 
 
 def _why_no_cpu(row: "Row") -> str:
@@ -193,7 +193,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         title=f"{what}: {campaign.name}",
         header=(
             "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
-            *(words for _, words in _LATENCIES), "CPU (mJ/request)",
+            *(label for _, label in _LATENCIES), "CPU (mJ/request)",
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
@@ -226,10 +226,10 @@ def _names(campaign: "Campaign") -> dict[str, str]:
         experiment = planned.experiment
         arguments = dict(experiment.arguments)
         size = experiment.request_size_bytes
-        words = f"{experiment.spatiality} {experiment.operation}"
-        words += "" if size is None else f" {format_size(size)}"
-        words += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
-        found[experiment.id] = words
+        name = f"{experiment.spatiality} {experiment.operation}"
+        name += "" if size is None else f" {format_size(size)}"
+        name += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
+        found[experiment.id] = name
     return found
 
 

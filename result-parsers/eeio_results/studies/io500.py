@@ -84,7 +84,7 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
 
     totals = [_total(run, domain) for run in runs]
     known = [total for total in totals if not isinstance(total, str)]
-    whole = len(known) == len(runs)
+    complete = len(known) == len(runs)
     return Points(
         campaign,
         tool_label(runs[0].experiment),
@@ -94,13 +94,13 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
         median_of("_bandwidth"),
         median_of("_metadata"),
         domain,
-        statistics.median(j / s for j, s in known) if whole else None,
-        statistics.median(j for j, _ in known) if whole else None,
+        statistics.median(j / s for j, s in known) if complete else None,
+        statistics.median(j for j, _ in known) if complete else None,
         statistics.median(
             1000 * one[name] * s / j
             for one, name, (j, s) in zip(figures, names, known, strict=True)
         )
-        if whole
+        if complete
         else None,
         next((total for total in totals if isinstance(total, str)), None),
         tuple(
@@ -168,8 +168,8 @@ def _why(phase: Phase, domain: str | None) -> str:
         return phase.validity[0]
     if phase.start_s is None:
         return phase.window_source
-    told = [why for r in energy_of(phase) if r.domain == domain for why in r.reasons]
-    return told[0] if told else "no meter measured it"
+    reasons = [why for r in energy_of(phase) if r.domain == domain for why in r.reasons]
+    return reasons[0] if reasons else "no meter measured it"
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eeio_results.comparison.cells import Cell
 from eeio_results.store import Campaign
 
-HELD = 0.02
+MOST_DEVIATION = 0.02
 """Steps are marked if their bandwidth differs from the offer by more than this share."""
 _LATENCIES = ("p50", "p95", "p99", "p999")
 
@@ -79,12 +79,16 @@ def proportionality(steps: Sequence[Step]) -> Proportionality:
     )
     lacking = [step for step in steps if step.power_w is None or step.bandwidth_bytes_per_s is None]
     if lacking:
-        told = lacking[0].reason or "not measured"
-        why = f"the step of {100 * lacking[0].offered_share:g} %: {told}"
+        reason = lacking[0].reason or "not measured"
+        why = f"the step of {100 * lacking[0].offered_share:g} %: {reason}"
         return _because(nothing, why)
-    unheld = next((s for s in steps if s.held is not None and abs(s.held - 1.0) > HELD), None)
-    if unheld is not None:
-        return _because(nothing, f"the step of {100 * unheld.offered_share:g} %: {unheld.reason}")
+    unreached = next(
+        (s for s in steps if s.held is not None and abs(s.held - 1.0) > MOST_DEVIATION), None
+    )
+    if unreached is not None:
+        return _because(
+            nothing, f"the step of {100 * unreached.offered_share:g} %: {unreached.reason}"
+        )
     if len(points) < 3 or points[0][0] != 0.0 or points[-1][0] != 1.0:
         return _because(nothing, "the steps do not reach from idle to 100 %")
     idle_w, peak_w = points[0][1], points[-1][1]
@@ -157,7 +161,7 @@ def _step(
     load: int,
     cell: "Cell",
     domain: str | None,
-    told: Sequence[Mapping[str, float]],
+    metrics: Sequence[Mapping[str, float]],
 ) -> Step:
     from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
 
@@ -168,25 +172,25 @@ def _step(
     latency = {
         name: statistics.median(values)
         for name in _LATENCIES
-        if (values := [one[f"latency_{name}_s"] for one in told if f"latency_{name}_s" in one])
+        if (values := [one[f"latency_{name}_s"] for one in metrics if f"latency_{name}_s" in one])
     }
-    offered = [one["offered_bytes_per_s"] for one in told if "offered_bytes_per_s" in one]
-    held = None
+    offered = [one["offered_bytes_per_s"] for one in metrics if "offered_bytes_per_s" in one]
+    reached = None
     if offered and bandwidth is not None:
-        held = bandwidth / statistics.median(offered)
+        reached = bandwidth / statistics.median(offered)
     reason = None
     if bandwidth is None:
         reason = cell.reasons.get(BANDWIDTH, "not measured")
     else:
         why = []
-        if held is not None and abs(held - 1.0) > HELD:
-            why.append(f"the load was not reached: {100 * held:.1f} % of the offer")
+        if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
+            why.append(f"the load was not reached: {100 * reached:.1f} % of the offer")
         if power_w is None:
             why.append(cell.reasons.get(power or POWER["system"], "power was not measured"))
         reason = "; ".join(why) or None
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, held, domain, reason,
+        latency or None, reached, domain, reason,
     )  # fmt: skip
 
 
@@ -209,8 +213,8 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     fictitious = {campaign.name for campaign in campaigns if campaign.is_demo}
     return Chapter(
         tables=tuple(
-            _table(curve, whole, f" ({DEMO})" if whole.campaign in fictitious else "")
-            for curve, whole in zip(curves, found, strict=True)
+            _table(curve, result, f" ({DEMO})" if result.campaign in fictitious else "")
+            for curve, result in zip(curves, found, strict=True)
         ),
         plots=(_plot(curves, stamped),),
         body={
@@ -229,7 +233,7 @@ def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
     return {**top, "reason": f"{len(each)} curves, which are in `curves`", "curves": each}
 
 
-def _table(curve: Sequence[Step], whole: Proportionality, mark: str) -> Table:
+def _table(curve: Sequence[Step], result: Proportionality, mark: str) -> Table:
     """`mark` follows each figure of the power."""
     rows = tuple(
         (
@@ -246,11 +250,11 @@ def _table(curve: Sequence[Step], whole: Proportionality, mark: str) -> Table:
         for step in curve
     )
     return Table(
-        title=f"Power against offered load: {whole.campaign}, {whole.experiment}",
+        title=f"Power against offered load: {result.campaign}, {result.experiment}",
         header=("Load", "n", "MB/s", "Held", "Power (W)", "J/GB", "p50 (ms)", "p99 (ms)", "Remark"),
         rows=rows,
         numeric=frozenset(range(8)),
-        note=_said(whole),
+        note=_note(result),
     )
 
 
@@ -287,18 +291,18 @@ def _plot(curves: Sequence[Sequence[Step]], stamped: str) -> Plot:
     return plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped))
 
 
-def _said(whole: Proportionality) -> str:
-    if whole.reason is not None:
-        return f"no proportionality: {whole.reason}"
-    assert whole.idle_share is not None and whole.dynamic_range is not None
-    assert whole.linear_deviation is not None and whole.proportionality is not None
-    assert whole.overall_bytes_per_j is not None
+def _note(result: Proportionality) -> str:
+    if result.reason is not None:
+        return f"no proportionality: {result.reason}"
+    assert result.idle_share is not None and result.dynamic_range is not None
+    assert result.linear_deviation is not None and result.proportionality is not None
+    assert result.overall_bytes_per_j is not None
     return (
-        f"power of the {whole.power_domain}; idle share {100 * whole.idle_share:.1f} %, dynamic "
-        f"range {100 * whole.dynamic_range:.1f} %, linear deviation "
-        f"{100 * whole.linear_deviation:+.1f} %, proportionality "
-        f"{100 * whole.proportionality:.1f} %\n"
-        f"overall, bytes over joules of all steps: {number(whole.overall_bytes_per_j / 1e6)} MB/J"
+        f"power of the {result.power_domain}; idle share {100 * result.idle_share:.1f} %, dynamic "
+        f"range {100 * result.dynamic_range:.1f} %, linear deviation "
+        f"{100 * result.linear_deviation:+.1f} %, proportionality "
+        f"{100 * result.proportionality:.1f} %\n"
+        f"overall, bytes over joules of all steps: {number(result.overall_bytes_per_j / 1e6)} MB/J"
     )
 
 

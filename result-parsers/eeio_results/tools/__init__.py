@@ -45,8 +45,8 @@ def parse(tool: str, capture: Capture) -> ToolResult:
     Raises ToolOutputError, also for unexpected errors: one output must not end a campaign.
     MemoryError is unrelated to the output: the campaign stops, and no run is stored as invalid.
     """
-    told = (capture.directory / _FIGURES).is_file()
-    parser = _parser(tool, "figures" if told else "native")
+    has_figures = (capture.directory / _FIGURES).is_file()
+    parser = _parser(tool, "figures" if has_figures else "native")
     try:
         with naming(str(capture.directory)):
             return parser.parse(capture)

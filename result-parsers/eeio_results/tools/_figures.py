@@ -59,7 +59,7 @@ def found(
 ) -> dict[str, float | int | None]:
     """`{"figure", "bytes"}` of a text: in its unit, and integer bytes; None if not requested."""
     figure, moved = definition["figure"], definition["bytes"]
-    told: dict[str, float | int | None] = {"figure": None, "bytes": None}
+    reported: dict[str, float | int | None] = {"figure": None, "bytes": None}
     if figure is not None:
         value, word = number(once(figure["pattern"], text, "--figure"), "--figure")
         unit = figure["unit"]
@@ -68,7 +68,7 @@ def found(
                 value, word = value * units[word] / units[unit], ""
         if word and word != unit:
             raise FiguresError(f"--figure: {word} behind the number, where {unit} is its unit")
-        told["figure"] = value
+        reported["figure"] = value
     if moved is not None:
         word = once(moved["pattern"], text, "--bytes") if "pattern" in moved else moved["size"]
         if word.startswith("{"):
@@ -79,8 +79,8 @@ def found(
             raise FiguresError(
                 f"--bytes: {unit!r} is not a unit of bytes: one of {', '.join(SIZES)}"
             )
-        told["bytes"] = round(value * SIZES[unit])
-    return told
+        reported["bytes"] = round(value * SIZES[unit])
+    return reported
 
 
 def once(pattern: str, text: str, what: str) -> str:
@@ -121,27 +121,27 @@ def printed(folder: str) -> str:
 
 
 def lines(
-    definition: Mapping[str, Any], told: Mapping[str, Any], duration_s: float
+    definition: Mapping[str, Any], reported: Mapping[str, Any], duration_s: float
 ) -> Iterator[str]:
     """As PTS finds them: one line of one figure."""
     unit = definition["figure"]["unit"] if definition["figure"] else None
     bandwidth = f"EEIO {definition['operation']} bandwidth"
     if unit in BANDWIDTHS:
-        yield f"{bandwidth}: {told['figure'] * BANDWIDTHS[unit] / 1e6:.6f} MB/s"
-    elif told["bytes"] is not None and duration_s > 0:
-        yield f"{bandwidth}: {told['bytes'] / duration_s / 1e6:.6f} MB/s"
+        yield f"{bandwidth}: {reported['figure'] * BANDWIDTHS[unit] / 1e6:.6f} MB/s"
+    elif reported["bytes"] is not None and duration_s > 0:
+        yield f"{bandwidth}: {reported['bytes'] / duration_s / 1e6:.6f} MB/s"
     if unit is not None and unit not in BANDWIDTHS:
-        yield f"EEIO run figure: {told['figure']:.6f} {unit}"
-    if unit is None and told["bytes"] is None:
+        yield f"EEIO run figure: {reported['figure']:.6f} {unit}"
+    if unit is None and reported["bytes"] is None:
         yield f"EEIO run time: {duration_s:.2f} s"
 
 
-def main(words: Sequence[str]) -> None:
-    folder, form, *rest = words
+def main(arguments: Sequence[str]) -> None:
+    folder, form, *rest = arguments
     try:
         definition = json.loads((Path(folder) / DEFINITION).read_text(encoding="utf-8"))
         factors = dict(word.partition("=")[::2] for word in rest)
-        told = found(definition, printed(folder), factors)
+        reported = found(definition, printed(folder), factors)
     except (
         FiguresError,
         OSError,
@@ -153,9 +153,9 @@ def main(words: Sequence[str]) -> None:
     ) as why:
         sys.exit(str(why) if isinstance(why, FiguresError) else f"{folder}: {why!r}")
     if form == "--json":
-        print(json.dumps(told))
+        print(json.dumps(reported))
     else:
-        print("\n".join(lines(definition, told, float(form))))
+        print("\n".join(lines(definition, reported, float(form))))
 
 
 if __name__ == "__main__":

@@ -67,10 +67,10 @@ def parse(capture: Capture) -> ToolResult:
         chunk = fields[_CHUNK] or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
         chunk_bytes = q.REQUEST_SIZE.whole_number(parse_size(chunk), "chunk size")
         seeks = int(q.COUNT.of_text(fields[_SEEKS], "seeks"))
-        told = capture.factors.get("characters", "0")
+        characters = capture.factors.get("characters", "0")
         moved = {
-            "character write": (parse_size(told), _CHARACTER_BYTES),
-            "character read": (parse_size(told), _CHARACTER_BYTES),
+            "character write": (parse_size(characters), _CHARACTER_BYTES),
+            "character read": (parse_size(characters), _CHARACTER_BYTES),
             "seeks": (seeks * chunk_bytes, chunk_bytes),
         }
         phases = tuple(
@@ -110,7 +110,7 @@ def _phase(
     bytes_moved: int,
     request_bytes: int,
 ) -> PhaseResult:
-    name, operation, spatiality, words, rate_at, cpu_at, latency_at = plan
+    name, operation, spatiality, progress, rate_at, cpu_at, latency_at = plan
     unit_bytes = request_bytes if name == "seeks" else 1024
     bandwidth = None
     invalid: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ def _phase(
         metrics["cpu_fraction"] = float(fields[cpu_at]) / 100
     if latency := _LATENCY.fullmatch(fields[latency_at]):
         metrics["latency_max_s"] = int(latency[1]) * _LATENCY_UNITS[latency[2]]
-    start_s, end_s, window_source = _window(capture, words)
+    start_s, end_s, window_source = _window(capture, progress)
     writes = operation != "read"
     durable = None
     if writes and end_s is not None and bandwidth is not None:
@@ -153,14 +153,14 @@ def _phase(
     )
 
 
-def _window(capture: Capture, words: str) -> tuple[float | None, float | None, str]:
+def _window(capture: Capture, progress: str) -> tuple[float | None, float | None, str]:
     """The arrival times of a phase's progress text and of its last `done`."""
     missing = "none: the arrival of Bonnie++'s progress lines was not recorded"
     try:
         text = capture.text(PROGRESS_FILE)
     except ToolOutputError:
         return None, None, missing
-    match = re.search(rf"({words})(done(?:\.\.\.done)*)", text)
+    match = re.search(rf"({progress})(done(?:\.\.\.done)*)", text)
     if match is None:
         return None, None, missing
     arrivals = Arrivals(capture, "stderr", text)

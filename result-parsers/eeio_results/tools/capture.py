@@ -69,12 +69,12 @@ class Capture:
             for stream, count in self.left_out.items()
         )
         try:
-            told = inputs.read_text(self.directory / NOTES_FILE, inputs.CELL_CHARACTERS, "replace")
+            text = inputs.read_text(self.directory / NOTES_FILE, inputs.CELL_CHARACTERS, "replace")
         except OSError:
             return left_out
         except LimitError as error:
             return (*left_out, f"{NOTES_FILE}: {error}")
-        return (*left_out, *told.splitlines()[:_MOST_NOTES])
+        return (*left_out, *text.splitlines()[:_MOST_NOTES])
 
     def text(self, name: str, most_line: int | None = inputs.TOOL_LINE_CHARACTERS) -> str:
         """The raw file `name`, its lines no longer than `most_line` characters.

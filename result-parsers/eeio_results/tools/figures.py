@@ -39,13 +39,15 @@ def parse(capture: Capture) -> ToolResult:
         definition = inputs.parse_json(capture.text(DEFINITION), inputs.DEFINITION_BYTES)
         if definition["schema_version"] != 1:
             raise ToolOutputError(f"{source}: not of version 1, which this program reads")
-        told = _reported(capture, definition)
-        phase = _phase(capture, definition, told)
+        reported = _reported(capture, definition)
+        phase = _phase(capture, definition, reported)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolOutputError(f"{source}: does not define the figures: {error!r:.200}") from error
     figure = definition["figure"]
-    words = () if figure is None else (f"the program reported {told['figure']:g} {figure['unit']}",)
-    return ToolResult(phases=(phase,), notes=words)
+    notes = (
+        () if figure is None else (f"the program reported {reported['figure']:g} {figure['unit']}",)
+    )
+    return ToolResult(phases=(phase,), notes=notes)
 
 
 def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -70,32 +72,34 @@ def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, A
             f"{PATTERN_TIMEOUT_S} s: write them without repetitions in each other, such as (a+)+"
         ) from error
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
-        raise ToolOutputError(f"{capture.directory}: {said[-1]:.500}")
+        messages = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
+        raise ToolOutputError(f"{capture.directory}: {messages[-1]:.500}")
     body: Mapping[str, Any] = inputs.parse_json(done.stdout, inputs.ANSWER_BYTES)
     return body
 
 
-def _phase(capture: Capture, definition: Mapping[str, Any], told: Mapping[str, Any]) -> PhaseResult:
+def _phase(
+    capture: Capture, definition: Mapping[str, Any], reported: Mapping[str, Any]
+) -> PhaseResult:
     start_s, end_s, source = _window(capture)
-    figure, moved = definition["figure"], told["bytes"]
+    figure, moved = definition["figure"], reported["bytes"]
     unit = None if figure is None else figure["unit"]
     bandwidth = moved / (end_s - start_s) if moved and end_s > start_s else None
     metrics: dict[str, float] = {}
     invalid: list[str] = []
     if unit in _figures.BANDWIDTHS:
-        rate = told["figure"] * _figures.BANDWIDTHS[unit]
+        rate = reported["figure"] * _figures.BANDWIDTHS[unit]
         metrics["told_bandwidth_bytes_per_s"] = rate
         if moved:
             bandwidth = rate or None
             needed_s, had_s = moved / rate if rate else 0.0, end_s - start_s
             if needed_s > _MOST_SHARE * had_s + _SHORTEST_S:
                 invalid.append(
-                    f"at {told['figure']:g} {unit} its {moved} bytes take {needed_s:.3g} s, but "
-                    f"it ran for {had_s:.3g} s: one of the values is wrong"
+                    f"at {reported['figure']:g} {unit} its {moved} bytes take {needed_s:.3g} s, "
+                    f"but it ran for {had_s:.3g} s: one of the values is wrong"
                 )
     elif unit is not None:
-        metrics[_metric(unit)] = told["figure"] * _figures.TIMES.get(unit, 1.0)
+        metrics[_metric(unit)] = reported["figure"] * _figures.TIMES.get(unit, 1.0)
     return PhaseResult(
         name=definition["operation"],
         operation=definition["operation"],

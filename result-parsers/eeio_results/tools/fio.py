@@ -119,10 +119,10 @@ def _of_workload(
 def _reject_killed(capture: Capture) -> None:
     """fio ends with 0 when a process of it was killed, and counts the bytes of the others."""
     for name in ("stderr.txt", "stdout.txt"):
-        said = ""
+        output = ""
         with suppress(ToolOutputError):  # missing or empty: no output
-            said = capture.text(name)
-        if (killed := _KILLED.search(said)) is not None:
+            output = capture.text(name)
+        if (killed := _KILLED.search(output)) is not None:
             raise ToolOutputError(
                 f"{capture.directory / name}: a process of fio was ended by signal {killed[1]} "
                 "before its end: its bytes and flushes are unknown"

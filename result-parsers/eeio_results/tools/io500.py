@@ -88,10 +88,10 @@ def parse(capture: Capture) -> ToolResult:
     text = capture.text(f"{FOLDER}/result.txt")
     with naming(source):
         sections, errors = _sections(text, source)
-        told = capture.text(f"{FOLDER}/config.ini")
-        if not re.search(r"^stonewall-time = \d+\n", told, re.M):
+        config_text = capture.text(f"{FOLDER}/config.ini")
+        if not re.search(r"^stonewall-time = \d+\n", config_text, re.M):
             raise ToolOutputError(f"{capture.directory / FOLDER}/config.ini: cut off")
-        config, _ = _sections(told, "")
+        config, _ = _sections(config_text, "")
         phases = _phases(capture, sections, re.findall(r"^; END (.*)$", text, re.M)[-1])
         return ToolResult(phases, *_run(sections, config, errors))
 
@@ -267,12 +267,12 @@ def _run(
     sections: Mapping[str, _Section], config: Mapping[str, _Section], errors: Sequence[str]
 ) -> tuple[tuple[ContextValue, ...], tuple[str, ...]]:
     """Figures of the complete run, and notes on it."""
-    told, run = sections["SCORE"].values, sections["run"].values
-    score, _, mark = told["SCORE"].partition(" ")
+    scores, run = sections["SCORE"].values, sections["run"].values
+    score, _, mark = scores["SCORE"].partition(" ")
     option = {f"{s.name}.{key}": value for s in config.values() for key, value in s.values.items()}
     stonewall = option.get("debug.stonewall-time", "0")
     short = int(stonewall) < VALID_STONEWALL_S
-    hashes = f"config hash {run.get('config-hash', '-')}, score hash {told['hash']}"
+    hashes = f"config hash {run.get('config-hash', '-')}, score hash {scores['hash']}"
     notes = [f"IO500 {run.get('version', '(version unknown)')}, {hashes}"]
     if mark or short:
         least = f"stonewall {stonewall} s, a valid run has {VALID_STONEWALL_S} s"
@@ -284,8 +284,8 @@ def _run(
     name = DEBUG_SCORE if mark or short else SCORE
     figures = (
         (name, score, 1.0, "1"),
-        (f"{name}_bandwidth", told["BW"], GIB, "B/s"),
-        (f"{name}_metadata", told["MD"], 1e3, "1/s"),
+        (f"{name}_bandwidth", scores["BW"], GIB, "B/s"),
+        (f"{name}_metadata", scores["MD"], 1e3, "1/s"),
     )
     return tuple(
         ContextValue(name, factor * q.FIGURE.of_text(value, name), unit)

@@ -48,8 +48,8 @@ def _parse_text(text: str, source: str, capture: Capture) -> ToolResult:
     if not re.search(r"^IOR-\d", text, re.M):
         raise ToolOutputError(f"{source}: not IOR's report, it begins {text[:60]!r}")
     if error := re.search(r"ERROR: (.*)", text):
-        words = re.split(r",? (?=errno|MPI)", error[1])[0].strip(" ,")
-        raise ToolOutputError(f"{source}: IOR stopped: {words}")
+        message = re.split(r",? (?=errno|MPI)", error[1])[0].strip(" ,")
+        raise ToolOutputError(f"{source}: IOR stopped: {message}")
     head, separator, tail = text.partition("\nSummary of all tests:")
     summaries = {match[1]: match for match in _SUMMARY.finditer(tail)}
     results = [match for match in _RESULT.finditer(head) if _is_result(match[2])]
@@ -90,13 +90,13 @@ def _parse_text(text: str, source: str, capture: Capture) -> ToolResult:
 def _flush(head: str) -> str | None:
     """The flush in IOR's command line."""
     command = _COMMAND.search(head)
-    words = command[1].split() if command else []
-    return next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
+    arguments = command[1].split() if command else []
+    return next((_FLUSHES[argument] for argument in arguments if argument in _FLUSHES), None)
 
 
 def _is_result(text: str) -> bool:
-    words = text.split()
-    return len(words) == len(_COLUMNS) and words[0] != "-"
+    fields = text.split()
+    return len(fields) == len(_COLUMNS) and fields[0] != "-"
 
 
 def _columns(text: str, source: str) -> dict[str, float]:

@@ -61,7 +61,7 @@ _FLUSHES = {
     _FLUSHED: "IOzone's fsync (-e), within its time",
 }
 _WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=none)"
-_WHOLE = "Stonewall disabled"
+_UNSTOPPED = "Stonewall disabled"
 _EACH = re.compile(r"Each process writes a +(\d{1,15}) kByte file in +(\d{1,15}) kByte records")
 _NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 _BLOCK = re.compile(
@@ -148,13 +148,13 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                 raise ToolOutputError(f"{source}: not a row of figures: {line.strip()[:80]!r}")
             size_bytes = _kib(figures.pop(_SIZE_END)[0], q.SIZE, "file size")
             record_bytes = _kib(figures.pop(_RECORD_END)[0], q.REQUEST_SIZE, "record size")
-            for end, told in _of_columns(figures, wider, source).items():
+            for end, names in _of_columns(figures, wider, source).items():
                 figure = figures[end]
                 rate = _kib(figure[0], q.BANDWIDTH, "rate")
                 if rate == 0:
                     continue  # -+n prints 0 for the second pass it skips
                 arrived_s = arrivals.of(position + end)
-                test = _Test(*told, record_bytes, size_bytes, rate, arrived_s, metrics={})
+                test = _Test(*names, record_bytes, size_bytes, rate, arrived_s, metrics={})
                 if test.operation == "write" and not _is_flushed(text):
                     test = replace(test, unplaced=_WITHOUT_FLUSH)
                 tests.append(test)
@@ -168,10 +168,10 @@ def _of_columns(
     """Where each figure ends -> the test it is of. A column is a figure or its blank, one after the
     other, so that where a figure may end depends on those before it."""
     left, found, position = sorted(figures), {}, _RECORD_END
-    for width, told in _COLUMNS:
+    for width, names in _COLUMNS:
         if left and left[0] == position + width + wider:
             position = left.pop(0)
-            found[position] = told
+            found[position] = names
         else:
             position += width
     if left:
@@ -198,12 +198,12 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
             raise ToolOutputError(f"{capture.directory / OUTPUT_FILE}: a record or a rate of 0 kB")
         # "Min xfer" is not sufficient: of 16 stopped writers it ignores those that had not moved
         # any data, and is then the complete file (tests/data: 16-stonewalled.txt).
-        whole = least_kib >= share_kib and _WHOLE in text
+        complete = least_kib >= share_kib and _UNSTOPPED in text
         tests.append(
             _Test(
                 *_GROUPS[block["group"]],
                 record_bytes=record_kib * _KIB,
-                bytes_moved=int((processes * share_kib if whole else least_kib) * _KIB),
+                bytes_moved=int((processes * share_kib if complete else least_kib) * _KIB),
                 # The children's sum adds each at its speed, however little they overlapped; the
                 # parent's figure is all bytes by the time that passed.
                 rate_bytes_per_s=float(block["parent"]) * _KIB,
@@ -216,7 +216,7 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
                     "fastest_process_bandwidth_bytes_per_s": float(block["fastest"]) * _KIB,
                 },
                 invalid=()
-                if whole
+                if complete
                 else ("IOzone stopped all processes when the first was done; run it with -x",),
             )
         )

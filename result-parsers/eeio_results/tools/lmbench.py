@@ -35,8 +35,8 @@ def parse(capture: Capture) -> ToolResult:
         read = _READERS.get(program)
         values = read(output, arguments) if read and arguments else []
         if not values:
-            said = " ".join(output.split())[:80] or "nothing"
-            notes.append(f"lmbench: {command}: no figure, it said {said!r}")
+            printed = " ".join(output.split())[:80] or "nothing"
+            notes.append(f"lmbench: {command}: no figure, it said {printed!r}")
         context += values
     if not context:
         raise ToolOutputError(f"{source}: no program of lmbench gave a figure: {notes}")

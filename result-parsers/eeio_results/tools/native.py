@@ -73,7 +73,7 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
     if row["operation"] not in _OPERATIONS or row["spatiality"] not in _SPATIALITIES:
         raise ValueError(f"operation {row['operation']!r}, spatiality {row['spatiality']!r}")
     start_s, end_s = _since_start(capture, row, "start"), _since_start(capture, row, "end")
-    whole = start_s is not None and end_s is not None
+    complete = start_s is not None and end_s is not None
     if start_s is not None and end_s is not None:
         _check_window(capture, row, start_s, end_s)
     request_size = row["request_size_bytes"]
@@ -87,9 +87,9 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         else int(_number(row, "request_size_bytes")),
         bytes_moved=bytes_moved,
         bandwidth_bytes_per_s=_optional(row, "bandwidth_bytes_per_s"),
-        start_s=start_s if whole else None,
-        end_s=end_s if whole else None,
-        window_source="the workload's clock" if whole else "none: the workload reports no times",
+        start_s=start_s if complete else None,
+        end_s=end_s if complete else None,
+        window_source="the workload's clock" if complete else "none: the workload reports no times",
         metrics={key: _number(row["metrics"], key) for key in row.get("metrics", {})},
         invalid=tuple(str(reason) for reason in row.get("invalid", ())),
         until_durable=_durable(capture, row, start_s, end_s, bytes_moved),
@@ -125,11 +125,11 @@ def _durable(
     _check_window(capture, row, start_s, durable_s, ", when it is durable,")
     if durable_s < end_s:
         raise ValueError(f"phase {row['name']!r} is durable at {durable_s} s, before it ends")
-    told = row.get("durable_bandwidth_bytes_per_s")
+    reported = row.get("durable_bandwidth_bytes_per_s")
     return Durable(
         end_s=durable_s,
         bandwidth_bytes_per_s=bytes_moved / (durable_s - start_s)
-        if told is None
+        if reported is None
         else _number(row, "durable_bandwidth_bytes_per_s"),
         source=_text(row, "durable_source"),
     )

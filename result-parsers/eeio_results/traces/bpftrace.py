@@ -193,10 +193,10 @@ def parse(
         kind, _, rest = line.partition(" ")
         try:
             if kind in ("r", "w", "m"):
-                words = rest.split(" ")
-                if len(words) != 8:
+                fields = rest.split(" ")
+                if len(fields) != 8:
                     raise ValueError
-                rows.append((kind, words))
+                rows.append((kind, fields))
             elif kind == "q":
                 queues.append(Unobserved(rest))
             elif kind == "n":
@@ -243,7 +243,7 @@ def parse(
     paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
     try:
         events = [_event(row, paths, ahead_ns) for row in rows if row[0] != "m"]
-        mapped = [_mapped(words, paths) for kind, words in rows if kind == "m"]
+        mapped = [_mapped(fields, paths) for kind, fields in rows if kind == "m"]
     except (KeyError, ValueError, OverflowError) as error:
         raise ToolOutputError(
             f"{source}: an event's file or number is missing: {str(error)[:200]}"
@@ -264,9 +264,9 @@ def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -
     ))  # fmt: skip
 
 
-def _mapped(words: list[str], paths: dict[_File, str]) -> str | None:
+def _mapped(fields: list[str], paths: dict[_File, str]) -> str | None:
     """The file that was mapped; None for one of the system."""
-    dentry, inode, generation, writes = words[3:7]
+    dentry, inode, generation, writes = fields[3:7]
     path = paths[dentry, inode, generation]
     return path if is_data(path, "write" if int(writes) else "read") else None
 

@@ -35,7 +35,7 @@ _EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]{1,16})\b")
 _FAST_DONE = re.compile(r"\breason 0\b")  # EXT4_FC_STATUS_OK
 _TRANSACTION = re.compile(r"transaction (\d{1,18})\b")
 _WOKEN = re.compile(r"\bpid=(\d{1,10})\b")
-_HEADER_WORDS = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
+_HEADER_LINE = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class _Reader:
         self._followed: int | None = None  # the tracer; its calls are not the program's
 
     def note(self, line: str) -> None:
-        if match := _HEADER_WORDS.match(line):
+        if match := _HEADER_LINE.match(line):
             self.header[match["key"]] = match["value"]
             if match["key"] == "followed" and match["value"].isdecimal():
                 self._followed = int(match["value"][:10])

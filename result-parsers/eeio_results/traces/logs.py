@@ -82,13 +82,13 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
         raise ToolOutputError(f"{source}: not an iolog of version 2 or 3")
     clock_us = 0
     for number, line in enumerate(lines[1:], 2):
-        words = line.split()
+        fields = line.split()
         where = f"{source}:{number}"
         try:
             before_us = clock_us
             if version[1] == "3":
-                clock_us = int(words.pop(0)[:MOST_DIGITS])
-            file, action, *place = words
+                clock_us = int(fields.pop(0)[:MOST_DIGITS])
+            file, action, *place = fields
             numbers = [int(word) for word in place]
             if any(value < 0 for value in numbers):
                 raise ValueError(place)
@@ -118,7 +118,7 @@ _DXT_FILE = re.compile(r"# DXT, file_id: \d+, file_name: (?P<name>.*)")
 def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
     """darshan-dxt-parser's output; POSIX segments, for MPI-IO's are the same bytes once more."""
     file = "unknown"
-    expected = seen = files = counted = 0
+    expected = found = files = counted = 0
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
             if match := _DXT_FILE.match(line):
@@ -140,7 +140,7 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
             raise ToolOutputError(
                 f"{source}:{number}: not a line of DXT, or cut off: {line!r:.100}"
             )
-        seen += 1
+        found += 1
         if match["module"] != "X_POSIX" or int(match["length"]) == 0:
             continue
         start_s, end_s = float(match["start"]), float(match["end"])
@@ -159,8 +159,8 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
         raise ToolOutputError(f"{source}: cut off: a file has no segments, nor their number")
     if not text.endswith("\n"):
         raise ToolOutputError(f"{source}: cut off: the last line does not end")
-    if seen < expected:
-        raise ToolOutputError(f"{source}: cut off: {seen} of {expected} segments are present")
+    if found < expected:
+        raise ToolOutputError(f"{source}: cut off: {found} of {expected} segments are present")
 
 
 def to_csv(events: Iterable[Event]) -> str:

@@ -33,19 +33,19 @@ def describe(
     that runs through a file repeatedly is also K sequential streams in lock-step: it is called so
     if as many processes were running.
     """
-    whole = _joined(requests, request_size_bytes or 0)
-    if len(whole) < LEAST_REQUESTS:
+    joined = _joined(requests, request_size_bytes or 0)
+    if len(joined) < LEAST_REQUESTS:
         return None
-    steps = Counter(late.offset - early.offset for early, late in pairwise(whole))
-    behind = sum(late.offset == early.offset + early.length for early, late in pairwise(whole))
-    if 5 * behind >= 4 * (len(whole) - 1):
+    steps = Counter(late.offset - early.offset for early, late in pairwise(joined))
+    behind = sum(late.offset == early.offset + early.length for early, late in pairwise(joined))
+    if 5 * behind >= 4 * (len(joined) - 1):
         return "sequential"
-    streams = _streams(whole)
+    streams = _streams(joined)
     step, times = steps.most_common(1)[0]
-    if 5 * times >= 4 * (len(whole) - 1) and streams > processes:
+    if 5 * times >= 4 * (len(joined) - 1) and streams > processes:
         return f"strided by {step} bytes"
     # Each place of a small file, in random order, comes after an earlier one half of the time.
-    if 4 * streams <= len(whole):
+    if 4 * streams <= len(joined):
         return f"mixed of {streams} streams, each sequential" if streams > 1 else "sequential"
     return "random"
 

@@ -199,13 +199,13 @@ def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
     operation, positioned = _MOVES[call]
     offset, flags = -1, ""
     if positioned:
-        words = arguments.rsplit(",", 2)
-        place = words[-2:-1] if call in _FLAGGED else words[-1:]
+        fields = arguments.rsplit(",", 2)
+        place = fields[-2:-1] if call in _FLAGGED else fields[-1:]
         try:
             offset = int(place[0])
         except (ValueError, IndexError):
             raise LimitError(f"{call}({arguments[:100]}: no offset in it") from None
-        flags = words[-1] if call in _FLAGGED else ""
+        flags = fields[-1] if call in _FLAGGED else ""
     end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
     if offset >= 0:
         return None if end else offset

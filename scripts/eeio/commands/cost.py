@@ -146,7 +146,7 @@ def _each(convert: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
 def cost_of(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results.guideline.cost import costs
-        from eeio_results.guideline.measured import domain_words
+        from eeio_results.guideline.measured import domain_remark
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import cost as report
     names = arguments.campaigns
@@ -170,7 +170,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
         systems = [replace(s, name=c.name) for s, c in zip(systems, campaigns, strict=True)]
     made, verdicts = costs(systems, workload, given)
     remarks = [f"{one.name}: {words}" for one in campaigns for words in warnings_of(one)]
-    if (words := domain_words(domain, len(campaigns))) is not None:
+    if (words := domain_remark(domain, len(campaigns))) is not None:
         remarks.append(words)
     if given[0].pue is None:
         remarks.append("no --pue: only the machine's energy, without that of its site")

@@ -70,7 +70,7 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results.guideline.measured import domain_words
+        from eeio_results.guideline.measured import domain_remark
         from eeio_results.guideline.model import guideline
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
@@ -101,7 +101,7 @@ def guide(arguments: argparse.Namespace) -> int:
     made = replace(made, per_tb=per_tb, less_per_tb=less)
     quick = [c.name for side in _SIDES for c in campaigns[side] if not c.is_measurement]
     checks = tuple(f"{name}: {QUICK_WARNING}" for name in quick)
-    words = domain_words(domain, len(every))
+    words = domain_remark(domain, len(every))
     notes = (*checks, *([words] if words else []))
     made = replace(made, messages=(*notes, *made.messages))
     if arguments.map is not None:

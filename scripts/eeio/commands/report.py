@@ -23,7 +23,7 @@ from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
 from eeio_results.report import contents
-from eeio_results.report.columns import groups, known_words
+from eeio_results.report.columns import groups, known_columns
 from eeio_results.report.model import SORTS, Report, build, of_levels, sorted_by
 from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
@@ -50,7 +50,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     rows.add(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
         help=f"add columns: {', '.join(groups())}; or show only "
-        f"{', '.join(known_words()[len(groups()):])}",
+        f"{', '.join(known_columns()[len(groups()):])}",
     )  # fmt: skip
     rows.rare(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
@@ -129,7 +129,7 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
 
 def _columns(text: str) -> tuple[str, ...]:
     words = tuple(word.strip().lower() for word in text.split(","))
-    known = known_words()
+    known = known_columns()
     names = [f"`{one}`" if " " in one else one for one in known]
     for word in words:
         if word not in known:

@@ -112,8 +112,8 @@ def _bounded(table: Table, report: Report) -> Table:
     if len(table.rows) <= _LONGEST_TABLE:
         return table
     names = " ".join(campaign.name for campaign in report.campaigns)
-    words = f"{len(table.rows)} rows, not repeated here: `eeio report {names}` prints them"
-    return Table(table.title, (), (), note="\n".join(filter(None, (words, table.note))))
+    text = f"{len(table.rows)} rows, not repeated here: `eeio report {names}` prints them"
+    return Table(table.title, (), (), note="\n".join(filter(None, (text, table.note))))
 
 
 def _meters(page: Page) -> str:

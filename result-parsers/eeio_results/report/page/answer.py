@@ -59,8 +59,8 @@ def marks(page: Page) -> list[Mark]:
         )
         found.append(Mark("estimate", "ESTIMATE:", text))
     for campaign in page.report.campaigns:
-        for words in campaign.shortcomings:
-            found.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {words}"))
+        for shortcoming in campaign.shortcomings:
+            found.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {shortcoming}"))
     return found
 
 
@@ -213,7 +213,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
     energies = [_span(page, domain) for domain in range(len(page.keys))]
     found.append(
         Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
-             (Part(" · ".join(words for _, words in energies if words)),))
+             (Part(" · ".join(text for _, text in energies if text)),))
     )  # fmt: skip
     found.append(_iops_tile(ranked))
     return found
@@ -246,8 +246,8 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
         and reading.energy_j
         and reading.power_w is not None
     ]
-    said = f"±{number(max(limits))} W" if limits else "the meter states no uncertainty"
-    return (Part(f"{said}, before the runs"),)
+    text = f"±{number(max(limits))} W" if limits else "the meter states no uncertainty"
+    return (Part(f"{text}, before the runs"),)
 
 
 def _span(page: Page, place: int) -> tuple[str, str]:
@@ -328,17 +328,17 @@ def _validity(page: Page) -> Tile:
     invalid = [run for run in runs if not run.valid]
     if not runs:
         return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")
-    said = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
+    parts = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
     if invalid:
         phases = (why for phase in invalid[0].phases for why in phase.validity)
-        said.append(Part(f" ({next(iter((*invalid[0].validity, *phases)))})"))
+        parts.append(Part(f" ({next(iter((*invalid[0].validity, *phases)))})"))
     without = sum(
         1 for line in page.lines if line.row.n and figures_of(line.row, page.key) is None
     )  # fmt: skip
     if without:
-        said.append(Part(f" · {without} experiments without power"))
+        parts.append(Part(f" · {without} experiments without power"))
     if page.quick:
-        said.append(Part(" · QUICK: not for publication"))
+        parts.append(Part(" · QUICK: not for publication"))
     kind = "invalid" if invalid else "quick" if page.quick else ""
     value = "all valid" if not invalid else f"{len(invalid)} invalid"
-    return Tile("Validity", value, "", tuple(said), kind=kind)
+    return Tile("Validity", value, "", tuple(parts), kind=kind)

@@ -86,29 +86,29 @@ def interval_text(change: "Change") -> str:
 def delta_table(changes: "Changes") -> Markup:
     """The headline's metric of all experiments, then each other metric that was measured."""
     from eeio_results.comparison.changes import change_metrics
-    from eeio_results.report import changes as said
+    from eeio_results.report import changes as texts
 
     metrics = [changes.headline, *(m for m in change_metrics() if m != changes.headline)]
     found = [
         (metric, experiment, experiment.metrics[metric])
         for metric in metrics
         if any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
-        for experiment in said.by_weight(changes, metric)
+        for experiment in texts.by_weight(changes, metric)
     ]
     span = span_of(one.change for _, _, one in found)
     rows = []
     for metric, experiment, one in found:
-        name, unit = said.header_and_unit(metric)
-        verdict = said.verdict(one, changes)
+        name, unit = texts.header_and_unit(metric)
+        verdict = texts.verdict(one, changes)
         rows.append(
             Markup(
                 '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td>'
                 '<td>{}</td><td>{}<small>{}</small></td><td class="words">{}</td>'
                 '<td class="words verdict-{}">{}<small></small></td></tr>'
             ).format(
-                said.label(experiment, changes),
+                texts.label(experiment, changes),
                 name,
-                said.repetitions(one),
+                texts.repetitions(one),
                 *(NONE if v is None else number(v / unit) for v in one.means),
                 change_text(one.change),
                 interval_text(one.change),

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from eeio_limits.text import shown
 from eeio_results.guideline.answer import Guideline
-from eeio_results.report import guideline as said
-from eeio_results.report.guideline import Point, interval, point_words, points
+from eeio_results.report import guideline as texts
+from eeio_results.report.guideline import Point, interval, point_text, points
 from eeio_results.report.page.answer import Mark, Part, Tile
 from eeio_results.report.page.document import document
 from eeio_results.report.page.scale import Frame, Scale, text
@@ -48,11 +48,11 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
         ts=ts,
         lp=lp,
         marks=_marks(guideline, quick),
-        answer=said.verdict(guideline),
+        answer=texts.verdict(guideline),
         tiles=_tiles(guideline),
         chart=_map(found, ts, lp, "QUICK" if quick else "") if found else None,
         rows=[_row(point) for point in found],
-        tables=said.tables(guideline),
+        tables=texts.tables(guideline),
         confidence=f"{100 * guideline.confidence:g}",
     )
 
@@ -60,11 +60,13 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
 def _marks(guideline: Guideline, quick: Sequence[str]) -> list[Mark]:
     found = []
     if quick:
-        words_of = f"not a measurement: {', '.join(quick)} only checked the set-up."
-        found.append(Mark("quick", "QUICK:", f"{words_of} Publish `standard`."))
+        message = f"not a measurement: {', '.join(quick)} only checked the set-up."
+        found.append(Mark("quick", "QUICK:", f"{message} Publish `standard`."))
     # The command's warning about quick campaigns is already above.
-    told = [text for text in said.warnings(guideline) if "QUICK: not a measurement" not in text]
-    return [*found, *(Mark("incomplete", "NOTE:", text) for text in told)]
+    warnings = [
+        text for text in texts.warnings(guideline) if "QUICK: not a measurement" not in text
+    ]
+    return [*found, *(Mark("incomplete", "NOTE:", text) for text in warnings)]
 
 
 def _tiles(guideline: Guideline) -> list[Tile]:
@@ -82,10 +84,10 @@ def _tiles(guideline: Guideline) -> list[Tile]:
         ),
     ]  # fmt: skip
     for plan in guideline.deployments[1:]:
-        number = said.estimate(plan.servers)
+        number = texts.estimate(plan.servers)
         found.append(
             _tile(f"With {number} {lp}", plan.power_change, "% power",
-                  f"bandwidth {said.percent(plan.bandwidth_change)}", share=True)
+                  f"bandwidth {texts.percent(plan.bandwidth_change)}", share=True)
         )  # fmt: skip
     return found
 
@@ -95,11 +97,11 @@ def _tile(
 ) -> Tile:
     if figure.value is None:
         return Tile(title, "none", "", (Part(figure.reason or "not known"),), kind="invalid")
-    full = said.percent(figure) if share else said.estimate(figure)
+    full = texts.percent(figure) if share else texts.estimate(figure)
     value, _, rest = full.removesuffix(" %").partition(" % [" if share else " [")
     # `-60.5 to -58.2`: another minus between them would be ambiguous.
-    told = f"[{rest.replace(' - ', ' to ')}, {below}" if rest else f"{below}; no interval"
-    return Tile(title, value, unit, (Part(told),), kind=kind)
+    interval_text = f"[{rest.replace(' - ', ' to ')}, {below}" if rest else f"{below}; no interval"
+    return Tile(title, value, unit, (Part(interval_text),), kind=kind)
 
 
 def _row(point: Point) -> _Row:
@@ -179,7 +181,7 @@ def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
     ).format(
         " ".join(kinds), place, _whiskers(point, across, up, x, y),
-        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_words(point)),
+        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_text(point)),
         text(x + 11, y - 9, "number", point.number),
     )  # fmt: skip
 

@@ -115,10 +115,10 @@ def why_no_power(row: Row, key: Key | None) -> str | None:
     """The reason where a row has no measured power in a domain; None where it has."""
     if figures_of(row, key) is not None and (key is None or key[2] != MODELLED):
         return None
-    told = next((d.reason for d in row.domains if d.key == key and d.reason), None)
-    if row.measured is not None and told is None:
+    reason = next((d.reason for d in row.domains if d.key == key and d.reason), None)
+    if row.measured is not None and reason is None:
         return f"not measured by this meter: see {row.measured.power_domain}"
-    return told or row.reasons.get("power_w") or "not measured"
+    return reason or row.reasons.get("power_w") or "not measured"
 
 
 def domain_label(key: Key) -> str:
@@ -174,8 +174,8 @@ def page_of(report: Report) -> Page:
 
 
 def _name(row: Row) -> str:
-    words = f"{row.spatiality or ''} {operation_label(row)}".strip()
-    return words if row.request_size_bytes is None else f"{words} · {_size(row)}"
+    name = f"{row.spatiality or ''} {operation_label(row)}".strip()
+    return name if row.request_size_bytes is None else f"{name} · {_size(row)}"
 
 
 def _reported(factor: str, level: str) -> str:

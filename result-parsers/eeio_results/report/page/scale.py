@@ -94,8 +94,8 @@ class Frame:
         yield text(8, 14, "title", shown(y_title))
 
 
-def text(x: float, y: float, kind: str, words: str) -> Markup:
-    return Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>').format(x, y, kind, words)
+def text(x: float, y: float, kind: str, content: str) -> Markup:
+    return Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>').format(x, y, kind, content)
 
 
 def plain(value: float) -> str:

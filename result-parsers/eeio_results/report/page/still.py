@@ -47,10 +47,12 @@ def still(page: Page) -> Markup:
         [v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)],
         [v for p in points for v in (p.w.q1, p.w.q3)],
     )
-    said = f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
+    description = (
+        f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
+    )
     draw = _mark if len(points) <= _MANY else _bare_mark
     parts = [
-        _FRAME.opening(said),
+        _FRAME.opening(description),
         *_FRAME.axes(
             across, up, "Bandwidth (MB/s, logarithmic)",
             f"Power (W, logarithmic), {domain_label(page.key)}",
@@ -111,7 +113,7 @@ def _bare_mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Marku
 def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     row = point.line.row
     x, y = across.at(point.mbs.median / MB), up.at(point.w.median)
-    told = (
+    label = (
         f"{point.line.name}: {number(point.mbs.median / MB)} MB/s, {number(point.w.median)} W, "
         f"{row.n} runs"
     )
@@ -121,5 +123,5 @@ def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     ).format(
         _kinds(point, estimate), across.at(point.mbs.q1 / MB), y, across.at(point.mbs.q3 / MB),
         x, up.at(point.w.q1), up.at(point.w.q3), _SHAPES.get(row.operation or "", _OTHER), x, y,
-        escape(shown(told)),
+        escape(shown(label)),
     )  # fmt: skip

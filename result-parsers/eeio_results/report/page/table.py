@@ -52,8 +52,8 @@ def columns() -> list[Column]:
         n,
         *(_column(metric) for metric in METRICS if metric.in_rows),
         Column("unranked", "Why not ranked", "", _why_not_ranked, energy=True, sets=("energy",)),
-        Column("seen", "Order observed", "", lambda row, _: _words(row.work.spatiality_seen)),
-        Column("drive", "Drive", "", lambda row, _: _words(row.drive)),
+        Column("seen", "Order observed", "", lambda row, _: _text_cell(row.work.spatiality_seen)),
+        Column("drive", "Drive", "", lambda row, _: _text_cell(row.drive)),
     ]  # fmt: skip
 
 
@@ -126,10 +126,10 @@ def number(value: float) -> str:
 
 
 def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
-    return _words(None if figures is None else figures.ranked_reason)
+    return _text_cell(None if figures is None else figures.ranked_reason)
 
 
-def _words(text: str | None) -> Cell:
+def _text_cell(text: str | None) -> Cell:
     return Cell(text or NONE, kind="words")
 
 

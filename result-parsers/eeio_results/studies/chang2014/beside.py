@@ -107,8 +107,8 @@ def _same(one: _Printed, cell: VariantCell) -> bool:
 
 def _each_file_bytes(experiment: Experiment) -> int | None:
     """Of a thread: the factor is the sum over all of them."""
-    told = dict(experiment.arguments).get("file_size")
-    return None if told is None else parse_size(told) // experiment.processes
+    size = dict(experiment.arguments).get("file_size")
+    return None if size is None else parse_size(size) // experiment.processes
 
 
 def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCell]) -> str:

@@ -327,5 +327,5 @@ def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | N
 
 def workload_label(cell: VariantCell) -> str:
     """`x16 128 KiB in 32 KiB`: without variant and frequency."""
-    words = cell.description.partition(": ")[2] or cell.description
-    return words.partition(" - Variant")[0].rpartition(": ")[2]
+    text = cell.description.partition(": ")[2] or cell.description
+    return text.partition(" - Variant")[0].rpartition(": ")[2]

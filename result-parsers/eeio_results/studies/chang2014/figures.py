@@ -90,10 +90,10 @@ def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> 
     axes = figure.subplots(len(shown), len(workloads), squeeze=False, sharex=True)
     for column, workload in enumerate(workloads):
         mine = [cell for cell in cells if cell.workload == workload]
-        words = foreign(workload_label(mine[0]))
+        text = foreign(workload_label(mine[0]))
         if several:
-            words = f"{foreign(mine[0].campaign)}\n{words}"
-        axes[0, column].set_title(words, fontsize=8)
+            text = f"{foreign(mine[0].campaign)}\n{text}"
+        axes[0, column].set_title(text, fontsize=8)
         for line, (label, value, spread) in zip(axes[:, column], shown, strict=True):
             if over_frequency:
                 _lines(line, mine, value, spread)
@@ -115,8 +115,8 @@ def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> 
         for panel in axes.flat:
             stamp(panel, stamped)
     set_title(figure, title)
-    words = "; ".join(label for label, _, _ in shown)
-    return svg_of(Drawing(figure, title, f"{words}, for {len(workloads)} workloads"))
+    text = "; ".join(label for label, _, _ in shown)
+    return svg_of(Drawing(figure, title, f"{text}, for {len(workloads)} workloads"))
 
 
 def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:

@@ -115,10 +115,10 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
 
 
 def _count(cell: VariantCell) -> str:
-    words = str(cell.n)
+    text = str(cell.n)
     if cell.invalid_runs:
-        words += f" ({cell.invalid_runs} invalid)"
-    return words if cell.converged is not False else f"{words}, not converged"
+        text += f" ({cell.invalid_runs} invalid)"
+    return text if cell.converged is not False else f"{text}, not converged"
 
 
 def _commits(cell: VariantCell) -> str:

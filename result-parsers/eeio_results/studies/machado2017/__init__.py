@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, Printed, Study, beside_campaigns
+from eeio_results.studies import Chapter, PaperFigure, Printed, Study, next_to_campaigns
 from eeio_results.studies.machado2017.claims import statements
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _APART = (
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    return beside_campaigns(campaigns, _SUITE, _figures, "Machado et al. 2017", _APART)
+    return next_to_campaigns(campaigns, _SUITE, _figures, "Machado et al. 2017", _APART)
 
 
 def _figures(campaign: "Campaign") -> list[PaperFigure]:

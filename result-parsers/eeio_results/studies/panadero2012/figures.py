@@ -62,8 +62,8 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
     columns = 1 if width < 5 or len(panels) == 1 else 2
     rows = -(-len(panels) // columns)
     doubtful = any(_is_doubtful(cell, metric) for cell in every for metric, _, _ in panels)
-    words = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
-    figure = sheet(width, _PANEL_INCHES * rows + 0.5, words)
+    labels = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
+    figure = sheet(width, _PANEL_INCHES * rows + 0.5, labels)
     axes = figure.subplots(rows, columns, squeeze=False).flat
     sizes = sorted({cell.request_size_bytes or 0 for cell in every})
     for axis, (metric, unit, label) in zip(axes, panels, strict=False):
@@ -87,24 +87,24 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
     handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
     if doubtful:
         handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
-    told = "; ".join(label for _, _, label in panels)
+    ranges = "; ".join(label for _, _, label in panels)
     return finished(
         figure,
         title + ending(stamped),
-        list(zip(handles, words, strict=True)),
-        f"{told}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
-        f"{', '.join(line.name for line in lines)}. {'; '.join(words[len(lines) :])}.",
+        list(zip(handles, labels, strict=True)),
+        f"{ranges}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
+        f"{', '.join(line.name for line in lines)}. {'; '.join(labels[len(lines) :])}.",
     )
 
 
-def beside_references(shown: Sequence[Reference], title: str, stamped: str, look: Look) -> Drawing:
+def next_to_references(shown: Sequence[Reference], title: str, stamped: str, look: Look) -> Drawing:
     """Each phase's bandwidth and power next to those of its reference, with the share; all have
     one."""
     width = look.width_inches or _SCREEN_INCHES
     cells = [item.application for item in shown]
     panels = [panel for panel in _panels(cells) if panel[0] not in (EFFICIENCY, J_PER_GB)]
-    words = ["the application", "its reference in the characterization"]
-    figure = sheet(width, 0.9 + 0.55 * len(shown) * len(panels), words)
+    labels = ["the application", "its reference in the characterization"]
+    figure = sheet(width, 0.9 + 0.55 * len(shown) * len(panels), labels)
     axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     for axis, (metric, unit, label) in zip(axes, panels, strict=True):
         _shares(axis, shown, metric, unit)
@@ -113,12 +113,12 @@ def beside_references(shown: Sequence[Reference], title: str, stamped: str, look
         if stamped:
             stamp(axis, stamped, 0.6 * width)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (VERMILION, GREY)]
-    told = "; ".join(f"{_phase(item)}: {_share(item, BANDWIDTH)}" for item in shown)
+    shares = "; ".join(f"{_phase(item)}: {_share(item, BANDWIDTH)}" for item in shown)
     return finished(
         figure,
         title + ending(stamped),
-        list(zip(handles, words, strict=True)),
-        f"Share of the reference's bandwidth that is used: {told}.",
+        list(zip(handles, labels, strict=True)),
+        f"Share of the reference's bandwidth that is used: {shares}.",
     )
 
 
@@ -216,4 +216,4 @@ def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:
     for cell in cells:
         if cell.request_size_bytes and cell.n(BANDWIDTH):
             found.setdefault(name(cell), []).append(cell)
-    return [Line(words, tuple(of_name)) for words, of_name in found.items()]
+    return [Line(label, tuple(of_name)) for label, of_name in found.items()]

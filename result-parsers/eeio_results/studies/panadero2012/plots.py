@@ -19,10 +19,12 @@ def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
         # One request size is no curve.
         if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
             found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
-    held = [item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)]
-    if held:
+    compared = [
+        item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)
+    ]
+    if compared:
         title = "An application and its reference values (figure 14)"
-        found.append(_plot("reference", title, campaign, partial(_references, held, stamped)))
+        found.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))
     return found
 
 
@@ -98,4 +100,4 @@ def _curves(
 def _references(found: Sequence[Reference], stamped: str, title: str, look: "Look") -> "Drawing":
     from eeio_results.studies.panadero2012 import figures
 
-    return figures.beside_references(found, title, stamped, look)
+    return figures.next_to_references(found, title, stamped, look)

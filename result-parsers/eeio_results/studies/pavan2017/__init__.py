@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, Printed, Study, beside_campaigns
+from eeio_results.studies import Chapter, PaperFigure, Printed, Study, next_to_campaigns
 from eeio_results.studies.pavan2017.claims import TABLE_3, statements
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _APART = (
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    return beside_campaigns(campaigns, _SUITE, _figures, "Pavan et al. 2017", _APART)
+    return next_to_campaigns(campaigns, _SUITE, _figures, "Pavan et al. 2017", _APART)
 
 
 def _figures(campaign: "Campaign") -> list[PaperFigure]:
@@ -40,7 +40,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     idle_w = campaign.idle_power_w("system")
     no_idle = campaign.idle_reason or "idle was not measured in the domain system"
     no_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
-    asked = (
+    values = (
         ("idle", idle_w, no_idle if idle_w is None else "idle baseline"),
         (
             "during the experiments",
@@ -60,7 +60,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
             ours=ours,
             remark=remark,
         )
-        for place, (what, ours, remark) in enumerate(asked)
+        for place, (what, ours, remark) in enumerate(values)
         for of, *printed in TABLE_3
         if kind == "unknown" or kind in of
     ]

@@ -52,7 +52,7 @@ def _power() -> list[Statement]:
         Statement("4.1-cache", "section 4.1", "cache: more power, at most", "17.7",
                   remark="figure 1 is drawn without numbers; table 3 has means of both"),
     ]  # fmt: skip
-    for machine, kind, printed, words in (
+    for machine, kind, printed, remark in (
         ("PC", "HDD", "3.7", ""),
         ("PC", "SSD", "6.4", ""),
         ("MPSoC", "HDD", "2.6", "the mean of both drives' rises is 22.8 %; misprinted"),
@@ -72,7 +72,7 @@ def _power() -> list[Statement]:
                     _BUSY[machine][two],
                 ),
                 formula=lambda i1, i2, b1, b2: 100 * ((b1 + b2) / (i1 + i2) - 1),
-                remark=words,
+                remark=remark,
             )
         )
     found += [
@@ -118,15 +118,15 @@ def _efficiency() -> list[Statement]:
         ("0-efficiency", "abstract", "any, at most", "SSD", "136"),
     ):
         bound = 4.21 if kind == "HDD" else 6.84
-        words = (
+        remark = (
             f"{_DRAWN}; table 3 (means over all tests) allows {bound} times where the board is not "
             "faster than the PC"
         )
         if float(printed) > bound:
             faster = float(printed) / bound
-            words += f", and section 5 calls it slower: it was to be {faster:.3g} times as fast"
+            remark += f", and section 5 calls it slower: it was to be {faster:.3g} times as fast"
         found.append(
-            Statement(id_, place, f"MPSoC over PC, {kind}s, {of}", printed, "times", remark=words)
+            Statement(id_, place, f"MPSoC over PC, {kind}s, {of}", printed, "times", remark=remark)
         )
     found.append(
         Statement("4.2-ssd2-write-large", "section 4.2, figure 3",

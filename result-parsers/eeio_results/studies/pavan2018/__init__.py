@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from eeio_results.printed import VERDICTS, Verdict
 from eeio_results.stamps import stamp_of
-from eeio_results.studies import Chapter, PublishedData, Source, Study, beside_campaigns
+from eeio_results.studies import Chapter, PublishedData, Source, Study, next_to_campaigns
 
 if TYPE_CHECKING:
     from eeio_results.report.document import Document
@@ -44,7 +44,7 @@ def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     from eeio_results.studies.pavan2018 import beside
 
-    return beside_campaigns(campaigns, beside.SUITE, beside.figures, beside.PAPER, beside.APART)
+    return next_to_campaigns(campaigns, beside.SUITE, beside.figures, beside.PAPER, beside.APART)
 
 
 def _counts(sources: Sequence[Source]) -> Mapping[Verdict, int]:

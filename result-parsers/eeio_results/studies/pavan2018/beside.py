@@ -105,8 +105,8 @@ def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
     if measured:
         high, low = max(measured, key=lambda pair: _ratio(pair, claim.metric))
         ours = _ratio((high, low), claim.metric) - 1.0
-        words = high.label(without=_PLACE)
-        remark = f"{words} (n {high.n(claim.metric)}, {low.n(claim.metric)})"
+        label = high.label(without=_PLACE)
+        remark = f"{label} (n {high.n(claim.metric)}, {low.n(claim.metric)})"
         if len(measured) > 1:
             remark += f", the largest of {len(measured)} pairs"
     elif both:

@@ -159,8 +159,8 @@ def _value_answer(claim: Claim, data: Data) -> Answer:
     try:
         found = VALUES[claim.value](data)
     except (KeyError, ValueError) as error:
-        words = f"the data for it is missing ({error})"
-        return Answer(claim, None, None, "no", (), words)
+        reason = f"the data for it is missing ({error})"
+        return Answer(claim, None, None, "no", (), reason)
     if found.value is None:
         return Answer(claim, None, found.p, "no", found.cells, found.reason)
     verdict = agreement(claim.printed, claim.decimals, found.value) or "no"

@@ -141,15 +141,15 @@ def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> d
     for (machine, device), source in data.main.items():
         for run in source.campaign.runs:
             experiment = run.experiment
-            words = (
+            label = (
                 f"{machine} {device}: {experiment.spatiality} {experiment.operation}, "
                 f"{format_size(experiment.request_size_bytes or 0)}, "
                 f"buffer {experiment.cache.buffer}"
             )
             value = run.duration_s if name == "duration_s" else run.phases[0].bytes_moved
             if value is not None:
-                found.setdefault(words, []).append(value)
-    return {words: descriptive.median(values) for words, values in found.items()}
+                found.setdefault(label, []).append(value)
+    return {label: descriptive.median(values) for label, values in found.items()}
 
 
 def _usual_duration(data: Data) -> Value:
@@ -158,14 +158,14 @@ def _usual_duration(data: Data) -> Value:
 
 def _shortest_duration(data: Data) -> Value:
     durations = _durations(data)
-    words = min(durations, key=lambda name: durations[name])
-    return Value(durations[words], (words,))
+    longest = min(durations, key=lambda name: durations[name])
+    return Value(durations[longest], (longest,))
 
 
 def _least_megabytes(data: Data) -> Value:
     moved = _of_experiments(data, "bytes_moved")
-    words = min(moved, key=lambda name: moved[name])
-    return Value(moved[words] / MIB, (words,), "in units of 2^20 bytes")
+    least = min(moved, key=lambda name: moved[name])
+    return Value(moved[least] / MIB, (least,), "in units of 2^20 bytes")
 
 
 def _mpsoc_most_cpu(data: Data) -> Value:
@@ -180,9 +180,9 @@ def _mpsoc_most_cpu(data: Data) -> Value:
                 if use is not None
             ]
             peaks[name] = 100 * max(uses)
-    words = max(peaks, key=lambda name: peaks[name])
+    highest = max(peaks, key=lambda name: peaks[name])
     others = ", ".join(f"{name} {peak:.3g} %" for name, peak in peaks.items())
-    return Value(peaks[words], (words,), f"highest samples: {others}")
+    return Value(peaks[highest], (highest,), f"highest samples: {others}")
 
 
 def _mpsoc_memory_write(data: Data) -> Value:
@@ -356,8 +356,8 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], Value]:
             share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH) if test.significant else 1.0
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
-                words = f"{servers:g} servers" + ("" if test.significant else ", no difference")
-                best = Value(percent, (lp.label(), ts.label()), words, test.p)
+                remark = f"{servers:g} servers" + ("" if test.significant else ", no difference")
+                best = Value(percent, (lp.label(), ts.label()), remark, test.p)
         if kind == "SSD":
             best = Value(best.value, best.cells, f"{_UNNAMED}{best.reason}", best.p)
         return best
