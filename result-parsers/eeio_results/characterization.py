@@ -224,6 +224,7 @@ def _missing_row(
             or (name == "drive" and campaign.machine.drive is None)
         },
         flush=flush_of(experiment, experiment.operation) if experiment else None,
+        details=campaign.details[experiment.id] if experiment else (),
         drive=campaign.machine.drive,
     )
 
@@ -319,6 +320,7 @@ def _phase_row(
         domains=measured,
         estimates=estimates,
         metrics=metrics.further(used),
+        details=campaign.details[experiment.id],
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),

@@ -6,6 +6,7 @@ from typing import Any
 
 from eeio_results.domains import DomainFigures, Marginal, Quartiles
 from eeio_results.record import CacheLayers, Experiment, Level
+from eeio_results.tool_label import tool_label
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import NOTHING, Work, bytes_of
 
@@ -51,8 +52,15 @@ class Row:
     work: Work = NOTHING
     drive: str | None = None
     """The identity of the drive behind the target; None if the record contains none."""
+    details: tuple[str, ...] = ()
+    """How its experiment differs from others of its campaign with the same tool (`tool_label`)."""
     metrics: Mapping[str, Quartiles] = field(default_factory=dict)
     """Metrics of the registry that no field above is for (eeio_results.metrics)."""
+
+    @property
+    def tool_label(self) -> str | None:
+        """None for a row without an experiment."""
+        return None if self.experiment is None else tool_label(self.experiment, self.details)
 
     @property
     def measured(self) -> DomainFigures | None:

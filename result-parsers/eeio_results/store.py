@@ -26,6 +26,7 @@ from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 from eeio_results.steady import State, parted, state, why_not_steady
+from eeio_results.tool_label import details
 
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
@@ -87,6 +88,12 @@ class Campaign:
         return {planned.experiment.tool for planned in self.design.experiments}
 
     @property
+    def details(self) -> Mapping[str, tuple[str, ...]]:
+        """Id of each experiment -> how it differs from others with the same tool."""
+        found: Mapping[str, tuple[str, ...]] = once(self, "details", _details)
+        return found
+
+    @property
     def has_load(self) -> bool:
         """Whether it has experiments at a share of their maximum."""
         every = (planned.experiment for planned in self.design.experiments)
@@ -137,6 +144,12 @@ class Campaign:
         ] if missing else []  # fmt: skip
         why = (self.design.ended, why_not_steady(self.steady_state))
         return found + [one for one in why if one is not None]
+
+
+def _details(campaign: Campaign) -> Mapping[str, tuple[str, ...]]:
+    design = campaign.design
+    planned = [(one.experiment, one.sized) for one in design.experiments]
+    return details([*planned, *((one.experiment, None) for one in design.not_measured)])
 
 
 def _is_demo(campaign: Campaign) -> bool:

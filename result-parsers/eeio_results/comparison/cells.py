@@ -71,6 +71,8 @@ class Cell:
     tests inside the campaign. Medians are of `values`."""
     command: str = ""
     """Of `eeio bench`: the command's text, or the name that it was given."""
+    details: tuple[str, ...] = ()
+    """How it differs from other experiments of its tool, but for its factors of their own."""
 
     def tested(self, metric: str) -> tuple[float, ...]:
         """The values for a test against another cell of the same campaign."""
@@ -111,8 +113,8 @@ class Cell:
 
     def label(self, without: Iterable[str] = (), tool: bool = False) -> str:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
-        tool and target when `tool` is true. Omits factors left as found. For a command of `eeio
-        bench`, its name or its text."""
+        tool, details and target when `tool` is true. Omits factors left as found. For a command of
+        `eeio bench`, its name or its text."""
         left = {
             name: level
             for name, level in self.factors.items()
@@ -121,7 +123,11 @@ class Cell:
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         if self.command:
             return f"{place}: " * bool(place) + self.command
-        kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
+        kind = " ".join(
+            left[k] for k in ("spatiality", "operation") if left.get(k, "none") != "none"
+        )
+        if left.get("phase", kind) not in (left.get("operation"), kind):
+            kind += f" ({left['phase']})"
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
         arguments = left.get("arguments", "").split()
@@ -131,7 +137,9 @@ class Cell:
         rest += [f"{k} {left[k]}" for k in ("smt", "turbo") if k in left]
         rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []
         rest += ["not durable"] if left.get("durable") == "no" else []
-        rest += [left[k] for k in ("level", "tool", "target") if tool and k in left]
+        if tool:
+            left["tool"] = " ".join((left["tool"], *self.details)) if "tool" in left else ""
+            rest += [left[k] for k in ("level", "tool", "target") if left.get(k)]
         return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
 
 
@@ -187,7 +195,13 @@ def _cells_of(campaign: Campaign) -> list[Cell]:
     found = []
     for id, of_experiment in runs.items():
         names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
-        found += [_cell(place, of_experiment, name, planned.get(id)) for name in names]
+        found += [
+            replace(
+                _cell(place, of_experiment, name, planned.get(id)),
+                details=campaign.details.get(id, ()),
+            )
+            for name in names
+        ]
     doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
         found = [

@@ -72,8 +72,10 @@ def answer(changes: Changes) -> str:
 
 def label(experiment: ExperimentChange, changes: Changes) -> str:
     """With level, tool and target where the experiments differ in them."""
-    named = ("level", "tool", "target")
-    alike = len({tuple(e.before.factors[k] for k in named) for e in changes.experiments}) == 1
+    alike = len({
+        (*(e.before.factors[name] for name in ("level", "tool", "target")), *e.before.details)
+        for e in changes.experiments
+    }) == 1  # fmt: skip
     return experiment.before.label(without=PLACE, tool=not alike)
 
 

@@ -25,7 +25,7 @@ from eeio_results.report.drawing import (
 )
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
-from eeio_results.report.tables import ESTIMATE, operation_label, tool_label
+from eeio_results.report.tables import ESTIMATE, operation_label
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.units import MB, format_size
@@ -115,7 +115,7 @@ def _estimated_values(row: Row) -> list[float]:
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    text = f"{tool_label(row.experiment)} {row.spatiality} {operation_label(row)}{size}"
+    text = f"{row.tool_label} {row.spatiality} {operation_label(row)}{size}"
     if row.experiment.target not in ("file", "device"):
         text += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:

@@ -15,7 +15,7 @@ from eeio_results.campaign import PRECISE
 from eeio_results.record import DEMO
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
-from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
@@ -132,8 +132,7 @@ def _name(row: Row) -> str:
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
     cache = {"on": ", page cache", "off": ", direct"}.get(row.cache.buffer or "", "")
     order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
-    tool = tool_label(row.experiment) if row.experiment else ""
-    return f"{tool} {order}{operation_label(row)}{size}{cache}"
+    return f"{row.tool_label or ''} {order}{operation_label(row)}{size}{cache}"
 
 
 def _missing(report: Report) -> Iterable[str]:

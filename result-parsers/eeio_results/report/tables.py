@@ -72,61 +72,6 @@ _FACTORS = (
 )  # fmt: skip
 
 
-# Arguments that distinguish experiments by one label.
-_TELLING = {
-    ("collective", "on"): "collective",
-    ("file", "shared"): "shared file",
-    ("file_per_process", "on"): "file per process",
-    ("fsync", "on"): "fsync",
-    ("fsync", "end"): "fsync at the end",
-    ("fsync", "off"): "fsync=off",
-    ("flush", "off"): "flush=off",
-    ("layout", "own"): "separate folders",
-    ("mode", "fork"): "fork",
-}
-# Arguments whose value is unclear without their name.
-_NAMED = (
-    "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
-    "workload", "distribution", "latency_ms", "flush_log_at_trx_commit", "clients",
-    "sync", "compute", "compressible", "copy",
-)  # fmt: skip
-# Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
-# its experiments differ in.
-_OURS = frozenset((
-    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "dlio", "elbencho",
-    "fio", "ior", "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb",
-    "s3", "sqlite", "varmail",
-))  # fmt: skip
-_IMPORTED = "file"
-"""An argument that only imported experiments have: the name of their file."""
-_OF_ALL = frozenset((
-    "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
-    "turbo", "words",
-))  # fmt: skip
-
-
-def tool_label(experiment: Experiment) -> str:
-    """`ior mpiio x4 collective`: the tool, and the differences between its experiments."""
-    arguments = dict(experiment.arguments)
-    parts = [arguments.get("words") or experiment.tool]
-    if experiment.api != "posix":
-        parts.append(experiment.api)
-    if experiment.processes > 1:
-        parts.append(f"x{experiment.processes}")
-    if "files" in arguments:
-        parts.append(f"{arguments['files']} files")
-    parts += [part for (name, value), part in _TELLING.items() if arguments.get(name) == value]
-    parts += [arguments[name] for name in ("subtype", "variant") if name in arguments]
-    parts += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
-    if experiment.tool not in _OURS or _IMPORTED in arguments:
-        others = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
-        parts += [f"{name}={arguments[name]}" for name in others]
-    if "frequency_hz" in arguments:
-        parts.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
-    parts += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
-    return " ".join(parts)
-
-
 def operation_label(row: Row) -> str:
     """`write (rewrite)`: the operation, and the tool's name for it if that is more specific."""
     phase = row.phase or ""
@@ -153,7 +98,7 @@ def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
         row.cache.buffer or _NONE,
         row.cache.disk or _NONE,
         flush_cell(row),
-        tool_label(experiment) if experiment else _NONE,
+        row.tool_label or _NONE,
         experiment.target if experiment else _NONE,
     )
     return (row.campaign, *cells) if several else cells
@@ -235,7 +180,7 @@ def _explaining_spread(table: Table) -> Table:
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     """The notes on a row below its table."""
-    label = f"{tool_label(experiment)}, {operation_label(row)} {row.spatiality}"
+    label = f"{row.tool_label}, {operation_label(row)} {row.spatiality}"
     best = row.measured
     yield from row.device_checks
     if experiment.level == "application" and row.work.bytes is not None:
@@ -243,11 +188,11 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     if row.operations_per_s is not None:
         p99 = row.work.latency_s.get("p99")
         yield (
-            f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
+            f"{row.tool_label}, {row.phase}: {spread(row.operations_per_s)} operations/s"
             + (f", p99 {spread(p99, 1e-3)} ms" if p99 else "")
         )
     if any(of.median for of in row.work.journal.values()):
-        yield f"{tool_label(experiment)}, {row.phase}: {_journal(row.work.journal)}"
+        yield f"{row.tool_label}, {row.phase}: {_journal(row.work.journal)}"
     if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
         yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
     if best is not None and best.n < row.n:

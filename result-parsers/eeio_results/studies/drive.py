@@ -51,6 +51,13 @@ class Point:
     latency_s: Mapping[str, Quartiles] | None
     cpu_j_per_request: Quartiles | None
     reasons: Mapping[str, str] = field(default_factory=dict)
+    details: tuple[str, ...] = ()
+    """How it differs from other points, but for the fields above."""
+
+    def to_json(self) -> dict[str, Any]:
+        body = asdict(self)
+        del body["details"]  # the record has all arguments of the experiment
+        return body
 
 
 def points(campaign: "Campaign") -> list[Point]:
@@ -105,6 +112,7 @@ def _point(row: "Row") -> Point:
         latency_s=row.work.latency_s or None,
         cpu_j_per_request=_inverse(cpu.iops_per_w) if cpu else None,
         reasons=reasons,
+        details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
     )
 
 
@@ -144,7 +152,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         tables=tuple(tables),
         plots=tuple(plots),
         body={
-            "drive": [asdict(point) for _, each in found for point in each],
+            "drive": [point.to_json() for _, each in found for point in each],
             "steady_state": rests,
         },
     )
@@ -216,7 +224,7 @@ def _worn(campaign: "Campaign") -> str:
 
 def _label(point: Point) -> str:
     size = "" if point.request_size_bytes is None else f" {format_size(point.request_size_bytes)}"
-    return f"{point.spatiality} {point.operation}{size}"
+    return " ".join((f"{point.spatiality} {point.operation}{size}", *point.details))
 
 
 def _names(campaign: "Campaign") -> dict[str, str]:

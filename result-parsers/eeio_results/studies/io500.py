@@ -15,8 +15,8 @@ from eeio_limits.quantities import MOST_UNKNOWN
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run
 from eeio_results.report.columns import plain
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import tool_label
 from eeio_results.studies import Chapter, Study
+from eeio_results.tool_label import tool_label
 from eeio_results.tools.io500 import DEBUG_SCORE, GIB, NOT_VALID, SCORE, SCORED
 from eeio_results.windows import energy_of
 

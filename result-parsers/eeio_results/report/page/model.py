@@ -14,7 +14,7 @@ from eeio_results.domains import DomainFigures, Key, Quartiles
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
-from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
 from eeio_results.units import MB, format_size
 
@@ -136,7 +136,7 @@ _FACTORS: tuple[_Factor, ...] = (
     ("Buffer cache", lambda row: row.cache.buffer or NONE),
     ("Disk cache", lambda row: row.cache.disk or NONE),
     ("Flush", flush_cell),
-    ("Tool", lambda row: tool_label(row.experiment) if row.experiment else NONE),
+    ("Tool", lambda row: row.tool_label or NONE),
     ("Target", lambda row: row.experiment.target if row.experiment else NONE),
 )
 _IN_NAME = ("Operation", "Spatiality", "Request")

@@ -14,7 +14,7 @@ from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.page.document import document
 from eeio_results.report.page.table import Cell, Column, columns, number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
@@ -164,7 +164,7 @@ def _line(
     if prices:
         cells.append(Cell("–" if price is None else number(price)))
     return _Line(
-        name=f"{tool_label(row.experiment)} {order}{operation_label(row)}",
+        name=f"{row.tool_label} {order}{operation_label(row)}",
         more=", ".join(filter(None, (size, cache, flush))),
         bundle=bundle.name,
         machine=_machine(campaign),

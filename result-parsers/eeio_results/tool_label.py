@@ -1,0 +1,96 @@
+"""How labels name an experiment's tool: with the arguments that tell experiments apart."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eeio_results.record import Experiment
+
+_PROCESSORS = ("frequency_hz", "smt", "turbo")
+
+# Arguments that distinguish experiments by one label.
+_TELLING = {
+    ("collective", "on"): "collective",
+    ("file", "shared"): "shared file",
+    ("file_per_process", "on"): "file per process",
+    ("fsync", "on"): "fsync",
+    ("fsync", "end"): "fsync at the end",
+    ("fsync", "off"): "fsync=off",
+    ("flush", "off"): "flush=off",
+    ("layout", "own"): "separate folders",
+    ("mode", "fork"): "fork",
+}
+# Arguments whose value is unclear without their name.
+_NAMED = (
+    "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
+    "workload", "distribution", "latency_ms", "flush_log_at_trx_commit", "clients",
+    "sync", "compute", "compressible", "copy", "pace",
+)  # fmt: skip
+# Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
+# its experiments differ in.
+_OURS = frozenset((
+    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "dlio", "elbencho",
+    "fio", "ior", "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb",
+    "s3", "sqlite", "varmail",
+))  # fmt: skip
+_IMPORTED = "file"
+"""An argument that only imported experiments have: the name of their file."""
+_OF_ALL = frozenset((
+    "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
+    "turbo", "words",
+))  # fmt: skip
+
+
+def differences(experiment: Experiment) -> tuple[str, ...]:
+    """`mpiio`, `x4`, `collective`: how experiments with one tool differ, but for the settings of
+    processors."""
+    arguments = dict(experiment.arguments)
+    found = [experiment.api] if experiment.api != "posix" else []
+    if experiment.processes > 1:
+        found.append(f"x{experiment.processes}")
+    if "files" in arguments:
+        found.append(f"{arguments['files']} files")
+    found += [label for (name, value), label in _TELLING.items() if arguments.get(name) == value]
+    found += [arguments[name] for name in ("subtype", "variant") if name in arguments]
+    found += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
+    if experiment.tool not in _OURS or _IMPORTED in arguments:
+        others = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
+        found += [f"{name}={arguments[name]}" for name in others]
+    return tuple(found)
+
+
+def details(experiments: Sequence[tuple[Experiment, str | None]]) -> dict[str, tuple[str, ...]]:
+    """Id -> the differences of each experiment of a campaign, with all arguments in which it
+    differs from others that would have the same label: those of a sweep, for example. With each
+    experiment comes the argument that a pilot chose for it, if any."""
+    found: dict[str, tuple[str, ...]] = {}
+    alike: dict[tuple[Experiment, tuple[str, ...]], list[tuple[Experiment, str | None]]] = {}
+    for experiment, sized in experiments:
+        found[experiment.id] = differences(experiment)
+        key = _without_details(experiment), found[experiment.id]
+        alike.setdefault(key, []).append((experiment, sized))
+    for same in alike.values():
+        common = set.intersection(*(set(experiment.arguments) for experiment, _ in same))
+        for experiment, sized in same:
+            found[experiment.id] += tuple(
+                f"{name}={value}"
+                for name, value in experiment.arguments
+                if (name, value) not in common and name not in (sized, *_PROCESSORS)
+            )
+    return found
+
+
+def _without_details(experiment: Experiment) -> Experiment:
+    kept = tuple(pair for pair in experiment.arguments if pair[0] in (*_PROCESSORS, "load"))
+    return replace(experiment, api="posix", processes=1, arguments=kept)
+
+
+def tool_label(experiment: Experiment, of_campaign: Sequence[str] | None = None) -> str:
+    """`ior mpiio x4 collective 1.2 GHz`: the tool, and how its experiments differ; `of_campaign`
+    are the details that its campaign needs."""
+    arguments = dict(experiment.arguments)
+    parts = [arguments.get("words") or experiment.tool]
+    parts += differences(experiment) if of_campaign is None else of_campaign
+    if "frequency_hz" in arguments:
+        parts.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
+    parts += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
+    return " ".join(parts)
