@@ -2,8 +2,8 @@
 
     python -m eeio_results.schemas       # writes them anew, after a change of a type
 
-The files next to this one are published for other programs; only report.schema.json is written by
-hand. A class's docstring and those of its fields become descriptions.
+The files next to this one are published for other programs. A class's docstring and those of its
+fields become descriptions.
 """
 
 import ast
@@ -13,11 +13,22 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from eeio_limits.quantities import Quantity
 from eeio_results.campaign import StoredDesign
 from eeio_results.record import SCHEMA_VERSION, Run
+from eeio_results.report.body import ReportBody
 from eeio_results.tools.capture import StoredCapture
 from eeio_results.typed import PAIRS, key_of, may_lack
 
@@ -43,6 +54,7 @@ def published() -> dict[str, _Schema]:
             StoredDesign, "eeio campaign", "campaign.json", dict(_VERSION)
         ),
         "capture.schema.json": schema(StoredCapture, "eeio capture", "capture.json"),
+        "report.schema.json": schema(ReportBody, "eeio report --format json", "standard output"),
     }
 
 
@@ -97,18 +109,28 @@ def _written(value: Any, indent: str) -> str:
 def _object(kind: Any, parts: dict[str, _Schema]) -> _Schema:
     hints = get_type_hints(kind, include_extras=True)
     described = _descriptions(kind)
-    here = [item for item in fields(kind) if item.init]
+    if is_typeddict(kind):
+        names = {name: name for name in hints}
+        required = [name for name in hints if name in kind.__required_keys__]
+        hints = {
+            name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+            for name, hint in hints.items()
+        }
+    else:
+        here = [item for item in fields(kind) if item.init]
+        names = {item.name: key_of(item) for item in here}
+        required = [key_of(item) for item in here if not may_lack(item)]
     properties = {}
-    for item in here:
-        properties[key_of(item)] = _of(hints[item.name], parts)
-        if item.name in described:
-            properties[key_of(item)] |= {"description": described[item.name]}
+    for name, key in names.items():
+        properties[key] = _of(hints[name], parts)
+        if name in described:
+            properties[key] |= {"description": described[name]}
     description = _first(kind.__doc__ or "")
     return {
         **({"description": description} if description else {}),
         "type": "object",
         "properties": properties,
-        "required": [key_of(item) for item in here if not may_lack(item)],
+        "required": required,
         "additionalProperties": False,
     }
 
@@ -132,7 +154,9 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
         return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _of(arguments[1], parts)}
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return {"type": "array", "items": _of(arguments[0], parts)}
+    if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
         name = hint.__name__.removeprefix("_")
         if name not in parts:
             parts[name] = {}  # of a type that contains itself
@@ -160,7 +184,11 @@ def _union(kinds: list[_Schema], null: bool) -> _Schema:
 def _descriptions(kind: Any) -> dict[str, str]:
     """Field -> the text that follows it in the source of its class."""
     found: dict[str, str] = {}
-    classes = [one for one in kind.__mro__ if "__dataclass_fields__" in vars(one)]
+    classes = (
+        [kind]
+        if is_typeddict(kind)
+        else [one for one in kind.__mro__ if "__dataclass_fields__" in vars(one)]
+    )
     for each in reversed(classes):
         body = ast.parse(inspect.getsource(each)).body[0]
         assert isinstance(body, ast.ClassDef)
