@@ -1732,3 +1732,23 @@ def test_results_of_io500_behind_labels(tmp_path: Path) -> None:
     assert [(p.name, p.bandwidth_bytes_per_s) for p in report.phases] == [
         ("O_DIRECT ior-easy-write", 420.5 * 2**30), ("CACHED ior-easy-write", 368.25 * 2**30),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"timestamp": 10**12, "timestamp_ms": 10**15}, "time stamp 1e+12 s is out of range"),
+        ({"jobs": 10**14}, "jobs: "),
+    ],
+)
+def test_impossible_numbers_of_fio_are_named(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    body = json.loads((DATA / "fio/jobs-3.41.json").read_text())
+    for job in body["jobs"]:
+        job.pop("job_start", None)
+        if "jobs" in change:
+            job["job options"] = {**job.get("job options", {}), "group_reporting": "1",
+                                  "numjobs": str(change["jobs"])}  # fmt: skip
+    body |= {name: value for name, value in change.items() if name != "jobs"}
+    assert why in why_rejected(tmp_path, json.dumps(body))

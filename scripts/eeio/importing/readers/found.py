@@ -52,7 +52,7 @@ class FoundPhase:
         for quantity, name in (
             (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
             (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
-            (q.COUNT, "jobs"), (q.COUNT, "nodes"),
+            (q.REQUEST_SIZE, "jobs"), (q.COUNT, "nodes"),  # the limit of a record's processes
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
@@ -186,7 +186,11 @@ def count(text: object) -> int | None:
 
 
 def utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    """Raises ToolOutputError for a time that no date has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError) as error:
+        raise ToolOutputError(f"time stamp {seconds:g} s is out of range") from error
 
 
 _DATE = re.compile(
