@@ -457,6 +457,9 @@ def _on_disks(report: FoundReport, after: str) -> FoundReport:
     return replace(report, phases=tuple(phases))
 
 
+_RATE = re.compile(r"^[ \t]{1,99}(?:read|write)[ \t]{0,99}:", re.M)
+
+
 def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     entries = list(_ENTRY.finditer(text))
     if not entries:
@@ -478,7 +481,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
             if phase.started_utc and len({one["group"] for one in entries}) == 1:
                 phase = replace(phase, starts_within_s=1.0)
             found.append((entry["group"], phase))
-        if not lines and int(entry["err"]) == 0 and re.search(r"^\s+(read|write)\s*:", block, re.M):
+        if not lines and int(entry["err"]) == 0 and _RATE.search(block):
             raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
     if not found:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
