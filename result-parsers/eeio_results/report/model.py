@@ -33,8 +33,8 @@ SORTS = tuple(metric.name.lower() for metric in METRICS if metric.better and met
 @dataclass(frozen=True)
 class Report:
     """Campaigns and their rows. `chapters` are the studies' parts; `columns` are the requested
-    columns (`report.columns.known_words`), without them the usual ones; `levels` are those that are
-    shown."""
+    columns (`report.columns.known_columns`), without them the usual ones; `levels` are those that
+    are shown."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
