@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from eeio.campaign.rounds import Asked, who_goes_on
+from eeio.campaign.rounds import Candidate, who_goes_on
 from eeio_results.campaign import Protocol
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
 from eeio_results.comparison.drift import without_drift
@@ -95,7 +95,7 @@ def adaptive(
             continue
         cells = {cell.experiment_id: cell for cell in campaign.cells()}
         asked = [
-            Asked(
+            Candidate(
                 experiment.id,
                 rule.most_repetitions if experiment.is_cut else rule.most_whole,
                 campaign.ran(place),

@@ -36,9 +36,9 @@ _FIGURES = {"-o": "--plots", "--output": "--plots", "--format": "--plot-format"}
 """Options that `figures` had and `report` calls by another name."""
 
 
-def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
+def translated(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """The same command by today's names, and a note for the user if they differ."""
-    found = list(words)
+    found = list(arguments)
     if found and found[0] in _SHORT:
         return [*_SHORT[found[0]], *found[1:]], None
     if found[:1] == ["check"]:
@@ -59,26 +59,33 @@ def translated(words: Sequence[str]) -> tuple[list[str], str | None]:
     return found, None
 
 
-def _gate_of(words: Sequence[str]) -> list[str]:
+def _gate_of(arguments: Sequence[str]) -> list[str]:
     """`check NAME --against BASE --limit 5%` as `compare BASE NAME --fail-if worse:5%`."""
     parser = argparse.ArgumentParser(prog="eeio check", allow_abbrev=False)
     parser.add_argument("name", metavar="NAME", help="campaign after the change")
     parser.add_argument("--against", metavar="BASELINE", required=True, help="campaign before it")
     parser.add_argument("--limit", metavar="SHARE[:METRIC]", default="5%", help="default: 5%%")
     parser.epilog = "Other options are those of `eeio compare`, for example --junit FILE."
-    asked, further = parser.parse_known_args(words)
-    return ["compare", asked.against, asked.name, "--fail-if", f"worse:{asked.limit}", *further]
+    requested, further = parser.parse_known_args(arguments)
+    return [
+        "compare",
+        requested.against,
+        requested.name,
+        "--fail-if",
+        f"worse:{requested.limit}",
+        *further,
+    ]
 
 
-def _format_of(words: Sequence[str]) -> tuple[int, int, str] | None:
+def _format_of(arguments: Sequence[str]) -> tuple[int, int, str] | None:
     """The place and length of `--format NAME` in `export NAME --format parquet`."""
-    if words[1:2] and words[1] in _EXPORTS:
+    if arguments[1:2] and arguments[1] in _EXPORTS:
         return None
-    for place, word in enumerate(words):
-        if word == "--format" and words[place + 1 : place + 2]:
-            return place, 2, words[place + 1]
-        if word.startswith("--format="):
-            return place, 1, word.partition("=")[2]
+    for place, argument in enumerate(arguments):
+        if argument == "--format" and arguments[place + 1 : place + 2]:
+            return place, 2, arguments[place + 1]
+        if argument.startswith("--format="):
+            return place, 1, argument.partition("=")[2]
     return None
 
 

@@ -23,14 +23,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(EXIT_REJECTED, f"eeio: {message}. `{self.prog} --help` lists the options\n")
 
     def format_usage(self) -> str:
-        return f"usage: {self._usage_words()}\n"
+        return f"usage: {self._usage_text()}\n"
 
     def format_help(self) -> str:
         rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(_RARE)]
         helps = [action.help for action in rare]
         written = self.usage, self.epilog
         # argparse reads % in a usage as a format.
-        self.usage = self._usage_words().replace("%", "%%")
+        self.usage = self._usage_text().replace("%", "%%")
         if rare:
             more = f"{len(rare)} more options: {self.prog} --help-all"
             self.epilog = more if self.epilog is None else f"{self.epilog}\n\n{more}"
@@ -43,17 +43,17 @@ class Parser(argparse.ArgumentParser):
             for action, text in zip(rare, helps, strict=True):
                 action.help = text
 
-    def _usage_words(self) -> str:
+    def _usage_text(self) -> str:
         """Only required arguments: the options are listed below it."""
         formatter = self._get_formatter()
         needed = [a for a in self._get_optional_actions() if a.required]
         options = len(self._get_optional_actions()) > len(needed)
-        words = [self.prog, *(["[OPTION ...]"] if options else [])]
-        words += [
+        parts = [self.prog, *(["[OPTION ...]"] if options else [])]
+        parts += [
             f"{action.option_strings[-1]} {formatter._format_args(action, action.dest.upper())}"
             for action in needed
         ]
-        words += [
+        parts += [
             str(action.metavar)
             if action.nargs == argparse.REMAINDER
             else formatter._format_args(
@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
             )
             for action in self._get_positional_actions()
         ]
-        return " ".join(words)
+        return " ".join(parts)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -94,12 +94,12 @@ class WithProgram(Parser):
     """The arguments after `--` are one program with its arguments, not options of eeio."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        words = list(args or ())
-        if "--" not in words:
-            return super().parse_known_args(words, namespace)
-        place = words.index("--")
-        found, rest = super().parse_known_args(words[:place], namespace)
-        found.program = tuple(words[place + 1 :])
+        arguments = list(args or ())
+        if "--" not in arguments:
+            return super().parse_known_args(arguments, namespace)
+        place = arguments.index("--")
+        found, rest = super().parse_known_args(arguments[:place], namespace)
+        found.program = tuple(arguments[place + 1 :])
         return found, rest
 
 
@@ -195,7 +195,7 @@ class _Former(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         now, value = self.const
-        words = now if value is None else f"{now} {value}"
-        print(f"eeio: `{option_string}` is now `{words}`", file=sys.stderr)
+        text = now if value is None else f"{now} {value}"
+        print(f"eeio: `{option_string}` is now `{text}`", file=sys.stderr)
         action = parser._option_string_actions[now]
         action(parser, namespace, values if value is None else value, now)

@@ -97,7 +97,7 @@ def citation() -> bytes:
 
 def measured_by(options: Options) -> str:
     """The command that measured a campaign."""
-    words = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
+    arguments = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
     for name, value in (
         ("--directory", options.directory),
         ("--device", options.device),
@@ -128,15 +128,15 @@ def measured_by(options: Options) -> str:
         ("--seed", options.seed),
     ):
         if value is not None:
-            words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+            arguments += [name, f"{value:g}" if isinstance(value, float) else str(value)]
     for text in options.sweeps:
-        words += ["--sweep", text]
+        arguments += ["--sweep", text]
     for name in options.lose:
-        words += ["--lose", name]
+        arguments += ["--lose", name]
     for meter in options.meters:
-        words += ["--meter", meter]
+        arguments += ["--meter", meter]
     for command in options.server_power:
-        words += ["--server-power", command]
+        arguments += ["--server-power", command]
     for name, wanted in (
         ("--allow-estimates", options.allow_estimates),
         ("--allow-memory-filesystem", options.allow_memory_filesystem),
@@ -147,8 +147,8 @@ def measured_by(options: Options) -> str:
         ("--share-machine", options.share_machine),
     ):
         if wanted:
-            words.append(name)
-    return shlex.join(words)
+            arguments.append(name)
+    return shlex.join(arguments)
 
 
 def _gigabytes(size_bytes: int | None) -> str | None:

@@ -89,13 +89,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    words, note = aliases.translated(sys.argv[1:] if argv is None else argv)
+    command_line, note = aliases.translated(sys.argv[1:] if argv is None else argv)
     if note is not None:
         print(f"eeio: {note}", file=sys.stderr)
-    first = words[0] if words else None
+    first = command_line[0] if command_line else None
     # Shell completion needs all commands.
-    if not words and "_ARGCOMPLETE" not in os.environ:
-        words = ["--help"]
+    if not command_line and "_ARGCOMPLETE" not in os.environ:
+        command_line = ["--help"]
     alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.COMMANDS, "--version")
     top = parser(first if alone else None)
     if "_ARGCOMPLETE" in os.environ:
@@ -109,8 +109,8 @@ def _main(argv: Sequence[str] | None) -> int:
     if first == "import":
         from eeio.commands.importing import with_source
 
-        words = with_source(words)
-    arguments = top.parse_args(words)
+        command_line = with_source(command_line)
+    arguments = top.parse_args(command_line)
     try:
         return int(arguments.action(arguments))
     except InterruptedCampaignError as error:

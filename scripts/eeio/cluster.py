@@ -192,20 +192,20 @@ def _sum(
     valid = all(len(found) == 1 and found[0].valid for found in each.values())
     energies = [r.energy_j for r in known if r.energy_j is not None]
     errors = [r.uncertainty_j for r in known if r.uncertainty_j is not None]
-    whole = valid and len(energies) == len(errors) == len(each)
+    complete = valid and len(energies) == len(errors) == len(each)
     gaps = [r.largest_gap_s for r in known if r.largest_gap_s is not None]
     return EnergyReading(
         domain=one.domain,
         meter=meter,
         kind=one.kind,
-        power_w=math.fsum(energies) / duration_s if whole else None,
-        energy_j=math.fsum(energies) if whole else None,
-        uncertainty_j=math.hypot(*errors) if whole else None,
+        power_w=math.fsum(energies) / duration_s if complete else None,
+        energy_j=math.fsum(energies) if complete else None,
+        uncertainty_j=math.hypot(*errors) if complete else None,
         coverage=min((r.coverage for r in known), default=0.0) if len(known) == len(each) else 0.0,
         largest_gap_s=max(gaps, default=None),
         samples=sum(r.samples for r in known),
         lost=sum(r.lost for r in known),
-        valid=whole,
+        valid=complete,
         reasons=(*reasons, *remarks),
         includes=tuple(c for c in CONTENTS if any(c in r.includes for r in known)),
         leaves_out=tuple(c for c in CONTENTS if all(c in r.leaves_out for r in known)),

@@ -39,7 +39,7 @@ def capture(
         return None if value is None else str(value)
 
     def number(name: str, path: Path, factor: int = 1) -> int | None:
-        value = read(name, path, lambda words: int(words) * factor)
+        value = read(name, path, lambda text: int(text) * factor)
         return None if value is None else int(value)
 
     cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq")
@@ -103,8 +103,8 @@ def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:
     pairs = [(name, getattr(before, name), getattr(now, name)) for name in names]
     found = {tool.name: f"{tool.version} (sha256 {tool.sha256[:12]})" for tool in now.tools}
     for tool in before.tools:
-        words = f"{tool.version} (sha256 {tool.sha256[:12]})"
-        pairs.append((tool.name, words, found.get(tool.name, words)))
+        text = f"{tool.version} (sha256 {tool.sha256[:12]})"
+        pairs.append((tool.name, text, found.get(tool.name, text)))
     for name, sha256 in before.programs.items():
         now_sha256 = now.programs.get(name, sha256)
         pairs.append((f"program of {name}", f"sha256 {sha256[:12]}", f"sha256 {now_sha256[:12]}"))
@@ -176,11 +176,11 @@ def _device_model(disk: Path, missing: dict[str, str]) -> str | None:
         name = backing.read_bytes().decode(errors="backslashreplace")
         return f"loop image {name.strip()}"
     try:
-        words = (disk / "device/model").read_bytes().decode(errors="backslashreplace").strip()
+        model = (disk / "device/model").read_bytes().decode(errors="backslashreplace").strip()
     except OSError as error:
         missing["device_model"] = f"{disk / 'device/model'}: {error.strerror}"
         return None
-    return words
+    return model
 
 
 def _firmware_file(disk: Path) -> Path:

@@ -26,7 +26,7 @@ imports warnings: here already, so that no tracer sees it."""
 
 
 def run(
-    words: Sequence[str],
+    command: Sequence[str],
     journal: UndoJournal,
     *,
     to_stderr: bool,
@@ -41,7 +41,7 @@ def run(
     gate, opened = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", GATE, str(gate), *words],
+            [sys.executable, "-I", "-S", "-c", GATE, str(gate), *command],
             start_new_session=True,
             pass_fds=(gate,),
             env={**(os.environ if environment is None else environment), **mark()},

@@ -20,8 +20,8 @@ def show(text: str, wanted: bool = True) -> None:
     The pager is EEIO_PAGER's, else PAGER's, else less; none where that is empty or `cat`, where
     NO_PAGER is set, and where it cannot be started.
     """
-    words = command() if wanted and sys.stdout.isatty() else []
-    if not words or not _paged(words, text):
+    pager = command() if wanted and sys.stdout.isatty() else []
+    if not pager or not _paged(pager, text):
         sys.stdout.write(text)
 
 
@@ -29,19 +29,19 @@ def command() -> list[str]:
     """The pager's command; empty for no pager."""
     if os.environ.get("NO_PAGER"):
         return []
-    told = os.environ.get("EEIO_PAGER", os.environ.get("PAGER", "less"))
+    requested = os.environ.get("EEIO_PAGER", os.environ.get("PAGER", "less"))
     try:
-        words = shlex.split(told)
+        pager = shlex.split(requested)
     except ValueError:
         return []
-    return [] if words[:1] in ([], ["cat"]) or shutil.which(words[0]) is None else words
+    return [] if pager[:1] in ([], ["cat"]) or shutil.which(pager[0]) is None else pager
 
 
-def _paged(words: list[str], text: str) -> bool:
+def _paged(arguments: list[str], text: str) -> bool:
     """Whether the pager showed it. It may be left open as long as its user reads: no timeout."""
     try:
         pager = subprocess.Popen(
-            words,
+            arguments,
             stdin=subprocess.PIPE,
             stdout=raw(sys.stdout),
             env={**os.environ, "LESS": os.environ.get("LESS", _LESS)},

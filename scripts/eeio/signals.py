@@ -10,18 +10,18 @@ from eeio.errors import InterruptedCampaignError
 
 @contextmanager
 def signals_raise(
-    words: str,
+    text: str,
     signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
 ) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP (a terminal that was closed), or those of them that are named,
-    raise an InterruptedCampaignError in the block, once; `words` tell the user what is left and how
+    raise an InterruptedCampaignError in the block, once; `text` tells the user what is left and how
     to go on. Under nohup SIGHUP stays ignored."""
 
     def handler(signum: int, frame: FrameType | None) -> None:
         # A second Ctrl-C must not stop the putting-back.
         for each in signals:
             signal.signal(each, signal.SIG_IGN)
-        raise InterruptedCampaignError(signum, f"stopped by {signal.Signals(signum).name}; {words}")
+        raise InterruptedCampaignError(signum, f"stopped by {signal.Signals(signum).name}; {text}")
 
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signals = [each for each in signals if each != signal.SIGHUP]

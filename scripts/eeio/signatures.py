@@ -69,10 +69,10 @@ def signer_of(file: Path, signers: Path | None) -> tuple[str | None, str | None]
         return None, "ssh-keygen does not end"
 
 
-def _run(file: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def _run(file: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     with file.open("rb") as signed:
         return subprocess.run(
-            ["ssh-keygen", "-Y", *words], stdin=signed, capture_output=True, text=True,
+            ["ssh-keygen", "-Y", *arguments], stdin=signed, capture_output=True, text=True,
             errors="replace", timeout=_TIMEOUT_S, check=False,
         )  # fmt: skip
 

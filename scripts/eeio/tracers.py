@@ -35,7 +35,7 @@ _DRIFT_S = 0.05
 _INITIAL_PIDS = "pid:[4026531836]"
 
 
-def refuse(tracer: str, folder: Path | None = None) -> None:
+def check(tracer: str, folder: Path | None = None) -> None:
     """Raises RejectedError where this tracer cannot work; before anything is started."""
     reason = _no_strace() if tracer == "strace" else no_bpftrace()
     if reason is not None:
@@ -48,7 +48,7 @@ def refuse(tracer: str, folder: Path | None = None) -> None:
 
 def run(
     tracer: str,
-    words: Sequence[str],
+    command: Sequence[str],
     folder: Path,
     mark: Callable[[], None],
     *,
@@ -61,7 +61,7 @@ def run(
     Adds I/O with unobserved bytes to `unobserved`. Raises EeioError if the trace is incomplete.
     """
     traced = _under_strace if tracer == "strace" else _under_bpftrace
-    return traced(words, folder, mark, sys.stderr if to_stderr else None, unobserved)
+    return traced(command, folder, mark, sys.stderr if to_stderr else None, unobserved)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -81,7 +81,7 @@ def _no_strace() -> str | None:
 
 
 def _under_strace(
-    words: Sequence[str],
+    command: Sequence[str],
     folder: Path,
     mark: Callable[[], None],
     out: object,
@@ -93,7 +93,7 @@ def _under_strace(
     exit_code = _wait(
         subprocess.Popen(
             ["strace", "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
-             f"trace={strace.CALLS}", "-o", str(folder / "strace"), *words],
+             f"trace={strace.CALLS}", "-o", str(folder / "strace"), *command],
             start_new_session=True, stdout=out,  # type: ignore[call-overload]
         )
     )  # fmt: skip
@@ -141,7 +141,7 @@ def _ahead_of_monotonic_s() -> float:
 
 
 def _under_bpftrace(
-    words: Sequence[str],
+    command: Sequence[str],
     folder: Path,
     mark: Callable[[], None],
     out: object,
@@ -155,7 +155,7 @@ def _under_bpftrace(
     process = None
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", GATE, str(gate), *words],
+            [sys.executable, "-I", "-S", "-c", GATE, str(gate), *command],
             start_new_session=True, pass_fds=(gate,), stdout=out,  # type: ignore[call-overload]
         )  # fmt: skip
         with _Bpftrace(process.pid, path) as tracer:
@@ -204,11 +204,11 @@ class _Bpftrace:
         self._before_s = _ahead_of_monotonic_s()
         self._ready_s = self._begun_s
         self.ahead_s = 0.0
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 # lives as long as bpftrace
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 # lives as long as bpftrace
         self._process = subprocess.Popen(
             ["bpftrace", "-q", "-k", "-o", str(path), "-c", shutil.which("cat") or "/bin/cat", "-e",
              bpftrace.program(), str(pid)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._messages,
             start_new_session=True, env={**bpftrace.BUFFER, **os.environ, **bpftrace.ENVIRONMENT},
         )  # fmt: skip
 
@@ -221,11 +221,11 @@ class _Bpftrace:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        said = self._end()
+        message = self._end()
         if kind is not None:
             return
         if self._process.returncode != 0:
-            raise ToolOutputError(f"{self._path}: bpftrace ended too early: {said}")
+            raise ToolOutputError(f"{self._path}: bpftrace ended too early: {message}")
         self.ahead_s = self._offset_s()
         if abs(_ahead_of_monotonic_s() - self._before_s) > _DRIFT_S:
             raise EeioError("the machine was suspended while tracing: no power fits the times")
@@ -238,9 +238,9 @@ class _Bpftrace:
             self._process.stdin.flush()
         readable, _, _ = select.select([self._process.stdout], [], [], _START_S)
         if not readable or not self._process.stdout.readline():
-            said = self._end()
+            message = self._end()
             raise RejectedError(
-                f"bpftrace did not start, so the command was not run: {said}; or use --tracer "
+                f"bpftrace did not start, so the command was not run: {message}; or use --tracer "
                 "strace"
             )
         self._ready_s = time.monotonic()
@@ -271,8 +271,10 @@ class _Bpftrace:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").splitlines()
+        self._messages.seek(0)
+        lines = self._messages.read().decode(errors="replace").splitlines()
         # That it may not lock more memory is said where it works all the same.
-        told = [line for line in lines if "error" in line.lower() and "RLIMIT_MEMLOCK" not in line]
-        return "; ".join(told[:3] or lines[-1:]) or f"exit code {self._process.returncode}"
+        errors = [
+            line for line in lines if "error" in line.lower() and "RLIMIT_MEMLOCK" not in line
+        ]
+        return "; ".join(errors[:3] or lines[-1:]) or f"exit code {self._process.returncode}"

@@ -77,8 +77,8 @@ def _unpacked(bundle: Path) -> Iterator[Path]:
     except OSError as error:
         raise RejectedError(f"{bundle}: {error.strerror or error}") from error
     except (tarfile.TarError, EOFError) as error:
-        words = str(error).split("\n")[0].rstrip(":")
-        raise RejectedError(f"{bundle}: neither a folder nor a .tar.gz: {words}") from error
+        message = str(error).split("\n")[0].rstrip(":")
+        raise RejectedError(f"{bundle}: neither a folder nor a .tar.gz: {message}") from error
 
 
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:

@@ -383,7 +383,7 @@ def test_pipes_that_a_user_names(home: Path, refused: Refused) -> None:
 
 
 def test_a_pipe_for_a_definition(tmp_path: Path) -> None:
-    for read in (composite.pts_words, composite.pts_app_version):
+    for read in (composite.pts_descriptions, composite.pts_app_version):
         for name in ("results-definition.xml", "test-definition.xml"):
             (tmp_path / name).unlink(missing_ok=True)
             os.mkfifo(tmp_path / name)

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from eeio.journal import delayjc
-from eeio.journal.delayjc import Counters, HeldCalls
+from eeio.journal.delayjc import Counters, DelayedCalls
 from eeio_results.errors import EeioError
 
 SOURCE = Path(delayjc.__file__).with_name("libdelayjc.c")
@@ -184,7 +184,7 @@ class Shim:
             words = file.read(8), file.read(8)
         return all(any(word) for word in words)
 
-    def wait_for(self, reached: Callable[[HeldCalls], bool]) -> None:
+    def wait_for(self, reached: Callable[[DelayedCalls], bool]) -> None:
         """Until the counters of processes that run say so."""
         deadline_s = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline_s:

@@ -14,7 +14,7 @@ from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
 from tests.mounts import unmount
 
-from eeio.campaign.probes import DriveView, Seen
+from eeio.campaign.probes import DriveRequests, DriveView
 from eeio.journal import trace
 from eeio.system.filesystem import block_device
 from eeio.system.undo import UndoJournal
@@ -40,7 +40,9 @@ def issued(first_s: float, reads: bool, step: int, count: int = 20) -> list[Issu
     ]
 
 
-SEEN = Seen((*issued(1.0, True, 8192), *issued(1.0, False, 4096), *issued(3.0, False, 12288)))
+SEEN = DriveRequests(
+    (*issued(1.0, True, 8192), *issued(1.0, False, 4096), *issued(3.0, False, 12288))
+)
 
 
 def told(found: Phase) -> tuple[str | None, str | None]:
@@ -74,13 +76,13 @@ def test_what_a_program_knows_of_its_own_requests_stays() -> None:
 @pytest.mark.parametrize(
     ("seen", "of", "reason"),
     [
-        (Seen(reason="tracing the drive's requests needs root"), phase(), "needs root"),
+        (DriveRequests(reason="tracing the drive's requests needs root"), phase(), "needs root"),
         (SEEN, phase(start_s=None, end_s=None, window_source="none: test"), "its time is unknown"),
-        (Seen(SEEN.requests, BEGAN_S + 0.5), phase(), "the 60 recorded requests"),
+        (DriveRequests(SEEN.requests, BEGAN_S + 0.5), phase(), "the 60 recorded requests"),
         (SEEN, phase(start_s=8.0, end_s=9.0), "0 requests reached the drive, fewer than 8"),
     ],
 )
-def test_what_was_not_seen_has_its_reason(seen: Seen, of: Phase, reason: str) -> None:
+def test_what_was_not_seen_has_its_reason(seen: DriveRequests, of: Phase, reason: str) -> None:
     found = seen.add_to(of, BEGAN_S, 1)
     assert told(found) == (None, None)
     assert reason in str(found.spatiality_seen_reason)
@@ -119,8 +121,8 @@ def disk(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
 
 def began(view: DriveView) -> None:
     view.start()
-    if view.seen.reason is not None:
-        pytest.skip(view.seen.reason)
+    if view.observed.reason is not None:
+        pytest.skip(view.observed.reason)
 
 
 @pytest.mark.root
@@ -143,8 +145,8 @@ def test_a_device_s_own_requests_by_place(disk: tuple[Path, Path], home: Path) -
         view.stop(time.monotonic())
         assert not view._folder.exists()
         assert journal.undo_all() == []
-    assert view.seen.reason is None
-    assert {r.request.offset for r in view.seen.requests if r.reads} >= set(places[1:])
+    assert view.observed.reason is None
+    assert {r.request.offset for r in view.observed.requests if r.reads} >= set(places[1:])
 
 
 @pytest.mark.root

@@ -109,7 +109,7 @@ def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     with (
         pytest.raises(EeioError, match="set to 'auto', but it reads back ''"),
-        setting.held_at("auto", journal),
+        setting.set_to("auto", journal),
     ):
         pass
 

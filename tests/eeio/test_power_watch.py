@@ -2,7 +2,7 @@
 
 import pytest
 
-from eeio.commands.meter.watch import Seen, chart
+from eeio.commands.meter.watch import Observed, chart
 
 BARS = "12345678"
 
@@ -26,8 +26,8 @@ def test_the_last_values_that_fit() -> None:
 
 
 def test_least_mean_and_most_of_what_was_seen() -> None:
-    seen = Seen()
-    assert seen.words() == ""
+    seen = Observed()
+    assert seen.text() == ""
     for value in (4.0, None, 8.0):
         seen.add(value)
-    assert seen.words() == "min 4.00  mean 6.00  max 8.00 W"
+    assert seen.text() == "min 4.00  mean 6.00  max 8.00 W"

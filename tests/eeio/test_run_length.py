@@ -15,7 +15,7 @@ from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
 from eeio.campaign import pilot_store, pilots
-from eeio.campaign.pilot_store import Asked, StoredPilot
+from eeio.campaign.pilot_store import PilotTask, StoredPilot
 from eeio.campaign.pilots import MovedBytes
 from eeio.paths import shipped
 from eeio_power.monitor import PowerMonitor
@@ -87,7 +87,7 @@ def proof(
 def test_a_steady_run_may_be_as_short_as_there_is() -> None:
     found = proof()
     assert found.runtime_s == "10" and found.metrics == ("bandwidth", "m system")
-    assert "bandwidth and m system of a complete run stayed within 1 %" in found.words
+    assert "bandwidth and m system of a complete run stayed within 1 %" in found.text
 
 
 def test_bandwidth_that_settles_late_asks_for_more() -> None:
@@ -102,7 +102,7 @@ def test_power_counts_too() -> None:
     found = proof(mean_w=lambda s: 40.0 if s > 25 else 41.0)
     assert found.runtime_s == "30"
     drifting = proof(mean_w=lambda s: 40.0 + s / 10)
-    assert drifting.runtime_s == "60" and "m system of 45 s is off by -3.3 %" in drifting.words
+    assert drifting.runtime_s == "60" and "m system of 45 s is off by -3.3 %" in drifting.text
     assert drifting.metrics, "it was looked at: no need to ask again"
 
 
@@ -123,16 +123,16 @@ def test_a_length_without_its_power_is_not_proved() -> None:
 )
 def test_a_pilot_of_no_use_leaves_the_run_whole_and_says_so(run: Run, words: str) -> None:
     found = proof(run)
-    assert found.runtime_s == "60" and words in found.words and not found.metrics
+    assert found.runtime_s == "60" and words in found.text and not found.metrics
 
 
 def test_a_drive_that_was_not_watched_proves_nothing() -> None:
     part = MovedBytes([100.0, 110.0], [0, 10**9])
-    assert "not watched for all of the run" in proof(drive=part).words
+    assert "not watched for all of the run" in proof(drive=part).text
     alone = pilots.prove_run_time(
         PLANNED, complete_run(), None, Meter(lambda _: 40.0), RULE, LENGTHS_S
     )
-    assert alone.runtime_s == "60" and "no drive counters" in alone.words
+    assert alone.runtime_s == "60" and "no drive counters" in alone.text
 
 
 def test_only_timed_runs_past_the_page_cache_are_cut() -> None:
@@ -153,7 +153,9 @@ def test_a_cut_run_is_another_experiment_that_compares_as_the_whole_one() -> Non
     assert not whole.is_cut and whole.experiment == READ and whole.cut_from == "60"
 
 
-ASKED = Asked("length", "eeio-fio-1.0.0", READ, "runtime_s", "60", "paper", 2.0, 0.01, LENGTHS_S)
+ASKED = PilotTask(
+    "length", "eeio-fio-1.0.0", READ, "runtime_s", "60", "paper", 2.0, 0.01, LENGTHS_S
+)
 
 
 def stored(**changed: Any) -> StoredPilot:

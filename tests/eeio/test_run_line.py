@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase, run
 
-from eeio.campaign.progress import cost_of_run, one_line, words_of_run
+from eeio.campaign.progress import cost_of_run, one_line, run_text
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.record import EnergyReading
 
@@ -13,7 +13,7 @@ PLANNED = PlannedRun(0, PlannedExperiment(EXPERIMENT, "eeio-fio-1.0.0", {}, "rea
 
 
 def _line(*readings: EnergyReading) -> str:
-    return words_of_run(PLANNED, run(0, (phase(10e6, readings),)))
+    return run_text(PLANNED, run(0, (phase(10e6, readings),)))
 
 
 def test_power_and_efficiency_with_their_limits() -> None:

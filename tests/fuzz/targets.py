@@ -982,7 +982,7 @@ def definition_targets() -> list[Target]:
         Target("profile", [definition], profiles.load, fixed=presets),
         Target("pts-words", [{"results-definition.xml": (
             profile / "results-definition.xml").read_bytes()}],
-            lambda folder: composite.pts_words(folder)),
+            lambda folder: composite.pts_descriptions(folder)),
         Target("workload", [{"mix.yaml": WORKLOAD}],
                lambda folder: workload_file.load_workload(folder / "mix.yaml")),
         Target("cost-inputs", [{"site.yaml": COST_INPUTS}],
@@ -1047,10 +1047,10 @@ def of_server(folder: Path) -> Any:
 
 def pilot() -> bytes:
     run = made.design("c", 1).runs[0].experiment.experiment
-    asked = pilot_store.Asked("length", "eeio-fio-1.0.0", run, "runtime_s", "60", "standard", 5.0,
-                              0.02, (10.0, 20.0), ("rapl",))  # fmt: skip
+    task = pilot_store.PilotTask("length", "eeio-fio-1.0.0", run, "runtime_s", "60", "standard",
+                                 5.0, 0.02, (10.0, 20.0), ("rapl",))  # fmt: skip
     found = pilot_store.StoredPilot(
-        pilot_store.SCHEMA_VERSION, asked, "10", 1 << 30, "10 s will do", "c",
+        pilot_store.SCHEMA_VERSION, task, "10", 1 << 30, "10 s will do", "c",
         "2026-01-01T00:00:00+00:00", made.MACHINE, {"--on": "disk"},
     )  # fmt: skip
     return json.dumps(found.to_json()).encode()

@@ -109,11 +109,11 @@ def _planned(command: Command, count: int, how: How, directory: str) -> PlannedE
     # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
     # command is the same one, however its text changes.
     left_out = factors.keys() - {"cache"} if command.name else {"directory", "count", "timeout_s"}
-    told = {k: v for k, v in factors.items() if k not in left_out}
-    told |= {"words": command.name or command.words, **command.parameters}
+    described = {k: v for k, v in factors.items() if k not in left_out}
+    described |= {"words": command.name or command.text, **command.parameters}
     experiment = Experiment(
         level="application", tool="command", operation="mixed", spatiality="mixed",
         request_size_bytes=None, cache=CacheLayers("on"), target="file",
-        arguments=tuple(sorted(told.items())), flush="none",
+        arguments=tuple(sorted(described.items())), flush="none",
     )  # fmt: skip
-    return PlannedExperiment(experiment, PROFILE, factors, command.name or command.words)
+    return PlannedExperiment(experiment, PROFILE, factors, command.name or command.text)

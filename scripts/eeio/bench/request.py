@@ -18,10 +18,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Command:
-    """`words` is its text; `call` is a text for /bin/sh, or a program and its arguments. `name` is
+    """`text` is its text; `call` is a text for /bin/sh, or a program and its arguments. `name` is
     shown instead of the text, and identifies the command in comparisons."""
 
-    words: str
+    text: str
     call: str | tuple[str, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
@@ -50,7 +50,7 @@ def commands(
     plain = [Command(text, _call(text, shell)) for text in texts]
     if program:
         plain = [Command(" ".join(program), tuple(program))]
-    if not plain or not all(command.words.strip() for command in plain):
+    if not plain or not all(command.text.strip() for command in plain):
         raise RejectedError("no command; give one in quotes, such as eeio bench 'cp a b'")
     if len(names) > len(plain):
         raise RejectedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
@@ -65,10 +65,10 @@ def commands(
         for command in plain
         for values in itertools.product(*parameters.values())
     ]
-    unused = [name for name in parameters if not any(f"{{{name}}}" in one.words for one in plain)]
+    unused = [name for name in parameters if not any(f"{{{name}}}" in one.text for one in plain)]
     if unused:
         raise RejectedError(f"no command has the parameter {{{unused[0]}}}")
-    once = {command.words: command for command in found}
+    once = {command.text: command for command in found}
     twice = [name for name, n in Counter(c.name for c in once.values()).items() if name and n > 1]
     if twice:
         raise RejectedError(f"-n {twice[0]}: two commands have this name; name them differently")
@@ -117,18 +117,18 @@ def _filled(command: Command, values: Mapping[str, str]) -> Command:
     call, name = command.call, command.name
     filled = fill(call) if isinstance(call, str) else tuple(fill(word) for word in call)
     if name is not None and values:
-        told = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
-        name = fill(name) + (f" ({told})" if told else "")
-    return Command(fill(command.words), filled, values, name)
+        listed = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
+        name = fill(name) + (f" ({listed})" if listed else "")
+    return Command(fill(command.text), filled, values, name)
 
 
 def _call(text: str, shell: str | None) -> str | tuple[str, ...]:
     try:
-        words = () if shell is None else tuple(shlex.split(text if shell == "none" else shell))
+        program = () if shell is None else tuple(shlex.split(text if shell == "none" else shell))
     except ValueError as error:
         raise RejectedError(f"{text if shell == 'none' else shell}: {error}") from error
     if shell is None:
         return text
-    if not words:
+    if not program:
         raise RejectedError("--shell: an empty command")
-    return words if shell == "none" else (*words, "-c", text)
+    return program if shell == "none" else (*program, "-c", text)

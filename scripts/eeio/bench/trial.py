@@ -64,39 +64,41 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
 
 def _once(command: Command, how: How, directory: str) -> Trial:
     with tempfile.TemporaryDirectory(prefix="eeio-bench-") as output:
-        words = [
+        options = [
             f"command={command.as_factor}", "count=1", f"directory={directory}",
             f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
             *([f"stdin={how.stdin}"] if how.stdin else []),
         ]  # fmt: skip
         orphans = Orphans(mark())
-        code, said, group = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
+        code, stderr, group = _ended(
+            [sys.executable, "-I", "-S", str(_LOOP), *options], how.timeout_s
+        )
         synced = flush(Path(directory), None)
         left = orphans.end(group)
-        told = Path(output) / "command.json"
+        results = Path(output) / "command.json"
         if code is None:
             raise EeioError(
-                f"{command.words}: not done after {how.timeout_s:g} s, and was ended; give it more "
+                f"{command.text}: not done after {how.timeout_s:g} s, and was ended; give it more "
                 "by --timeout"
             )
         if code < 0:
             name = signal.Signals(-code).name
-            raise EeioError(f"{command.words}: the process that times it was killed ({name})")
-        if not told.is_file():
-            raise RejectedError(f"{said or 'it cannot be run'}")
-        body = json.loads(told.read_text(encoding="utf-8"))
+            raise EeioError(f"{command.text}: the process that times it was killed ({name})")
+        if not results.is_file():
+            raise RejectedError(f"{stderr or 'it cannot be run'}")
+        body = json.loads(results.read_text(encoding="utf-8"))
     if code != 0:
         hint = "; a shell finds no such command" if code == 127 else ""
         free = os.statvfs(directory)
         if free.f_bavail * free.f_frsize < _FULL_BYTES:
             hint += f"; the disk of {directory} is full"
         raise EeioError(
-            f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; to measure "
+            f"{command.text}: exit code {code}{f': {stderr}' if stderr else ''}{hint}; to measure "
             "it anyway, use --ignore-failure"
         )
     if left := left + body["left"]:
         raise EeioError(
-            f"{command.words}: {left} of its processes continued in the background, so its time "
+            f"{command.text}: {left} of its processes continued in the background, so its time "
             "would be incomplete; let it wait for them"
         )
     lasted_s, account = float(body["executions_s"][0]), body["account"]
@@ -107,12 +109,12 @@ def _once(command: Command, how: How, directory: str) -> Trial:
     return Trial(durable_s, account["read_bytes"], written)
 
 
-def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
+def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
     """Its exit code, None where the time was out, its last words, and the number of its process
     group, with no process left in it."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            options, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             start_new_session=True, env={**os.environ, **mark()},
         )  # fmt: skip
         try:

@@ -48,12 +48,12 @@ class Forecast:
         return asdict(self)
 
 
-def most_words(plan: Plan, bytes_written: int, decimals: int = 1) -> str:
+def most_text(plan: Plan, bytes_written: int, decimals: int = 1) -> str:
     """`at most 12.3 GB written`. A pilot that finds a fast drive enlarges the work."""
-    words = f"{bytes_written / 1e9:.{decimals}f} GB written"
+    text = f"{bytes_written / 1e9:.{decimals}f} GB written"
     if pilots.may_grow(plan):
-        return f"{words}, more if pilots enlarge the work (--max-written sets a limit)"
-    return f"at most {words}"
+        return f"{text}, more if pilots enlarge the work (--max-written sets a limit)"
+    return f"at most {text}"
 
 
 def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
@@ -70,8 +70,8 @@ def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
             bytes_written=longest.bytes_written,
         )
     if rule is None:
-        whole = plan.expected_s
-        return Forecast(len(plan.runs), whole, whole, whole, whole, plan.bytes_written)
+        full_s = plan.expected_s
+        return Forecast(len(plan.runs), full_s, full_s, full_s, full_s, plan.bytes_written)
     least_n = plan.protocol.repetitions
     most = _with(plan, [most_repetitions(p, rule, least_n) for p in plan.experiments])
     stored = _stored_lengths(plan, rule) if of_here else {}
@@ -125,12 +125,12 @@ def _cut(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str], place: i
 
     def shortened(planned: PlannedExperiment) -> PlannedExperiment:
         lengths_s = pilots.lengths_to_try(planned, rule, 0.0)
-        told = stored.get(planned.experiment.id)
-        if told is None and lengths_s and place is not None:
-            told = f"{lengths_s[min(place, len(lengths_s) - 1)]:g}"
-        if told is None or not lengths_s:
+        found = stored.get(planned.experiment.id)
+        if found is None and lengths_s and place is not None:
+            found = f"{lengths_s[min(place, len(lengths_s) - 1)]:g}"
+        if found is None or not lengths_s:
             return planned
-        return replace(planned, factors={**planned.factors, "runtime_s": told})
+        return replace(planned, factors={**planned.factors, "runtime_s": found})
 
     runs = tuple(replace(run, experiment=shortened(run.experiment)) for run in plan.runs)
     return replace(plan, runs=runs)
@@ -162,7 +162,7 @@ class Length:
 
     at_least_s: float | None
     at_most_s: float | None
-    words: str
+    text: str
 
 
 def phase_length(
@@ -241,12 +241,12 @@ def too_slow_meters(
             for id, one in lengths.items()
             if id not in short and (one.at_least_s is None or one.at_least_s < needed_s)
         ]
-        words = f"{meter.name}: resolves phases of {needed_s:.2g} s and more"
+        text = f"{meter.name}: resolves phases of {needed_s:.2g} s and more"
         if short:
             names = [p.description for p in plan.experiments if p.experiment.id in short]
-            words += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
-            words += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
+            text += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
+            text += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
         if unsure:
-            words += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
-        lines.append(words)
+            text += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
+        lines.append(text)
     return lines

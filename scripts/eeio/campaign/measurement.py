@@ -229,7 +229,7 @@ class Measurement:
                 flush,
                 JournalWatch(
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
-                    asked=options.trace_journal,
+                    requested=options.trace_journal,
                 ),
                 Meters(power, raw),
                 ProcessorSampler(),
@@ -359,13 +359,13 @@ class Measurement:
         experiment = planned.experiment
         installed = self._installed[experiment.profile]
         home = installed.home
-        words = [f"{key}={value}" for key, value in sorted(experiment.factors.items())]
+        arguments = [f"{key}={value}" for key, value in sorted(experiment.factors.items())]
         timeout_s = self._plan.timeout_s(experiment)
         if script == "pre":
-            command = ["sh", str(installed.script("pre.sh")), *words]
+            command = ["sh", str(installed.script("pre.sh")), *arguments]
             timeout_s += prefilled_bytes(experiment) / _PREFILL_FLOOR_BYTES_PER_S
         else:
-            command = [str(installed.executable), *words]
+            command = [str(installed.executable), *arguments]
         return invoke(
             command,
             directory=raw,
@@ -486,9 +486,9 @@ def _until_durable(
 ) -> tuple[Durable | None, str | None]:
     """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
     reported one, else by the flush right after it, which is the last write's."""
-    told = phase.until_durable or phase.durable_reason
+    known = phase.until_durable or phase.durable_reason
     # A phase in several stretches includes its flush: the time from its start includes other work.
-    if phase.operation not in _WRITES or told or (phase.stretches and phase.includes_flush):
+    if phase.operation not in _WRITES or known or (phase.stretches and phase.includes_flush):
         return phase.until_durable, phase.durable_reason
     if phase.stretches:
         return None, "its I/O has several intervals, so the time of durability is unknown"
@@ -527,18 +527,18 @@ def _failure(capture: Capture) -> str:
     for name in ("stderr.txt", "stdout.txt"):
         lines = (capture.directory / name).read_text(errors="replace").strip().splitlines()
         if lines:
-            words = lines[-1][:300]
+            message = lines[-1][:300]
             break
     else:
-        words = "no output"
+        message = "no output"
     if capture.exit_code == TIMED_OUT:
         return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
     # As a shell reports that a signal ended its command, or Popen that it ended the wrapper itself.
     number = capture.exit_code - 128 if capture.exit_code > 128 else -capture.exit_code
     if capture.exit_code != 0 and number in {known.value for known in signal.Signals}:
         name = signal.Signals(number).name
-        return f"killed ({name}) before it was done, and before a flush at its end: {words}"
-    return f"exit code {capture.exit_code}: {words}"
+        return f"killed ({name}) before it was done, and before a flush at its end: {message}"
+    return f"exit code {capture.exit_code}: {message}"
 
 
 def iso(utc_s: float) -> str:

@@ -26,7 +26,7 @@ Kind = Literal["length", "work"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PilotTask:
     """A pilot's task: the `factor` of an experiment, with the value `before`.
 
     `least_s` is how long a phase is to last; for lengths `floor` and `tried_s` are the rule's, and
@@ -51,7 +51,7 @@ class StoredPilot:
     campaign, by option (campaign.json)."""
 
     schema_version: Annotated[int, q.COUNT]
-    asked: Asked
+    asked: PilotTask
     found: str
     file_bytes: Annotated[int, q.SIZE]
     words: str
@@ -60,10 +60,10 @@ class StoredPilot:
     machine: Machine
     disks: Mapping[str, str] = field(default_factory=dict)
 
-    def why_not(self, asked: Asked, machine: Machine, disks: Mapping[str, str]) -> list[str]:
+    def why_not(self, task: PilotTask, machine: Machine, disks: Mapping[str, str]) -> list[str]:
         """Why it does not answer the task on this machine, as text; empty if it does."""
         # A file system that is made for each campaign is made as it was.
-        of_target = " on " not in asked.experiment.target
+        of_target = " on " not in task.experiment.target
         found = environment.differences(self.machine, machine, of_target)
         found += [
             f"{name} was {shown(self.disks.get(name, 'none'))}, is {shown(disks.get(name, 'none'))}"
@@ -71,9 +71,9 @@ class StoredPilot:
             if self.disks.get(name) != disks.get(name)
         ]
         for name in ("before", "preset", "least_s", "floor", "tried_s", "meters"):
-            was, now = getattr(self.asked, name), getattr(asked, name)
+            was, now = getattr(self.asked, name), getattr(task, name)
             if was != now:
-                found.append(f"{_WORDS[name]} was {_word(was)}, is {_word(now)}")
+                found.append(f"{_LABELS[name]} was {_word(was)}, is {_word(now)}")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class StoredPilot:
         return body
 
 
-_WORDS = {
+_LABELS = {
     "before": "the preset's value",
     "preset": "the preset",
     "least_s": "the least length of a phase",
@@ -101,10 +101,10 @@ def folder() -> Path:
 def keep(pilot: StoredPilot) -> Path:
     """Writes it, in the place of the one before for the same experiment on the same machine and
     drive. Raises EeioError where it cannot be written."""
-    asked = pilot.asked
+    task = pilot.asked
     place = json.dumps([pilot.machine.hostname, *sorted(pilot.disks.items())])
     where = hashlib.sha256(place.encode()).hexdigest()[:12]
-    path = folder() / f"{asked.kind}-{asked.experiment.id}-{where}.json"
+    path = folder() / f"{task.kind}-{task.experiment.id}-{where}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         made = path.with_suffix(".new")
@@ -128,12 +128,12 @@ def unreadable() -> list[str]:
 
 
 def best(
-    asked: Asked, machine: Machine, disks: Mapping[str, str]
+    task: PilotTask, machine: Machine, disks: Mapping[str, str]
 ) -> tuple[StoredPilot | None, Sequence[str]]:
     """The one that answers; else why the nearest does not, empty where there is none at all."""
     nearest: Sequence[str] = ()
-    for pilot in stored(asked.kind, asked.experiment.id):
-        why = pilot.why_not(asked, machine, disks)
+    for pilot in stored(task.kind, task.experiment.id):
+        why = pilot.why_not(task, machine, disks)
         if not why:
             return pilot, ()
         if not nearest or len(why) < len(nearest):

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from eeio.campaign import pilot_store, safety
-from eeio.campaign.pilot_store import Asked, StoredPilot
+from eeio.campaign.pilot_store import PilotTask, StoredPilot
 from eeio.campaign.plan import Plan
 from eeio.campaign.probes import Sampling
 from eeio.errors import RejectedError
@@ -144,8 +144,8 @@ def sized(
     lasted_s = [s for s in map(_lasted_s, run.phases) if s]
     if run.validity or not lasted_s:
         why = run.validity[0] if run.validity else "it reported no window"
-        told = f"unusable pilot, so {factor} is the preset's: {why}"
-        return Sized(replace(planned, pilot=told, sized=factor), short=f"{name}: {told}")
+        text = f"unusable pilot, so {factor} is the preset's: {why}"
+        return Sized(replace(planned, pilot=text, sized=factor), short=f"{name}: {text}")
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
@@ -157,10 +157,10 @@ def sized(
             f"and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
             "faster disk"
         ))  # fmt: skip
-    words = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
+    result = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
     if shortest_s >= least_s:
-        told = f"{words}: {factor}={planned.factors[factor]}, as the preset has it"
-        return Sized(replace(planned, pilot=told, sized=factor))
+        text = f"{result}: {factor}={planned.factors[factor]}, as the preset has it"
+        return Sized(replace(planned, pilot=text, sized=factor))
     wanted = now * 2 ** math.ceil(math.log2(least_s * _MARGIN / shortest_s))
     is_count = steps is None and factor != "file_size"
     # Of a run that has a run time, that ends it.
@@ -170,7 +170,7 @@ def sized(
     grown = planned
     if amount > now:
         grown = _with(planned, factor, word, 0 if is_count else amount)
-    told = f"{words}: {factor}={grown.factors[factor]}, by the preset {planned.factors[factor]}"
+    text = f"{result}: {factor}={grown.factors[factor]}, by the preset {planned.factors[factor]}"
     will_s = shortest_s * max(amount, now) / now
     short = None
     if will_s < least_s:
@@ -179,16 +179,16 @@ def sized(
             f"{factor}={grown.factors[factor]} is the most for the room there is and for "
             f"{MOST_TIMES * least_s:g} s a run"
         )
-    return Sized(replace(grown, pilot=told, sized=factor), short=short)
+    return Sized(replace(grown, pilot=text, sized=factor), short=short)
 
 
 def as_stored(
-    planned: PlannedExperiment, factor: str, word: str, file_bytes: int, words: str
+    planned: PlannedExperiment, factor: str, word: str, file_bytes: int, text: str
 ) -> PlannedExperiment:
     """The experiment with the work that an earlier pilot found."""
     same = planned.factors[factor] == word
     grown = planned if same else _with(planned, factor, word, file_bytes)
-    return replace(grown, pilot=words, sized=factor)
+    return replace(grown, pilot=text, sized=factor)
 
 
 def _lasted_s(phase: Phase) -> float | None:
@@ -200,12 +200,12 @@ def _lasted_s(phase: Phase) -> float | None:
 
 def _steps(factor: str, profile: Profile) -> Mapping[str, int] | None:
     """For a factor with class names as values: the presets' values, with their bytes."""
-    words = {
+    steps = {
         decided[factor]: int(decided.get("footprint", 0))
         for decided in profile.presets.values()
         if factor in decided and not decided[factor][:1].isdigit()
     }
-    return words or None
+    return steps or None
 
 
 def _amount(steps: Mapping[str, int] | None, word: str) -> int:
@@ -300,11 +300,11 @@ _EDGES_S = 0.1
 @dataclass(frozen=True)
 class Proof:
     """The run time that a pilot found, s, as a factor's value; the preset's if no shorter one is
-    proved. `words` describe how. `metrics` are the compared metrics; none if the pilot was
+    proved. `text` describes how. `metrics` are the compared metrics; none if the pilot was
     unusable."""
 
     runtime_s: str
-    words: str
+    text: str
     metrics: tuple[str, ...] = ()
 
 
@@ -340,13 +340,13 @@ def lengths_to_try(
     return tuple(s for s in sorted(rule.lengths_s) if least_s <= s < complete_s)
 
 
-def with_run_time(planned: PlannedExperiment, runtime_s: str, words: str) -> PlannedExperiment:
+def with_run_time(planned: PlannedExperiment, runtime_s: str, result: str) -> PlannedExperiment:
     """The experiment with the proved run time. If that differs, it is another experiment, with
     another id."""
-    whole = planned.factors["runtime_s"]
-    told = words if planned.pilot is None else f"{planned.pilot}; {words}"
-    found = replace(planned, pilot=told, cut_from=whole)
-    if runtime_s == whole:
+    complete = planned.factors["runtime_s"]
+    text = result if planned.pilot is None else f"{planned.pilot}; {result}"
+    found = replace(planned, pilot=text, cut_from=complete)
+    if runtime_s == complete:
         return found
     arguments = {**dict(planned.experiment.arguments), "runtime_s": runtime_s}
     experiment = replace(planned.experiment, arguments=tuple(sorted(arguments.items())))
@@ -364,10 +364,10 @@ def prove_run_time(
     lengths_s: Iterable[float],
 ) -> Proof:
     """The result of the pilot's complete run. `moved` is None without drive counters."""
-    whole = planned.factors["runtime_s"]
+    complete = planned.factors["runtime_s"]
 
     def stays(why: str, metrics: Iterable[str] = ()) -> Proof:
-        return Proof(whole, f"run time {whole} s, complete: {why}", tuple(metrics))
+        return Proof(complete, f"run time {complete} s, complete: {why}", tuple(metrics))
 
     if run.validity or len(run.phases) != 1 or run.phases[0].validity:
         invalid = (*run.validity, *(why for phase in run.phases for why in phase.validity))
@@ -393,11 +393,11 @@ def prove_run_time(
     if found_s is None:
         why = f"no shorter one keeps {' and '.join(full)} within {percent(rule.floor)} %"
         return stays(f"{why}{_worst(means, full)}", full)
-    words = (
-        f"run time {found_s:g} s of {whole}: after it, {' and '.join(full)} of a complete run "
+    text = (
+        f"run time {found_s:g} s of {complete}: after it, {' and '.join(full)} of a complete run "
         f"stayed within {percent(rule.floor)} % of its means"
     )
-    return Proof(f"{found_s:g}", words, tuple(full))
+    return Proof(f"{found_s:g}", text, tuple(full))
 
 
 def _means(
@@ -421,14 +421,14 @@ def _disagrees(moved_bytes: float, phase: Phase, lasted_s: float) -> str | None:
     )
 
 
-def _worst(means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float]) -> str:
+def _worst(means: Mapping[float, Mapping[str, float]], complete: Mapping[str, float]) -> str:
     """The deviation of the longest cut, as text."""
     if not means:
         return ""
     length_s = max(means)
     off = {
         metric: means[length_s][metric] / value - 1
-        for metric, value in whole.items()
+        for metric, value in complete.items()
         if metric in means[length_s]
     }
     metric = max(off, key=lambda name: abs(off[name]))
@@ -514,11 +514,11 @@ class Pilots:
     ) -> PlannedExperiment | NotMeasured:
         plan, profile = self.plan, self.plan.profiles[planned.profile]
         most_bytes = plan.room_to_grow(planned)
-        asked = Asked(
+        task = PilotTask(
             "work", planned.profile, planned.experiment, factor, planned.factors[factor],
             plan.sizes_preset, least_s,
         )  # fmt: skip
-        known = self._known(asked, planned)
+        known = self._known(task, planned)
         if known is not None and known.file_bytes <= max(most_bytes, planned.file_bytes):
             return as_stored(planned, factor, known.found, known.file_bytes, known.words)
         tried = at_pilot_size(planned, profile, plan.sizes_preset)
@@ -534,7 +534,7 @@ class Pilots:
         self.say(found.short or f"{planned.description}: {found.planned.pilot}")
         if found.short is None:
             new = found.planned
-            self._keep(asked, new.factors[factor], new.file_bytes, new.pilot or "")
+            self._keep(task, new.factors[factor], new.file_bytes, new.pilot or "")
         return found.planned
 
     def _timed(
@@ -544,20 +544,20 @@ class Pilots:
         lengths_s: tuple[float, ...],
         least_s: float,
     ) -> PlannedExperiment:
-        asked = Asked(
+        task = PilotTask(
             "length", planned.profile, planned.experiment, "runtime_s",
             planned.factors["runtime_s"], self.plan.sizes_preset, least_s, rule.floor, lengths_s,
             tuple(meter.name for meter in self.power.meters if meter.kind != "modelled"),
         )  # fmt: skip
-        known = self._known(asked, planned)
+        known = self._known(task, planned)
         if known is not None:
             return with_run_time(planned, known.found, known.words)
-        self.say(f"pilot: {planned.description}: {asked.before} s, for how short it may be")
+        self.say(f"pilot: {planned.description}: {task.before} s, for how short it may be")
         proof = self._proof(planned, rule, lengths_s)
-        self.say(f"{planned.description}: {proof.words}")
+        self.say(f"{planned.description}: {proof.text}")
         if proof.metrics:
-            self._keep(asked, proof.runtime_s, planned.file_bytes, proof.words)
-        return with_run_time(planned, proof.runtime_s, proof.words)
+            self._keep(task, proof.runtime_s, planned.file_bytes, proof.text)
+        return with_run_time(planned, proof.runtime_s, proof.text)
 
     def _proof(
         self, planned: PlannedExperiment, rule: AdaptiveProtocol, lengths_s: tuple[float, ...]
@@ -576,13 +576,13 @@ class Pilots:
             run = self.trial(planned, True)
         return prove_run_time(planned, run, bytes_of.moved(), self.power, rule, lengths_s)
 
-    def _known(self, asked: Asked, planned: PlannedExperiment) -> StoredPilot | None:
+    def _known(self, task: PilotTask, planned: PlannedExperiment) -> StoredPilot | None:
         """A valid stored pilot, if those may be used; RejectedError if no other may be."""
         rule = self.plan.protocol.adaptive
         uses = "each" if rule is None else rule.pilot
         if uses == "each":
             return None
-        known, why = pilot_store.best(asked, self.machine, self._disks())
+        known, why = pilot_store.best(task, self.machine, self._disks())
         if known is not None:
             self.say(f"{planned.description}: as a pilot of {known.made_utc[:10]} found")
             return known
@@ -596,11 +596,11 @@ class Pilots:
             self.say(f"a stored pilot is not valid: {shown('; '.join(why))}")
         return None
 
-    def _keep(self, asked: Asked, found: str, file_bytes: int, words: str) -> None:
+    def _keep(self, task: PilotTask, found: str, file_bytes: int, text: str) -> None:
         made_utc = datetime.now(UTC).isoformat(timespec="seconds")
         try:
             pilot_store.keep(StoredPilot(
-                pilot_store.SCHEMA_VERSION, asked, found, file_bytes, words, self.campaign,
+                pilot_store.SCHEMA_VERSION, task, found, file_bytes, text, self.campaign,
                 made_utc, self.machine, self._disks(),
             ))  # fmt: skip
         except EeioError as error:

@@ -115,8 +115,8 @@ _CLASSES = "SWABCDEF"
 
 def files_of_a_process(factors: Mapping[str, str]) -> int:
     """Of a profile that makes many: `files` in each of `rounds`; 0 of others."""
-    told = (factors.get(name, "0") for name in ("files", "rounds"))
-    files, rounds = (inputs.whole_number(word) or 0 for word in told)
+    texts = (factors.get(name, "0") for name in ("files", "rounds"))
+    files, rounds = (inputs.whole_number(text) or 0 for text in texts)
     return files * rounds
 
 
@@ -124,8 +124,8 @@ def file_bytes_of(profile: Profile, factors: Mapping[str, str], sizes: str, root
     """The forecast uses these: a profile whose buffered measurement needs a file larger than memory
     sets `memory_multiple` in its presets.conf; one without file_size sets `footprint`."""
     preset = _of_that_class(profile, factors, sizes)
-    told = factors.get("file_size") or preset.get("footprint", "0")
-    size = size_of(profile.tool, "file_size", told)
+    text = factors.get("file_size") or preset.get("footprint", "0")
+    size = size_of(profile.tool, "file_size", text)
     if "footprint_each" in preset:
         each = size_of(profile.tool, "footprint_each", preset["footprint_each"])
         processes = inputs.whole_number(factors.get("processes", "1")) or 1
@@ -141,14 +141,14 @@ def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> 
     """The preset. If the work is a class other than the preset's: the preset with that class, the
     next larger, or the largest. Its bytes are an upper bound."""
     preset = profile.preset(sizes)
-    asked = factors.get("class", "")
-    if "footprint" not in preset or asked == preset.get("class", ""):
+    requested = factors.get("class", "")
+    if "footprint" not in preset or requested == preset.get("class", ""):
         return preset
     every = sorted(
         (one for one in profile.presets.values() if "footprint" in one),
         key=lambda one: size_of(profile.tool, "class", one["footprint"]),
     )
-    least = _CLASSES.find(asked)
+    least = _CLASSES.find(requested)
     larger = (one for one in every if _CLASSES.find(one.get("class", "")) >= least >= 0)
     return next(larger, every[-1])
 
@@ -326,10 +326,10 @@ class Plan(Design):
 def _computing_s(factors: Mapping[str, str]) -> float:
     """Time of a program that computes between checkpoints at intervals. 0 for values that are not
     numbers, which the profile rejects."""
-    words = (factors.get("interval_s", "0"), factors.get("checkpoints", "0"))
-    if not all(re.fullmatch("[0-9]{1,8}", word) for word in words):
+    values = (factors.get("interval_s", "0"), factors.get("checkpoints", "0"))
+    if not all(re.fullmatch("[0-9]{1,8}", value) for value in values):
         return 0.0
-    return float(words[0]) * float(words[1])
+    return float(values[0]) * float(values[1])
 
 
 def prefilled_bytes(planned: PlannedExperiment) -> int:
@@ -400,10 +400,10 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         lambda entry: used[entry.profile],
         factors_of,
     )
-    left_out = [g for g in suite.left_out(options.preset) if not swept.asks_for(g)]
+    left_out = [g for g in suite.left_out(options.preset) if not swept.requests(g)]
     device = block_device(Path(options.device), root) if options.device else None
     zone = None if options.filesystems else zone_bytes(device)
-    refused = sweep.refused(
+    rejected = sweep.rejected(
         swept, lambda entry: sweep.why_not(used[entry.profile], sizes, factors_of(entry))
     )
     experiments: list[PlannedExperiment] = []
@@ -425,9 +425,9 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         _check_runtime(profile.tool, factors)
         for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
-                told = {**factors, **cell.arguments, **processors.arguments}
-                experiment = experiment_of(profile.tool, told, cell.target, disk)
-                reason = refused.get(entry) or absent.get(of_suite)
+                arguments = {**factors, **cell.arguments, **processors.arguments}
+                experiment = experiment_of(profile.tool, arguments, cell.target, disk)
+                reason = rejected.get(entry) or absent.get(of_suite)
                 reason = reason or _why_not(options, left_out, entry, experiment, root)
                 reason = reason or (_why_not_on_zones(options, experiment) if zone else None)
                 if reason is not None:
@@ -438,7 +438,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         experiment,
                         entry.profile,
                         factors,
-                        " - ".join((entry.description, *cell.words, *processors.words)),
+                        " - ".join((entry.description, *cell.labels, *processors.labels)),
                         cell.volume,
                         file_bytes,
                         cell.variant,

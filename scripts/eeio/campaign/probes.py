@@ -309,11 +309,11 @@ class ProcessorSampler(Sampling):
         """(busy, all) since boot, of all processors."""
         try:
             with self._stat.open(encoding="ascii") as file:
-                words = file.readline().split()
-            times = [int(word) for word in words[1 : 1 + _COUNTED]]
+                fields = file.readline().split()
+            times = [int(field) for field in fields[1 : 1 + _COUNTED]]
         except (OSError, ValueError):
             return None
-        if len(times) < _COUNTED or words[0] != "cpu":
+        if len(times) < _COUNTED or fields[0] != "cpu":
             return None
         return sum(times[place] for place in _BUSY), sum(times)
 
@@ -335,7 +335,7 @@ _SLACK_S = 0.001  # stamps of the tool and of the kernel
 
 
 @dataclass(frozen=True)
-class Seen:
+class DriveRequests:
     """The requests of a run; `until_s` is when there was no room for more. `reason`: why none."""
 
     requests: tuple[Issued, ...] = ()
@@ -364,14 +364,14 @@ class Seen:
             if first_s <= issued.at_s <= last_s
             and (phase.operation == "mixed" or issued.reads == (phase.operation == "read"))
         ]
-        words = describe(found, phase.request_size_bytes, processes)
-        if words is None:
+        order = describe(found, phase.request_size_bytes, processes)
+        if order is None:
             why = (
                 f"{len(found)} requests reached the drive, fewer than {LEAST_REQUESTS} complete "
                 "ones"
             )
             return replace(phase, spatiality_seen_reason=why)
-        return replace(phase, spatiality_seen=words, spatiality_seen_by="drive")
+        return replace(phase, spatiality_seen=order, spatiality_seen_by="drive")
 
 
 class DriveView(Probe, TracefsInstance):
@@ -384,40 +384,42 @@ class DriveView(Probe, TracefsInstance):
         needs = "a kernel with CONFIG_BLK_DEV_IO_TRACE is"
         TracefsInstance.__init__(self, journal, "drive", "the drive's requests", needs)
         self._device = device
-        self.seen = Seen(reason=reason)
+        self.observed = DriveRequests(reason=reason)
 
     def start(self) -> None:
-        if self._device is None or self.seen.reason is not None:
+        if self._device is None or self.observed.reason is not None:
             return
         try:
             self._make()
         except EeioError as error:
-            self.seen = Seen(reason=str(error))
+            self.observed = DriveRequests(reason=str(error))
 
     def stop(self, ended_s: float | None) -> None:
         if self._entry is None:
             return
         try:
             if ended_s is not None:
-                self.seen = self._read()
+                self.observed = self._read()
         except OSError as error:
-            self.seen = Seen(reason=f"the drive's requests could not be read: {error.strerror}")
+            self.observed = DriveRequests(
+                reason=f"the drive's requests could not be read: {error.strerror}"
+            )
         finally:
             self._remove()
 
     def add_to(self, run: Run) -> Run:
         begun_s, processes = run.started_monotonic_s, run.experiment.processes
-        phases = (self.seen.add_to(phase, begun_s, processes) for phase in run.phases)
+        phases = (self.observed.add_to(phase, begun_s, processes) for phase in run.phases)
         return replace(run, phases=tuple(phases))
 
-    def _read(self) -> Seen:
+    def _read(self) -> DriveRequests:
         self._write("tracing_on", "0")
         dropped = {
-            cpu: int(told.get("dropped events", "0")) for cpu, told in self._counts().items()
+            cpu: int(counts.get("dropped events", "0")) for cpu, counts in self._counts().items()
         }
         with (self._folder / "trace").open(encoding="ascii", errors="replace") as lines:
             found, until_s = parse(itertools.islice(lines, 2 * MOST_REQUESTS), dropped)
-        return Seen(tuple(found[:MOST_REQUESTS]), until_s)
+        return DriveRequests(tuple(found[:MOST_REQUESTS]), until_s)
 
     def _set_up(self) -> None:
         assert self._device is not None
@@ -443,7 +445,7 @@ def _block_filter(device: BlockDevice) -> str:
     disk = device.disk_sysfs
     numbers = {(disk / "dev").read_text(encoding="ascii").strip()}
     numbers.add(f"{device.major}:{device.minor}")
-    words = " || ".join(
+    requests = " || ".join(
         f"dev == {int(major) << 20 | int(minor)}"
         for major, _, minor in (number.partition(":") for number in sorted(numbers))
     )
@@ -451,4 +453,4 @@ def _block_filter(device: BlockDevice) -> str:
     with contextlib.suppress(OSError, ValueError):
         start = int((device.sysfs / "start").read_text(encoding="ascii"))
     end = start + device.size_bytes // 512
-    return f"({words}) && sector >= {start} && sector < {end}"
+    return f"({requests}) && sector >= {start} && sector < {end}"

@@ -23,15 +23,15 @@ from eeio_results.windows import Window, window_of
 ESTIMATE = "ESTIMATE"
 
 
-def words_of_run(planned: PlannedRun, run: Run) -> str:
+def run_text(planned: PlannedRun, run: Run) -> str:
     """`fio read 4 KiB #2: read 120.3 MB/s, system 12.3 W ±1.2 %, 9.78 MB/J ±1.2 %`."""
-    words = f"{run.experiment.tool} {planned.experiment.description}"
+    text = f"{run.experiment.tool} {planned.experiment.description}"
     if planned.experiment.volume:
-        words += f" on {planned.experiment.volume}"
+        text += f" on {planned.experiment.volume}"
     results = ", ".join(filter(None, (_of_phase(run.experiment, phase) for phase in run.phases)))
     reasons = [*run.validity, *(reason for phase in run.phases for reason in phase.validity)]
     invalid = f" INVALID: {reasons[0]}" if reasons else ""
-    return f"{words} #{run.repetition}: {results or 'done'}{invalid}"
+    return f"{text} #{run.repetition}: {results or 'done'}{invalid}"
 
 
 def cost_of_run(run: Run) -> str:
@@ -55,22 +55,22 @@ def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
 def _cost(window: Window) -> str | None:
     """Of the widest domain that a meter saw, each figure with its uncertainty where there is
     one; of modelled power only where nothing was measured, and marked. None without power."""
-    seen = [reading for reading in window.energy if reading.valid and reading.power_w is not None]
-    if not seen:
+    valid = [reading for reading in window.energy if reading.valid and reading.power_w is not None]
+    if not valid:
         return None
-    reading = min(seen, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
+    reading = min(valid, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
     if reading.kind == "modelled" and (reading.uncertainty_relative or 0.0) > 1.0:
         return None  # an estimate that may be 0 W says nothing
     limit = _limit(reading)
     mark = mark_of(reading.kind)
-    words = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
-    words += " (doubtful)" if reading.doubtful else ""
+    text = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
+    text += " (doubtful)" if reading.doubtful else ""
     efficiency = window.efficiency_bytes_per_j(reading)
     if efficiency is not None and reading.why_not_ranked is None:
-        words += f", {mark}{number(efficiency / MB)} MB/J{limit}"
+        text += f", {mark}{number(efficiency / MB)} MB/J{limit}"
         if reading.leaves_drives_out:
-            words += f" ({WITHOUT_DRIVES})"
-    return words
+            text += f" ({WITHOUT_DRIVES})"
+    return text
 
 
 def _limit(reading: EnergyReading) -> str:
@@ -80,8 +80,8 @@ def _limit(reading: EnergyReading) -> str:
 
 def format_duration(seconds: float) -> str:
     """`1:02:03` or `2:03`."""
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
+    rounded_s = round(seconds)
+    hours, rest = divmod(rounded_s, 3600)
     minutes, second = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{second:02}" if hours else f"{minutes}:{second:02}"
 
@@ -149,18 +149,18 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         """One line that stays."""
         if self._bar is not None:
-            self._bar.console.print(shown_lines(words), markup=False, highlight=False)
+            self._bar.console.print(shown_lines(text), markup=False, highlight=False)
         else:
-            print(words, file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
-    def run_done(self, words: str, cost: str = "") -> None:
+    def run_done(self, text: str, cost: str = "") -> None:
         """Counts one run and prints its result; a bar also shows its energy."""
         self._done += 1
         eta = format_duration(self.eta_s())
-        line = f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})")
+        line = f"[{self._done}/{self._total}] {text}" + ("" if self._bar else f" (ETA {eta})")
         if sys.stderr.isatty():
             line = one_line(line, shutil.get_terminal_size().columns)
         self.say(line)

@@ -35,14 +35,14 @@ def without_known_mean(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExper
     study = plan.protocol.study
     if study is None or study.half_width is None:
         return ()
-    asked = studies.of_campaign(study.name)
+    found_studies = studies.of_campaign(study.name)
     by_id: dict[str, list[Run]] = {}
     for run in runs:
         by_id.setdefault(run.experiment.id, []).append(run)
     found = []
     for planned in plan.experiments:
         done = by_id.get(planned.experiment.id, [])
-        values = [studies.figure_of_merit(asked, run) for run in done]
+        values = [studies.figure_of_merit(found_studies, run) for run in done]
         known = stopping.spread([value for value in values if value is not None])
         if known.n == 0 or len(done) >= study.most_repetitions:
             continue
@@ -66,7 +66,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Candidate:
     """The rule's input on an experiment: how often it may run, `most`, how often it `ran`, and its
     cells so far. `describes`: it describes the machine, and once is enough."""
 
@@ -84,8 +84,8 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
     cells: dict[str, list[Cell]] = {}
     for cell in cells_of(campaign):
         cells.setdefault(cell.experiment_id, []).append(cell)
-    asked = [
-        Asked(
+    candidates = [
+        Candidate(
             (id := planned.experiment.id),
             most_repetitions(planned, rule, 0),
             done[id],
@@ -94,7 +94,7 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
         )
         for planned in design.experiments
     ]
-    ids, anchors, stopped = who_goes_on(asked, design.anchors, design.stopped, rule.precision)
+    ids, anchors, stopped = who_goes_on(candidates, design.anchors, design.stopped, rule.precision)
     # Requested by an extension, though the precision has stopped it.
     wanted = {id for id, many in design.targets.items() if done[id] < many}
     if wanted:
@@ -104,7 +104,7 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
 
 
 def who_goes_on(
-    asked: Sequence[Asked],
+    candidates: Sequence[Candidate],
     anchors: tuple[str, ...],
     stopped: Mapping[str, str],
     precision: float,
@@ -112,13 +112,13 @@ def who_goes_on(
     """The ids of the next round, its anchors, and what has stopped; from those of the rounds
     before. Stopped experiments stay stopped: an anchor that continues is not evaluated again."""
     stopped = dict(stopped)
-    for one in asked:
+    for one in candidates:
         if one.id not in stopped:
             why = _why_stopped(one, precision)
             if why is not None:
                 stopped[one.id] = why
-    anchors = anchors or _anchors(asked)
-    ids = {one.id for one in asked} - set(stopped)
+    anchors = anchors or _anchors(candidates)
+    ids = {one.id for one in candidates} - set(stopped)
     return frozenset(ids | set(anchors) if ids else ids), anchors, stopped
 
 
@@ -135,31 +135,31 @@ def most_repetitions(planned: PlannedExperiment, rule: AdaptiveProtocol, least: 
     return max(least, rule.most_whole if is_complete(planned) else rule.most_repetitions)
 
 
-def _why_stopped(asked: Asked, precision: float) -> str | None:
-    if asked.describes:
+def _why_stopped(candidate: Candidate, precision: float) -> str | None:
+    if candidate.describes:
         return "it describes the machine"
-    known = known_worst(asked.cells)
+    known = known_worst(candidate.cells)
     if known is None:
-        return f"no figure of {asked.ran} runs"
+        return f"no figure of {candidate.ran} runs"
     width = "" if known.half_width is None else f"{known.metric} to ±{percent(known.half_width)} %"
     if known.half_width is not None and known.half_width <= precision and known.n >= FEWEST:
-        return f"{PRECISE} after {asked.ran}: {width}"
+        return f"{PRECISE} after {candidate.ran}: {width}"
     # Runs that failed count, so that a broken experiment ends too.
-    if asked.ran >= asked.most:
-        return f"{MOST}, {asked.ran}: {width or 'one value'}"
+    if candidate.ran >= candidate.most:
+        return f"{MOST}, {candidate.ran}: {width or 'one value'}"
     return None
 
 
-def _anchors(asked: Sequence[Asked]) -> tuple[str, ...]:
+def _anchors(candidates: Sequence[Candidate]) -> tuple[str, ...]:
     """The experiments with the highest and the lowest power, or bandwidth where there is none: they
     run in all rounds, to show drift. Chosen from those that may run most often, which are the short
     ones: they show drift as well as complete runs."""
-    most = max((one.most for one in asked), default=0)
-    asked = [one for one in asked if one.most == most]
+    most = max((one.most for one in candidates), default=0)
+    candidates = [one for one in candidates if one.most == most]
     for metric in (*POWER.values(), BANDWIDTH):
         levels = {
             one.id: statistics.fmean(cell.median(metric) for cell in one.cells if cell.n(metric))
-            for one in asked
+            for one in candidates
             if any(cell.n(metric) for cell in one.cells)
         }
         if levels:

@@ -17,7 +17,7 @@ from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.pilots import Pilots
 from eeio.campaign.plan import Plan, another_round
-from eeio.campaign.progress import Progress, cost_of_run, format_duration, words_of_run
+from eeio.campaign.progress import Progress, cost_of_run, format_duration, run_text
 from eeio.campaign.rounds import WriteBudget
 from eeio.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.campaign.volumes import Volumes, raw_device
@@ -134,12 +134,12 @@ def campaign_locks(plan: Plan) -> Iterator[None]:
         folder = Path(options.directory) if device is None else None
     if any((p.frequency_hz, p.smt, p.turbo) != (None, None, None) for p in plan.experiments):
         names.add(frequency.lock_name(options.frequency_root))
-    with ExitStack() as held:
-        held.enter_context(machine_lock(shared=options.share_machine))
+    with ExitStack() as stack:
+        stack.enter_context(machine_lock(shared=options.share_machine))
         for name in sorted(names):
-            held.enter_context(drive_lock(name))
+            stack.enter_context(drive_lock(name))
         if folder is not None and plan.files:
-            held.enter_context(FolderLock(folder, str(folder)))
+            stack.enter_context(FolderLock(folder, str(folder)))
         yield
 
 
@@ -215,7 +215,7 @@ class _Campaign:
                         power.forget(time.monotonic())
                         if self._done is not None:
                             self._done.append(run)
-                        progress.run_done(words_of_run(planned, run), cost_of_run(run))
+                        progress.run_done(run_text(planned, run), cost_of_run(run))
                     left = self._another_round(progress)
             self._clean_up()
             self._note_wear(self._plan.wear[:1], again=True)
@@ -328,8 +328,8 @@ class _Campaign:
         """All experiments again, until the drive is in its steady state."""
         found = state(self._plan, rule, self._stored())
         if not goes_on(found, rule):
-            words = "the drive is in its steady state" if found.is_steady else "no steady state"
-            progress.say(f"{words} after {found.rounds} rounds")
+            result = "the drive is in its steady state" if found.is_steady else "no steady state"
+            progress.say(f"{result} after {found.rounds} rounds")
             return []
         before = len(self._plan.runs)
         self._plan = replace(self._plan, runs=another_round(self._plan, self._plan.experiments))

@@ -126,41 +126,41 @@ class _Server:
         journal.add(self._entry)
 
     def wait(self) -> None:
-        said = self._read(_BEGIN_S, len(BEGUN))
-        if said != BEGUN:
+        output = self._read(_BEGIN_S, len(BEGUN))
+        if output != BEGUN:
             raise EeioError(f"--server-power {self.command}: {self._why()}")
 
     def finish(self) -> bytes:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        said = self._read(_END_S, _LARGEST_BYTES)
-        if not said:
+        output = self._read(_END_S, _LARGEST_BYTES)
+        if not output:
             raise EeioError(f"--server-power {self.command}: {self._why()}")
-        return said
+        return output
 
     def _read(self, limit_s: float, most: int) -> bytes:
         """Until so many bytes, the end of its output, or the time limit."""
         assert self._process.stdout is not None
-        said = b""
+        output = b""
         deadline_s = time.monotonic() + limit_s
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            while len(said) < most:
+            while len(output) < most:
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0 or not selector.select(left_s):
                     return b""
-                chunk = os.read(self._process.stdout.fileno(), min(65536, most - len(said)))
+                chunk = os.read(self._process.stdout.fileno(), min(65536, most - len(output)))
                 if not chunk:
                     break
-                said += chunk
-        return said
+                output += chunk
+        return output
 
     def _why(self) -> str:
         """Its last message, once it has ended."""
         if self._process.poll() is None:
             end_group(self._process.pid)
-        words = printed_in(self._messages).strip().splitlines()
-        return words[-1][:300] if words else "it did not record and printed no message"
+        lines = printed_in(self._messages).strip().splitlines()
+        return lines[-1][:300] if lines else "it did not record and printed no message"
 
     def stop(self) -> None:
         if self._process.poll() is None:

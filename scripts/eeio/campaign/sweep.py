@@ -40,9 +40,9 @@ _CHECK_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class Sweep:
-    """A factor's values, parsed from `asked`; only for one tool if it names that."""
+    """A factor's values, parsed from `requested`; only for one tool if it names that."""
 
-    asked: str
+    requested: str
     tool: str | None
     name: str
     values: tuple[str, ...]
@@ -66,16 +66,16 @@ class Sweep:
 @dataclass(frozen=True)
 class Swept:
     """The experiments that replace the suite's, each with its original; `values` are the requested
-    factors of each, and `asked` all of these with their profile: they run even if a preset leaves
-    them out."""
+    factors of each, and `requested` all of these with their profile: they run even if a preset
+    leaves them out."""
 
     made: Mapping[SuiteEntry, SuiteEntry]
     values: Mapping[SuiteEntry, Mapping[str, str]]
-    asked: frozenset[tuple[str, str]]
+    requested: frozenset[tuple[str, str]]
 
-    def asks_for(self, group: LeftOut) -> bool:
+    def requests(self, group: LeftOut) -> bool:
         """Whether an experiment that a preset leaves out was requested."""
-        return any((group.profile, factor) in self.asked for factor in group.factors)
+        return any((group.profile, factor) in self.requested for factor in group.factors)
 
 
 def parse(text: str) -> Sweep:
@@ -152,40 +152,40 @@ def swept(
     preset's. RejectedError if no experiment has a factor, or for too many experiments."""
     made: dict[SuiteEntry, SuiteEntry] = {}
     values_of: dict[SuiteEntry, Mapping[str, str]] = {}
-    asked: set[tuple[str, str]] = set()
+    requested: set[tuple[str, str]] = set()
     seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
     used: set[str] = set()
     for entry in entries:
         profile, factors = profile_of(entry), factors_of(entry)
         own = [sweep for sweep in sweeps if sweep.is_of(profile, factors)]
-        used.update(sweep.asked for sweep in own)
+        used.update(sweep.requested for sweep in own)
         if len({_target(sweep) for sweep in own}) != len(own):
-            both = " and ".join(sweep.asked for sweep in own)
+            both = " and ".join(sweep.requested for sweep in own)
             raise RejectedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
         if not own:
             made[entry] = entry
             continue
-        asked.update((entry.profile, sweep.factor) for sweep in own)
+        requested.update((entry.profile, sweep.factor) for sweep in own)
         for values in product(*(sweep.values for sweep in own)):
-            told = {s.name: value for s, value in zip(own, values, strict=True)}
-            new = _with(entry, profile.tool, factors, told)
+            swept_values = {s.name: value for s, value in zip(own, values, strict=True)}
+            new = _with(entry, profile.tool, factors, swept_values)
             key = (new.profile, frozenset(new.factors.items()))
             if key not in seen:
                 seen.add(key)
                 made[new] = entry
-                values_of[new] = told
+                values_of[new] = swept_values
         if len(made) > MOST_EXPERIMENTS:
             raise RejectedError(
                 f"--sweep: more than {MOST_EXPERIMENTS} experiments; give fewer values"
             )
     for sweep in sweeps:
-        if sweep.asked not in used:
+        if sweep.requested not in used:
             raise RejectedError(
-                f"--sweep {sweep.asked}: no experiment of this suite has {sweep.name}"
+                f"--sweep {sweep.requested}: no experiment of this suite has {sweep.name}"
                 f"{f' with {sweep.tool}' if sweep.tool else ''}; they have "
                 f"{', '.join(_known(entries, profile_of, factors_of))}"
             )
-    return Swept(made, values_of, frozenset(asked))
+    return Swept(made, values_of, frozenset(requested))
 
 
 def _target(sweep: Sweep) -> str:
@@ -202,9 +202,9 @@ def _known(
 
 
 def _with(
-    entry: SuiteEntry, tool: str, factors: Mapping[str, str], told: Mapping[str, str]
+    entry: SuiteEntry, tool: str, factors: Mapping[str, str], swept_values: Mapping[str, str]
 ) -> SuiteEntry:
-    new = {_OTHER_NAMES.get(name, name): value for name, value in told.items()}
+    new = {_OTHER_NAMES.get(name, name): value for name, value in swept_values.items()}
     processes = _count(tool, new.get("processes") or factors.get("processes", "1"))
     if (each := new.pop(_FILE_EACH, None)) is not None:
         new["file_size"] = _size_word(size_of(tool, _FILE_EACH, each) * processes)
@@ -216,8 +216,8 @@ def _with(
     both = {**entry.factors, **new}
     # The requested values first; the suite's labels are for its values.
     first = {name: both[name] for name in new} | both
-    words = " ".join(f"{name}={value}" for name, value in first.items() if name != "level")
-    return SuiteEntry(entry.profile, both, f"Sweep: {tool} {words}")
+    text = " ".join(f"{name}={value}" for name, value in first.items() if name != "level")
+    return SuiteEntry(entry.profile, both, f"Sweep: {tool} {text}")
 
 
 def _count(tool: str, word: str) -> int:
@@ -226,7 +226,7 @@ def _count(tool: str, word: str) -> int:
     return int(word)
 
 
-def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[SuiteEntry, str]:
+def rejected(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[SuiteEntry, str]:
     """The combinations that `why_not` refuses, with its reasons: a record cannot be longer than its
     file. RejectedError for a value that is in no combination which can be run."""
     found: dict[SuiteEntry, str] = {}
@@ -249,13 +249,18 @@ def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | 
     user's profile may have no factors.sh."""
     if "factors.sh" not in profile.files:
         return None
-    words = [f"{name}={value}" for name, value in sorted(factors.items())]
-    told = {"EEIO_PRESET": preset, "EEIO_DEVICE": "", "EEIO_ERASE": "", "EEIO_DIRECTORY": os.curdir}
+    arguments = [f"{name}={value}" for name, value in sorted(factors.items())]
+    variables = {
+        "EEIO_PRESET": preset,
+        "EEIO_DEVICE": "",
+        "EEIO_ERASE": "",
+        "EEIO_DIRECTORY": os.curdir,
+    }
     try:
         with complete.folder_of(profile.folder) as folder:
             done = subprocess.run(
-                ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *words],
-                env=script_environment(folder, told),
+                ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *arguments],
+                env=script_environment(folder, variables),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -267,4 +272,4 @@ def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | 
     if done.returncode == 0:
         return None
     last = done.stderr[-4096:].decode(errors="replace").strip().rpartition("\n")[2]
-    return shown(last) or f"{profile.name} takes not these factors: {' '.join(words)}"
+    return shown(last) or f"{profile.name} takes not these factors: {' '.join(arguments)}"

@@ -38,7 +38,7 @@ class Setting:
     volume: str
     variant: str | None = None
     frequency_hz: int | None = None
-    words: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,15 +55,15 @@ class Processors:
     def arguments(self) -> Mapping[str, str]:
         """As in the experiment's record."""
         hz = None if self.frequency_hz is None else str(self.frequency_hz)
-        told = {"frequency_hz": hz, "smt": self.smt, "turbo": self.turbo}
-        return {name: value for name, value in told.items() if value is not None}
+        values = {"frequency_hz": hz, "smt": self.smt, "turbo": self.turbo}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """For the experiment's description."""
         frequency_ghz = None if self.frequency_hz is None else f"{self.frequency_hz / 1e9:g} GHz"
-        told = (("Frequency", frequency_ghz), ("SMT", self.smt), ("Turbo", self.turbo))
-        return tuple(f"{name}: {value}" for name, value in told if value is not None)
+        values = (("Frequency", frequency_ghz), ("SMT", self.smt), ("Turbo", self.turbo))
+        return tuple(f"{name}: {value}" for name, value in values if value is not None)
 
 
 def study_settings(
@@ -121,36 +121,40 @@ def processor_settings(
 def _check_study(study: StudyProtocol) -> None:
     """Before any change: the program that decides when to stop must exist, and work."""
     try:
-        asked = studies.of_campaign(study.name)
+        found_studies = studies.of_campaign(study.name)
     except EeioError as error:
         raise RejectedError(str(error)) from error
-    if study.half_width is not None and all(found.figure_of_merit is None for found in asked):
+    if study.half_width is not None and all(
+        found.figure_of_merit is None for found in found_studies
+    ):
         raise RejectedError(
             f"the study {study.name!r} has no figure to repeat for: set half_width to null in the "
             "suite's protocol.yaml"
         )
 
 
-def _frequencies(words: Sequence[str], sysfs_root: Path) -> list[int]:
+def _frequencies(arguments: Sequence[str], sysfs_root: Path) -> list[int]:
     """In Hz, ascending: `all` the machine's steps, its `lowest` and `highest`, or numbers."""
     steps = frequency.steps_hz(sysfs_root)
     found: set[int] = set()
-    for word in words:
-        if word == "all":
+    for argument in arguments:
+        if argument == "all":
             found.update(steps)
-        elif word in ("lowest", "highest"):
-            found.add(min(steps) if word == "lowest" else max(steps))
+        elif argument in ("lowest", "highest"):
+            found.add(min(steps) if argument == "lowest" else max(steps))
         else:
-            wanted_hz = frequency.parse_hz(word)
+            wanted_hz = frequency.parse_hz(argument)
             frequency.check_reachable(wanted_hz, sysfs_root)
             found.add(wanted_hz)
     return sorted(found)
 
 
 def _setting(name: str, frequency_hz: int | None) -> Setting:
-    told = {"variant": name}
-    words = [f"Variant: {name}"]
+    arguments = {"variant": name}
+    labels = [f"Variant: {name}"]
     if frequency_hz is not None:
-        told["frequency_hz"] = str(frequency_hz)
-        words.append(f"Frequency: {frequency_hz / 1e9:g} GHz")
-    return Setting("file on ext4", VARIANTS[name].volume, name, frequency_hz, tuple(words), told)
+        arguments["frequency_hz"] = str(frequency_hz)
+        labels.append(f"Frequency: {frequency_hz / 1e9:g} GHz")
+    return Setting(
+        "file on ext4", VARIANTS[name].volume, name, frequency_hz, tuple(labels), arguments
+    )

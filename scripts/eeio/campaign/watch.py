@@ -25,7 +25,7 @@ from eeio_results.traces import jbd2
 from eeio_results.traces.journal_figures import figures
 
 _TRACE = "journal.gz"
-_HELD_NONE = (
+_NONE_DELAYED = (
     "libdelayjc.so delayed no call, so this was plain ext4; the tool may be static or setuid"
 )
 
@@ -45,18 +45,18 @@ class JournalWatch(Probe):
         journal: UndoJournal,
         study: StudyProtocol | None,
         *,
-        asked: bool = False,
+        requested: bool = False,
     ) -> None:
         self._planned = planned
         self._directory = volume.directory
         self._raw = raw
         self._journal = journal
         self._study = study
-        self._requested = asked
+        self._requested = requested
         self._stack = ExitStack()
         self._trace: JournalTracer | None = None
         self._state: Path | None = None
-        self._delays: delayjc.HeldCalls | None = None
+        self._delays: delayjc.DelayedCalls | None = None
         self._loaded = False
         self._settings: Environment = {}
         self._notes: list[str] = []
@@ -67,9 +67,9 @@ class JournalWatch(Probe):
 
     def start(self) -> None:
         of_study = self._study is not None and self._planned.variant is not None
-        if held := self._held():
+        if delaying := self._delaying():
             self._state = self._stack.enter_context(delayjc.state_file(self._journal))
-            self._settings = held(self._state)
+            self._settings = delaying(self._state)
         if not of_study and not self._requested:
             return
         try:
@@ -82,7 +82,7 @@ class JournalWatch(Probe):
             self._trace = None
             self._notes.append(f"journal not traced: {error}")
 
-    def _held(self) -> Callable[[Path], Mapping[str, str]] | None:
+    def _delaying(self) -> Callable[[Path], Mapping[str, str]] | None:
         """The settings that delay calls, for a given state file; None if calls are not delayed. The
         window is the study's, or the library's default."""
         study, variant = self._study, self._planned.variant
@@ -123,23 +123,23 @@ class JournalWatch(Probe):
                     f"ext4+delayjc: {self._delays.calls} fsync calls were delayed in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
-            why = (_HELD_NONE,) if self._held_in_vain() else ()
+            why = (_NONE_DELAYED,) if self._delayed_none() else ()
             began_s = run.started_monotonic_s
             return [_in_window(phase, trace, began_s, delays, why) for phase in phases]
         includes_sync = run.experiment.flush in (None, "end")
-        seen = False
+        traced = False
         for study in studies.every().values():
             if study.journal is None:
                 continue
             of_trace = study.journal.of_trace(trace, includes_sync) if trace is not None else {}
-            seen = seen or bool(of_trace)
+            traced = traced or bool(of_trace)
             found = {**of_trace, **delays}
             phases = [self._with_metrics(phase, study.journal, found) for phase in phases]
-        if trace is not None and not seen:
+        if trace is not None and not traced:
             self._notes.append("journal not traced: no fsync on this file system was seen")
         return phases
 
-    def _held_in_vain(self) -> bool:
+    def _delayed_none(self) -> bool:
         """Whether calls should have been delayed and were not: the library was not loaded, or a
         program that flushes each operation bypassed it. A program without flushes has no call to
         delay."""
@@ -176,8 +176,8 @@ class JournalWatch(Probe):
             return phase
         metrics = dict(figures.joined({**phase.metrics, **found}))
         invalid = phase.invalid
-        if self._delays is not None and self._delays.calls == 0 and _HELD_NONE not in invalid:
-            invalid = (*invalid, _HELD_NONE)
+        if self._delays is not None and self._delays.calls == 0 and _NONE_DELAYED not in invalid:
+            invalid = (*invalid, _NONE_DELAYED)
         return replace(phase, metrics=metrics, invalid=invalid)
 
 

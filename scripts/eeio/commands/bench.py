@@ -151,10 +151,10 @@ def bench(arguments: argparse.Namespace) -> int:
             disks=safety.disks(options),
             eeio_version=__version__,
         )
-        with ExitStack() as held:
+        with ExitStack() as stack:
             with store.made_complete() as new:
                 new.create(plan)
-                held.enter_context(store_lock(new.folder))
+                stack.enter_context(store_lock(new.folder))
             _announce(plan, trials, counts)
             outcome = execute(plan, store)
     show(store, arguments)
@@ -228,8 +228,8 @@ def _requested(arguments: argparse.Namespace) -> list[request.Command]:
     for name, least, most in arguments.parameter_scan:
         name, values = request.scanned(name, least, most, arguments.parameter_step_size)
         parameters[name] = values
-    for name, words in arguments.parameter_list:
-        name, values = request.listed(name, words)
+    for name, text in arguments.parameter_list:
+        name, values = request.listed(name, text)
         parameters[name] = values
     return request.commands(
         arguments.commands, arguments.program, parameters, arguments.command_name, arguments.shell

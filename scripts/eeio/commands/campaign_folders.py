@@ -47,16 +47,16 @@ def campaign_folder(name: str) -> Path:
     try:
         folder = paths.results_root() / campaign_name(name)
     except LimitError as error:
-        folder, refusal = Path(name), str(error)
+        folder, message = Path(name), str(error)
     else:
-        refusal = f"no campaign {name!r} in {paths.results_root()}"
-        refusal += f"{similar(name, paths.campaigns())}; `eeio list` shows them"
+        message = f"no campaign {name!r} in {paths.results_root()}"
+        message += f"{similar(name, paths.campaigns())}; `eeio list` shows them"
         if os.geteuid() != 0:
-            refusal += ". Campaigns run with sudo belong to root: use sudo for all commands on them"
+            message += ". Campaigns run with sudo belong to root: use sudo for all commands on them"
     for found in (folder, Path(name)):
         if name and found.is_dir():
             return found
-    raise RejectedError(refusal)
+    raise RejectedError(message)
 
 
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:

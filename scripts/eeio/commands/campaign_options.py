@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="existing signature to destroy, e.g. ext4:LABEL; repeatable",
     )  # fmt: skip
     target.add(
-        "--filesystem", metavar="LIST", dest="filesystems", type=_words, default=(),
+        "--filesystem", metavar="LIST", dest="filesystems", type=_parts, default=(),
         help="ext4,xfs,btrfs to create on the erased device or on loop images",
     )  # fmt: skip
     target.add(
@@ -84,16 +84,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="factor values, e.g. threads=1..256, file_size=1m..9m+2m; repeatable",
     )  # fmt: skip
     factors.add(
-        "--frequency", metavar="LIST", dest="frequencies", type=_words, default=(),
+        "--frequency", metavar="LIST", dest="frequencies", type=_parts, default=(),
         help="processor frequencies: lowest, highest, all or 1.6GHz,2.4GHz",
     )  # fmt: skip
     for name, text in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
         factors.rare(
-            f"--{name}", metavar="LIST", type=_words, default=(),
+            f"--{name}", metavar="LIST", type=_parts, default=(),
             help=f"{text}: on, off, or on,off",
         )  # fmt: skip
     factors.rare(
-        "--variant", metavar="LIST", dest="variants", type=_words, default=(),
+        "--variant", metavar="LIST", dest="variants", type=_parts, default=(),
         help="journal study: ext4, nojc, fast_commit, delayjc",
     )  # fmt: skip
     factors.rare(
@@ -171,8 +171,8 @@ def drawn(requested: int | None) -> int:
     return secrets.randbelow(2**31) if requested is None else requested
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.split(",") if word)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
 
 
 def repetitions(text: str) -> int:
@@ -221,7 +221,7 @@ def _precondition(text: str) -> int:
 
 def _sweep(text: str) -> str:
     try:
-        return sweep.parse(text).asked
+        return sweep.parse(text).requested
     except EeioError as error:
         raise argparse.ArgumentTypeError(str(error).removeprefix("--sweep ")) from error
 

@@ -201,8 +201,8 @@ def _gates(
     sides: "Sequence[tuple[str, Sequence[Cell], Sequence[Campaign]]]", arguments: argparse.Namespace
 ) -> "Sequence[Gate]":
     """The test of each later campaign against the first; none without --fail-if."""
-    asked: FailIf | None = arguments.fail_if
-    if asked is None:
+    requested: FailIf | None = arguments.fail_if
+    if requested is None:
         return ()
     with analysis():
         from eeio_results.comparison.cells import fits, why_too_slow
@@ -214,7 +214,7 @@ def _gates(
         [c for c in cells if fits(c, where) and why_too_slow(c, arguments.max_p99) is None],
         campaigns,
     )
-    return [gate(before, Side(*side), asked.share, asked.metric) for side in others]
+    return [gate(before, Side(*side), requested.share, requested.metric) for side in others]
 
 
 def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[Gate]") -> int:
@@ -246,9 +246,9 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
 
 
 def _fail_if(text: str) -> FailIf:
-    words = text.split(":")
-    share, metric = words[1] if len(words) > 1 else "", words[2] if len(words) > 2 else None
-    if words[0] != "worse" or len(words) > 3 or (metric is not None and metric not in gated()):
+    parts = text.split(":")
+    share, metric = parts[1] if len(parts) > 1 else "", parts[2] if len(parts) > 2 else None
+    if parts[0] != "worse" or len(parts) > 3 or (metric is not None and metric not in gated()):
         raise argparse.ArgumentTypeError(
             f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"
         )

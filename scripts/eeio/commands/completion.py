@@ -83,8 +83,8 @@ def _meters(prefix: str, **_: object) -> list[str]:
     return _beginning(prefix, ("auto", "none", *meter_names()))
 
 
-def _beginning(prefix: str, words: Iterable[str]) -> list[str]:
-    return [word for word in words if word.startswith(prefix)]
+def _beginning(prefix: str, candidates: Iterable[str]) -> list[str]:
+    return [candidate for candidate in candidates if candidate.startswith(prefix)]
 
 
 def _folders(prefix: str, holding: str) -> list[str]:

@@ -10,7 +10,13 @@ from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
-from eeio.commands.experiments import add_choice, choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import (
+    add_choice,
+    choice_of,
+    chosen_domain,
+    number_of,
+    print_left_out,
+)
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
@@ -169,9 +175,9 @@ def cost_of(arguments: argparse.Namespace) -> int:
     if len({system.name for system in systems}) < len(systems):
         systems = [replace(s, name=c.name) for s, c in zip(systems, campaigns, strict=True)]
     made, verdicts = costs(systems, workload, given)
-    remarks = [f"{one.name}: {words}" for one in campaigns for words in warnings_of(one)]
-    if (words := domain_remark(domain, len(campaigns))) is not None:
-        remarks.append(words)
+    remarks = [f"{one.name}: {remark}" for one in campaigns for remark in warnings_of(one)]
+    if (remark := domain_remark(domain, len(campaigns))) is not None:
+        remarks.append(remark)
     if given[0].pue is None:
         remarks.append("no --pue: only the machine's energy, without that of its site")
     if given[0].duty is None:
@@ -219,7 +225,7 @@ def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
 
     left_out: LeftOut = {}
     found = cells(campaign, choice, domain, left_out)
-    told(left_out)
+    print_left_out(left_out)
     return Server(
         name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
         cells=tuple(found),

@@ -78,16 +78,16 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
     if domain is not None and not without:
         return domain
-    words = f"power of the {choice.domain}" if choice.domain else "power"
+    power = f"power of the {choice.domain}" if choice.domain else "power"
     if domain is None:
         without = [c for c in campaigns if not any(_has(c, choice, d) for d in DOMAINS)] or without
     left_out: LeftOut = {}
     for campaign in without:
         cells(campaign, choice, domain or "system", left_out)
-    told(left_out)
+    print_left_out(left_out)
     raise RejectedError(
         f"{', '.join(c.name for c in without)}: no experiment of {choice.tool} at the level "
-        f"{choice.level} has both bandwidth and {words}" + _what_there_is(without, choice)
+        f"{choice.level} has both bandwidth and {power}" + _what_there_is(without, choice)
     )
 
 
@@ -104,9 +104,9 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
         return "; no power was measured: `eeio doctor` shows the meters' requirements"
-    told = f"; measured was {', '.join(known)}"
+    print_left_out = f"; measured was {', '.join(known)}"
     if choice.domain is not None:
-        told += f": --domain {known[0]}"
+        print_left_out += f": --domain {known[0]}"
     places = dict.fromkeys(
         f"--tool {run.experiment.tool} --level {run.experiment.level}"
         for campaign in campaigns
@@ -114,10 +114,10 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
         if run.experiment.level != "context"
         and (run.experiment.tool, run.experiment.level) != (choice.tool, choice.level)
     )
-    return told + (f"; there is {', '.join(places)}" if places else "")
+    return print_left_out + (f"; there is {', '.join(places)}" if places else "")
 
 
-def told(left_out: dict[str, list[str]]) -> None:
+def print_left_out(left_out: dict[str, list[str]]) -> None:
     """Prints omitted experiments and the reasons on stderr."""
     for why, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
@@ -131,17 +131,17 @@ def add_where(options: OptionGroup) -> None:
     )  # fmt: skip
 
 
-def wanted(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
+def wanted(arguments: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
     """Factor -> level. Raises RejectedError for one that no experiment has."""
     found = {}
-    for word in words:
-        name, equals, level = word.partition("=")
+    for argument in arguments:
+        name, equals, level = argument.partition("=")
         if not equals or name not in FACTORS:
             raise RejectedError(
-                f"--where {word}: it is FACTOR=LEVEL with one of {', '.join(FACTORS)}"
+                f"--where {argument}: it is FACTOR=LEVEL with one of {', '.join(FACTORS)}"
             )
         known = sorted({cell.factors[name] for cell in cells})
         if level not in known:
-            raise RejectedError(f"--where {word}: no experiment; there is {', '.join(known)}")
+            raise RejectedError(f"--where {argument}: no experiment; there is {', '.join(known)}")
         found[name] = level
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.experiments import choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import choice_of, chosen_domain, number_of, print_left_out
 from eeio.commands.output_file import write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
@@ -101,8 +101,8 @@ def guide(arguments: argparse.Namespace) -> int:
     made = replace(made, per_tb=per_tb, less_per_tb=less)
     quick = [c.name for side in _SIDES for c in campaigns[side] if not c.is_measurement]
     checks = tuple(f"{name}: {QUICK_WARNING}" for name in quick)
-    words = domain_remark(domain, len(every))
-    notes = (*checks, *([words] if words else []))
+    remark = domain_remark(domain, len(every))
+    notes = (*checks, *([remark] if remark else []))
     made = replace(made, messages=(*notes, *made.messages))
     if arguments.map is not None:
         with analysis():
@@ -198,7 +198,7 @@ def _system(
     left_out: LeftOut = {}
     choice = choice_of(arguments)
     found = [cell for campaign in campaigns for cell in cells(campaign, choice, domain, left_out)]
-    told(left_out)
+    print_left_out(left_out)
     return Server(
         name=machines.pop(),
         cells=tuple(found),

@@ -52,9 +52,9 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps({"schema_version": SCHEMA_VERSION, **found}, indent=1))
         return EXIT_DONE
-    _print("suites", found["suites"], _words_of_suite)
-    _print("test profiles", found["profiles"], _words_of_profile)
-    _print(f"campaigns in {paths.results_root()}", found["campaigns"], _words_of_campaign)
+    _print("suites", found["suites"], _suite_text)
+    _print("test profiles", found["profiles"], _profile_text)
+    _print(f"campaigns in {paths.results_root()}", found["campaigns"], _campaign_text)
     return EXIT_DONE
 
 
@@ -73,13 +73,13 @@ def _show_pilots(as_json: bool) -> int:
         return EXIT_DONE
     print(f"pilots in {pilot_store.folder()}:")
     for one, why in pilots:
-        asked = one.asked
+        task = one.asked
         drives = ", ".join(f"{name} {drive}" for name, drive in sorted(one.disks.items()))
-        holds = f"not valid here: {'; '.join(why)}" if why else "valid on that drive"
+        validity = f"not valid here: {'; '.join(why)}" if why else "valid on that drive"
         print(shown(
-            f"  {asked.experiment.id}  {asked.profile}  {asked.factor} {asked.before} -> "
+            f"  {task.experiment.id}  {task.profile}  {task.factor} {task.before} -> "
             f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, {one.made_utc[:10]}: "
-            f"{one.words}; {holds}"
+            f"{one.words}; {validity}"
         ))  # fmt: skip
     for line in damaged:
         print(f"  {shown(line)}")
@@ -109,11 +109,11 @@ def _read(read: Callable[[Path], Item], folder: Path) -> Item:
         return {"reason": str(error)}
 
 
-def _print(title: str, items: list[Item], words: Callable[[Item], str]) -> None:
+def _print(title: str, items: list[Item], text_of: Callable[[Item], str]) -> None:
     print(f"{title}:")
     for item in items:
-        said = words(item) if item["reason"] is None else f"unreadable: {item['reason']}"
-        print(f"  {item['name']}: {said}")
+        text = text_of(item) if item["reason"] is None else f"unreadable: {item['reason']}"
+        print(f"  {item['name']}: {text}")
 
 
 def _suite(folder: Path) -> Item:
@@ -125,7 +125,7 @@ def _suite(folder: Path) -> Item:
     }
 
 
-def _words_of_suite(item: Item) -> str:
+def _suite_text(item: Item) -> str:
     return f"{item['title']} ({item['experiments']} experiments; {', '.join(item['presets'])})"
 
 
@@ -134,7 +134,7 @@ def _profile(folder: Path) -> Item:
     return {"title": profile.title, "installed": installation.find(profile) is not None}
 
 
-def _words_of_profile(item: Item) -> str:
+def _profile_text(item: Item) -> str:
     return f"{item['title']} ({'installed' if item['installed'] else 'not installed yet'})"
 
 
@@ -147,5 +147,5 @@ def _campaign(folder: Path) -> Item:
     }
 
 
-def _words_of_campaign(item: Item) -> str:
+def _campaign_text(item: Item) -> str:
     return f"{item['suite']}, {item['stored_runs']} of {item['planned_runs']} runs"

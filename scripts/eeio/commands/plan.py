@@ -17,7 +17,7 @@ from eeio.campaign.forecast import (
     Length,
     earlier_lengths,
     forecast,
-    most_words,
+    most_text,
     phase_length,
     too_slow_meters,
 )
@@ -79,7 +79,7 @@ def show(arguments: argparse.Namespace) -> int:
             )
         return _show_described(options, suite, arguments.replay, arguments.rated_writes)
     plan = plans.make(options, suite)
-    seen = plan_detection.detected(plan, suite, arguments)
+    detected = plan_detection.detected(plan, suite, arguments)
     if arguments.format == "json":
         body: dict[str, Any] = {"schema_version": 1, **forecast(plan, suite).to_json()}
         body["experiments"] = [
@@ -91,7 +91,11 @@ def show(arguments: argparse.Namespace) -> int:
             }
             for planned in plan.experiments
         ]
-        print(json.dumps(body | ({} if seen is None else {"detect": seen.to_json()}), indent=1))
+        print(
+            json.dumps(
+                body | ({} if detected is None else {"detect": detected.to_json()}), indent=1
+            )
+        )
     else:
         lengths_of, meters = _lengths(plan)
         _print_plan(
@@ -103,8 +107,8 @@ def show(arguments: argparse.Namespace) -> int:
             lengths_of,
             arguments.rated_writes,
         )
-        if seen is not None:
-            plan_detection.show(seen)
+        if detected is not None:
+            plan_detection.show(detected)
         print("\nwould be touched:")
         for line in _touched(plan):
             print(f"  {line}")
@@ -279,10 +283,10 @@ def _print_plan(
         print(f"  {line}")
     if plan.not_measured:
         print("\nleft out:")
-        told = Counter(
+        reasons = Counter(
             (one.experiment.tool, one.experiment.level, one.reason) for one in plan.not_measured
         )
-        for (tool, level, reason), number_of in told.items():
+        for (tool, level, reason), number_of in reasons.items():
             print(f"  {number_of} of {tool}, {level}: {reason}")
 
 
@@ -324,9 +328,9 @@ def _lengths_text(lasts: Sequence[Length]) -> list[str]:
     """How long the phases of these experiments are: the earlier ones as a range."""
     earlier = [one for one in lasts if one.at_least_s == one.at_most_s is not None]
     if len(earlier) < 2:
-        return list(dict.fromkeys(one.words for one in lasts))
+        return list(dict.fromkeys(one.text for one in lasts))
     ends_s = sorted(one.at_least_s or 0.0 for one in earlier)
-    others = dict.fromkeys(one.words for one in lasts if one not in earlier)
+    others = dict.fromkeys(one.text for one in lasts if one not in earlier)
     return [f"phases of {ends_s[0]:.2g} to {ends_s[-1]:.2g} s in an earlier campaign", *others]
 
 
@@ -335,25 +339,25 @@ def _written(
 ) -> str:
     """The campaign's wear of the drive. The rated endurance is from its data sheet and the drive
     itself, not from a table of models."""
-    words = f"{most_words(plan, bytes_written, 2)}, test files included"
+    text = f"{most_text(plan, bytes_written, 2)}, test files included"
     size_bytes = 0
     if device is not None:
         with suppress(OSError, ValueError):
             size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
     if not bytes_written:
-        return words
+        return text
     if size_bytes:
         times = number(bytes_written / size_bytes)
-        words += f": {times} times the size of the drive ({size_bytes / 1e9:.1f} GB)"
+        text += f": {times} times the size of the drive ({size_bytes / 1e9:.1f} GB)"
     if rated_bytes is not None:
         share = number(100 * bytes_written / rated_bytes)
-        words += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
+        text += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
     elif size_bytes:
-        words += "; --rated-writes takes the writes (TBW) that its data sheet allows"
+        text += "; --rated-writes takes the writes (TBW) that its data sheet allows"
     used = None if device is None else percentage_used(device.disk_sysfs)
     if used is not None:
-        words += f"; the drive reports {used} % of its rated endurance as used"
-    return words
+        text += f"; the drive reports {used} % of its rated endurance as used"
+    return text
 
 
 def _target(options: Options) -> BlockDevice | None:
@@ -443,4 +447,4 @@ def _device_lines(node: Path, erased: bool) -> list[str]:
     if not found and devices.has_data(node):
         lost = ", data of an unknown kind with it"
     lines = [f"{node}: OVERWRITTEN: all its data are destroyed{lost}"]
-    return lines + [f"{node}: also opened by {words}" for words in devices.readers(node)]
+    return lines + [f"{node}: also opened by {reader}" for reader in devices.readers(node)]

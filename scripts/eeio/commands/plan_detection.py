@@ -35,14 +35,14 @@ class Repeated:
     expected_s: float
 
 
-def repeated(plan: Plan, earlier: Design, asked: Mapping[str, int]) -> Repeated:
-    """`asked` are repetitions by the ids of the earlier campaign. Its pilots may have set another
-    work or time for the same experiments, or it may lack labels for them."""
+def repeated(plan: Plan, earlier: Design, requested: Mapping[str, int]) -> Repeated:
+    """`requested` are repetitions by the ids of the earlier campaign. Its pilots may have set
+    another work or time for the same experiments, or it may lack labels for them."""
     known_as = _by(_what, earlier), _by(_measures, earlier)
     repetitions, unknown = {}, []
     for planned in plan.experiments:
         id = known_as[0].get(_what(planned)) or known_as[1].get(_measures(planned), "")
-        known = asked.get(id)
+        known = requested.get(id)
         repetitions[planned.experiment.id] = max(plan.protocol.repetitions, known or 0)
         if known is None and planned.experiment.level != "context":
             unknown.append(planned.description)
@@ -51,8 +51,8 @@ def repeated(plan: Plan, earlier: Design, asked: Mapping[str, int]) -> Repeated:
         for planned in plan.experiments
         for number in range(repetitions[planned.experiment.id])
     ]
-    whole = tuple(PlannedRun(k, planned, n, 1) for k, (planned, n) in enumerate(runs))
-    return Repeated(repetitions, tuple(unknown), replace(plan, runs=whole).expected_s)
+    complete = tuple(PlannedRun(k, planned, n, 1) for k, (planned, n) in enumerate(runs))
+    return Repeated(repetitions, tuple(unknown), replace(plan, runs=complete).expected_s)
 
 
 def _by(key: Callable[[PlannedExperiment], object], design: Design) -> dict[object, str]:

@@ -128,15 +128,15 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    words = tuple(word.strip().lower() for word in text.split(","))
+    columns = tuple(column.strip().lower() for column in text.split(","))
     known = known_columns()
     names = [f"`{one}`" if " " in one else one for one in known]
-    for word in words:
-        if word not in known:
+    for column in columns:
+        if column not in known:
             raise argparse.ArgumentTypeError(
-                f"no columns {word!r:.40}{similar(word, known)}; there are {', '.join(names)}"
+                f"no columns {column!r:.40}{similar(column, known)}; there are {', '.join(names)}"
             )
-    return words
+    return columns
 
 
 def print_summary(folder: Path) -> None:

@@ -47,8 +47,8 @@ def restore_orphans(journal: Path | None = None) -> tuple[int, int]:
                 print(f"eeio: deleted an incomplete campaign: {folder}", file=sys.stderr)
     # No reason to stop: what they list is not of this campaign.
     others = [*found.bad, *found.elsewhere]
-    for words in others:
-        print(f"eeio: {words}", file=sys.stderr)
+    for message in others:
+        print(f"eeio: {message}", file=sys.stderr)
     if failures:
         raise EeioError("could not restore: " + "; ".join(failures))
     return len(found.journals), len(others)

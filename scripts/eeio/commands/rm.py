@@ -28,7 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def remove(arguments: argparse.Namespace) -> int:
     folders = list(dict.fromkeys(map(_stored, arguments.names)))
     for folder in folders:
-        print(f"{folder}: {_words(folder)}", file=sys.stderr)
+        print(f"{folder}: {_summary(folder)}", file=sys.stderr)
     if not arguments.yes:
         _ask(len(folders))
     for folder in folders:
@@ -52,7 +52,7 @@ def _stored(name: str) -> Path:
     return root / folder.resolve().name
 
 
-def _words(folder: Path) -> str:
+def _summary(folder: Path) -> str:
     moved = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink())
     size = f"{moved / 1e6:.1f} MB"
     try:

@@ -13,7 +13,7 @@ from eeio import __version__, paths
 from eeio.arguments import add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
-from eeio.campaign.forecast import forecast, most_words
+from eeio.campaign.forecast import forecast, most_text
 from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
@@ -81,11 +81,11 @@ def run_suite(arguments: argparse.Namespace) -> int:
         disks=safety.disks(options),
         eeio_version=__version__,
     )
-    with campaign_locks(plan), ExitStack() as held:
+    with campaign_locks(plan), ExitStack() as stack:
         with store.made_complete() as new:
             _announce(plan, suite, arguments.yes)
             new.create(plan)
-            held.enter_context(store_lock(new.folder))
+            stack.enter_context(store_lock(new.folder))
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         try:
             outcome = execute(plan, store)
@@ -101,7 +101,7 @@ def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
     expected = forecast(plan, suite)
     print(
         f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, "
-        f"{most_words(plan, expected.bytes_written)}",
+        f"{most_text(plan, expected.bytes_written)}",
         file=sys.stderr,
     )
     is_large = expected.expected_s > _LONG_S or expected.bytes_written > _MUCH_BYTES

@@ -174,18 +174,20 @@ def reads(node: Path, device: BlockDevice) -> Work:
     return work
 
 
-def command(words: Sequence[str], node: Path, device: BlockDevice, journal: UndoJournal) -> Work:
+def command(
+    arguments: Sequence[str], node: Path, device: BlockDevice, journal: UndoJournal
+) -> Work:
     """A program, and the flush of what it wrote."""
 
     def work() -> None:
-        code = foreground.run(words, journal, to_stderr=True)
+        code = foreground.run(arguments, journal, to_stderr=True)
         if code != 0:
-            raise EeioError(f"{words[0]} ended with {code}: failed work is not measured")
+            raise EeioError(f"{arguments[0]} ended with {code}: failed work is not measured")
         # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
         # other drives is not this one's work.
         for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
             if done.error is not None:
-                raise EeioError(f"cannot flush the data of {words[0]}: {done.error}")
+                raise EeioError(f"cannot flush the data of {arguments[0]}: {done.error}")
 
     return work
 

@@ -141,10 +141,10 @@ def of_nvme(
     with ExitStack() as stack:
         before = controller.state()
         entry = UndoEntry("nvme", str(node), f"state {before}").of_drive(node)
-        stack.enter_context(journal.held(entry))
+        stack.enter_context(journal.recorded(entry))
         if controller.is_autonomous():
             entry = UndoEntry("nvme", str(node), "autonomous 1").of_drive(node)
-            stack.enter_context(journal.held(entry))
+            stack.enter_context(journal.recorded(entry))
             controller.set_autonomous(False)
         for state in controller.states():
             name, number = f"ps{state.number}", state.number
@@ -176,7 +176,7 @@ def of_setting(setting: Setting, drive: Measured, journal: UndoJournal) -> list[
     for value in setting.choices:
         name = f"{setting.key}={value}"
         try:
-            with setting.held_at(value, journal):
+            with setting.set_to(value, journal):
                 drive.settle()
                 found += [
                     drive.reading(f"{name} reading"),

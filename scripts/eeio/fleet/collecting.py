@@ -67,8 +67,8 @@ def collect(paths: Sequence[Path]) -> Collected:
                 try:
                     found += _read(place, fleets)
                 except (EeioError, OSError, ValueError) as error:
-                    words = str(error)
-                    rejected.append(words if str(place) in words else f"{place}: {words}")
+                    message = str(error)
+                    rejected.append(message if str(place) in message else f"{place}: {message}")
     finally:
         gc.enable()
     if not found and not fleets:
@@ -161,7 +161,7 @@ def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str], list[
     for one in found:
         by_name.setdefault(one.node, []).append(one)
     nodes: list[NodeResults] = []
-    said: list[str] = []
+    remarks: list[str] = []
     namesakes: list[str] = []
     for name, of_name in by_name.items():
         machines: list[list[_Found]] = []
@@ -177,8 +177,8 @@ def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str], list[
                     f"{of_machine[0].place}: another machine of the name {name}; shown as "
                     f"{shown_name}"
                 )
-            nodes.append(_newest(shown_name, of_machine, said))
-    return nodes, said, namesakes
+            nodes.append(_newest(shown_name, of_machine, remarks))
+    return nodes, remarks, namesakes
 
 
 def _same(one: Machine, other: Machine) -> bool:
@@ -189,7 +189,7 @@ def _same(one: Machine, other: Machine) -> bool:
     return one.drive_id == other.drive_id or None in (one.drive_id, other.drive_id)
 
 
-def _newest(name: str, found: list[_Found], said: list[str]) -> NodeResults:
+def _newest(name: str, found: list[_Found], remarks: list[str]) -> NodeResults:
     def rank(one: _Found) -> tuple[bool, str]:
         return one.campaign.is_complete, one.campaign.design.created_utc
 
@@ -200,7 +200,7 @@ def _newest(name: str, found: list[_Found], said: list[str]) -> NodeResults:
         same = one.campaign.design == chosen.campaign.design
         copy = same and one.campaign.stored_runs <= chosen.campaign.stored_runs
         why = "a copy of" if copy else "not used; the newest complete campaign of the node is"
-        said.append(f"{one.place}: {why} {chosen.place}")
+        remarks.append(f"{one.place}: {why} {chosen.place}")
     return NodeResults(name, chosen.campaign, tuple(_clock(chosen)))
 
 

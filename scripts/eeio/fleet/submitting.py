@@ -147,11 +147,11 @@ def submit(fleet: Submission, folder: Path, sbatch_options: Sequence[str] = ()) 
     try:
         for node in fleet.nodes:
             place = [f"--nodelist={node}", f"--output={folder / LOGS / node}.log"]
-            words = ["sbatch", "--parsable", "--hold", *place, *sbatch_options]
-            said = _slurm([*words, str(folder / _SCRIPT)]).strip()
-            job = said.partition(";")[0]
+            command = ["sbatch", "--parsable", "--hold", *place, *sbatch_options]
+            output = _slurm([*command, str(folder / _SCRIPT)]).strip()
+            job = output.partition(";")[0]
             if not job.isdigit():
-                raise EeioError(f"sbatch did not print a job number: {shown(said)}")
+                raise EeioError(f"sbatch did not print a job number: {shown(output)}")
             jobs.append(job)
         submitted = replace(fleet, jobs=tuple(jobs))
         _write(submitted, folder)
@@ -173,20 +173,20 @@ def _write(fleet: Submission, folder: Path) -> None:
     (folder / _FLEET).write_text(json.dumps(body, indent=1) + "\n")
 
 
-def _slurm(words: list[str]) -> str:
+def _slurm(command: list[str]) -> str:
     """What a program of Slurm prints. Raises RejectedError if it is missing, EeioError if it
     fails."""
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S,
+            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S,
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError:
         raise RejectedError(
-            f"{words[0]} is missing: run this on a login node of a Slurm cluster"
+            f"{command[0]} is missing: run this on a login node of a Slurm cluster"
         ) from None
     except subprocess.TimeoutExpired:
-        raise EeioError(f"{words[0]} did not answer within {_TIMEOUT_S:.0f} s") from None
+        raise EeioError(f"{command[0]} did not answer within {_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        raise EeioError(f"{' '.join(words[:2])}: {shown(done.stderr.strip() or 'failed')}")
+        raise EeioError(f"{' '.join(command[:2])}: {shown(done.stderr.strip() or 'failed')}")
     return done.stdout

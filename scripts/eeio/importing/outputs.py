@@ -70,8 +70,8 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
         if not found:
             raise ToolOutputError("no result in it")
     except ToolOutputError as error:
-        words = str(error)
-        raise ToolOutputError(words if source in words else f"{source}: {words}") from error
+        message = str(error)
+        raise ToolOutputError(message if source in message else f"{source}: {message}") from error
     except (EeioError, LimitError, ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise ToolOutputError(f"{source}: damaged, or cut off: {error!s:.150}") from error
     phases = tuple(
@@ -164,6 +164,8 @@ def _longest_s(phases: Sequence[Phase]) -> float:
     durations = []
     for phase in phases:
         rate, moved = phase.bandwidth_bytes_per_s, phase.bytes_moved
-        told = phase.metrics.get("runtime_s")
-        durations.append(told if told is not None else (moved or 0) / rate if rate else 0.0)
+        reported_s = phase.metrics.get("runtime_s")
+        durations.append(
+            reported_s if reported_s is not None else (moved or 0) / rate if rate else 0.0
+        )
     return max((one for one in durations if quantities.DURATION.contains(one)), default=0.0)

@@ -138,7 +138,9 @@ def _of_table(
     places = {group: table.place(column) for group, column in columns.items()}
     if lacking := set(body.get("idle", {})) - set(columns):
         raise EeioError(f"{table.path}: idle: the map names no column of {', '.join(lacking)}")
-    idle_words = {table.place(columns[group]): word for group, word in body.get("idle", {}).items()}
+    idle_labels = {
+        table.place(columns[group]): label for group, label in body.get("idle", {}).items()
+    }
     found: dict[Key, list[float]] = {}
     lost: dict[Key, int] = {}
     idle: list[float] = []
@@ -146,20 +148,20 @@ def _of_table(
     keys: dict[tuple[str, ...], Key] = {}
     missing = 0
     for line, cells, watts in Watts.of(body["watts"], folder).of_rows(table):
-        if idle_words and all(cells[place] == word for place, word in idle_words.items()):
+        if idle_labels and all(cells[place] == label for place, label in idle_labels.items()):
             if not math.isnan(watts):
                 idle.append(watts)
             continue
-        words = tuple(cells[place] for place in places.values())
-        key = keys.get(words)
+        row_labels = tuple(cells[place] for place in places.values())
+        key = keys.get(row_labels)
         if key is None:
             try:
-                key = labels.key(dict(zip(places, words, strict=True)))
+                key = labels.key(dict(zip(places, row_labels, strict=True)))
             except ValueError as error:
                 unknown.setdefault(f"{error} (first in line {line})", 0)
                 unknown[next(reversed(unknown))] += 1
                 continue
-            keys[words] = key
+            keys[row_labels] = key
         if math.isnan(watts):
             missing += 1
             lost[key] = lost.get(key, 0) + 1
@@ -219,7 +221,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
             moments = [span.start_s, *(t for t, _ in good), span.end_s]
             gaps[key] = max(b - a for a, b in itertools.pairwise(moments))
             if body.get("mean") == "time":
-                means[key] = _held_mean(good, span)
+                means[key] = _step_mean(good, span)
     remarks = [f"{path}: no sample during {spans[key].name}" for key in spans if not found[key]]
     if total := sum(lost.values()):
         remarks.append(f"{path}: {total} samples of {body['domain']} power without a value")
@@ -238,7 +240,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
     return MappedPower(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
 
 
-def _held_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
+def _step_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
     """Each value applies from its time to the next; the first one from the span's start."""
     times = [span.start_s, *(t for t, _ in samples[1:]), span.end_s]
     energy_j = sum(

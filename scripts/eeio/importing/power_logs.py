@@ -208,11 +208,11 @@ def _time(text: str) -> tuple[float, Clock]:
         while seconds > 1e11:
             seconds /= 1000
         return seconds, "utc" if seconds > 1e8 else "start"
-    told = local_date(text) or re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-"))
-    if found := re.fullmatch(r"(\d\d)-(\d\d)-(\d{4})([ T].*)", told):
-        told = f"{found[3]}-{found[1]}-{found[2]}{found[4]}"
+    written = local_date(text) or re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.replace("/", "-"))
+    if found := re.fullmatch(r"(\d\d)-(\d\d)-(\d{4})([ T].*)", written):
+        written = f"{found[3]}-{found[1]}-{found[2]}{found[4]}"
     try:
-        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", told))
+        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", written))
     except ValueError:
         raise PowerError(f"{text[:40]!r} is not a time") from None
     if moment.tzinfo is None:
@@ -359,9 +359,9 @@ def _perf(text: str) -> _Found:
     if started := re.search(r"^# started on (.{1,60})$", text, re.M):
         start_s, found.clock = _time(started[1])
     joules: dict[str, dict[float, float]] = {}
-    for time, told, event in _PERF.findall(text):
+    for time, reported, event in _PERF.findall(text):
         of = joules.setdefault(event, {})
-        value = number(told)
+        value = number(reported)
         of[float(time)] = of.get(float(time), 0.0) + (math.nan if value is None else value)
     for event, of in joules.items():
         domain = {"pkg": "package", "ram": "dram"}.get(event)

@@ -119,7 +119,7 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
         why = "the power does not follow the results"
     elif len(others) > high - low + 1:
         why = "several offsets fit, because the results repeat evenly or other work was done"
-    elif not _all_seen(energy, pulses, best_s, contrasts[best]):
+    elif not _all_visible(energy, pulses, best_s, contrasts[best]):
         why = "some results do not change the power"
     elif low == -count or high == count:
         why = f"the best fit is at an end of the search ({SEARCH_S:g} s either way)"
@@ -163,7 +163,9 @@ def _repeats(pulses: Sequence[Pulse]) -> bool:
     return False
 
 
-def _all_seen(energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float) -> bool:
+def _all_visible(
+    energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float
+) -> bool:
     """Whether nine of ten results have at least half of the contrast."""
     means_w = [
         (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))

@@ -204,7 +204,7 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
         phases = []
         for test in tests:
             for trial in range(test.trials):
-                seen, run = test.trial(trial), pts.run_of(test, trial, system)
+                measured, run = test.trial(trial), pts.run_of(test, trial, system)
                 for phase in run.phases:
                     found = FoundPhase(
                         name=f"{test.profile} {phase.name}",
@@ -217,8 +217,8 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
                         iops=phase.metrics.get("operations_per_s", phase.metrics.get("iops")),
                         bytes=phase.bytes_moved,
                         runtime_s=phase.lasted_s,
-                        started_utc=seen.started_utc if seen else None,
-                        time_source="the trial's start" if seen else None,
+                        started_utc=measured.started_utc if measured else None,
+                        time_source="the trial's start" if measured else None,
                         metrics=phase.metrics,
                         options=test.factors,
                         error="; ".join((*run.validity, *phase.validity)) or None,
@@ -256,14 +256,14 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         if commands and first is not one:
             one.reports, one.rejected = [], f"repeats the results of {first.path.name}"
     # vdbench writes a run once more for each host, slave and volume.
-    whole: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
+    complete: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
     parts = [one for one in files if one.tool == "vdbench" and one.reports]
     for one in sorted(
         parts,
         key=lambda one: (one.form == "flatfile", -_total(one), one.path.name != "summary.html"),
     ):
         runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
-        kept = whole.setdefault(one.path.parent, [])
+        kept = complete.setdefault(one.path.parent, [])
         # A flatfile does not report when its runs began.
         names: set[str] = set()
         if one.form == "flatfile":
@@ -331,7 +331,7 @@ _VERSION = "version of the tool"
 
 def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
     """Tool -> the options in which its rows differ: factors of this import."""
-    seen: dict[str, dict[str, set[str | None]]] = {}
+    found_values: dict[str, dict[str, set[str | None]]] = {}
     rows_of = Counter(row.file.tool or "" for row in rows)
     given: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -339,11 +339,11 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
         options = {**row.phases[0].options, _VERSION: row.report.version or "-"}
         for name, value in options.items():
             if name not in _SHOWN and not name.startswith(_LOGS):
-                seen.setdefault(tool, {}).setdefault(name, set()).add(value)
+                found_values.setdefault(tool, {}).setdefault(name, set()).add(value)
                 given[tool, name] += 1
     return {
         tool: {n for n, values in of.items() if len(values) > 1 or given[tool, n] < rows_of[tool]}
-        for tool, of in seen.items()
+        for tool, of in found_values.items()
     }
 
 
@@ -362,16 +362,18 @@ def _is_of_thing(number: re.Match[str]) -> bool:
 def _headed(rows: Sequence[_Row]) -> set[str]:
     """SHA-256 of the files whose reports are below several headings: in the file, or in all files
     whose names differ in numbers only."""
-    seen: dict[object, set[str | None]] = {}
+    found_headings: dict[object, set[str | None]] = {}
     sets = {row.file.sha256: (row.file.place, re.sub(r"\d+", "", row.file.path.stem))
             for row in rows}  # fmt: skip
     for row in rows:
         counts = set(re.findall(r"\d+", row.file.path.stem))
-        seen.setdefault(row.file.sha256, set()).add(row.report.heading)
+        found_headings.setdefault(row.file.sha256, set()).add(row.report.heading)
         of_set = _without_counts(row.report.heading, counts)
-        seen.setdefault(sets[row.file.sha256], set()).add(of_set)
+        found_headings.setdefault(sets[row.file.sha256], set()).add(of_set)
     return {
-        sha256 for sha256, files in sets.items() if len(seen[sha256]) > 1 or len(seen[files]) > 1
+        sha256
+        for sha256, files in sets.items()
+        if len(found_headings[sha256]) > 1 or len(found_headings[files]) > 1
     }
 
 
@@ -402,10 +404,10 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     names: dict[Path, str] = {}
     for of_paths in stems.values():
         numbers = {path: re.findall(r"\d+", stem) for path, stem in of_paths.items()}
-        seen = [
+        columns = [
             {int(number) for number in column} for column in zip(*numbers.values(), strict=True)
         ]
-        counted = [max(column) - min(column) == len(column) - 1 for column in seen]
+        counted = [max(column) - min(column) == len(column) - 1 for column in columns]
         for path, stem in of_paths.items():
             shown = iter(zip(numbers[path], counted, strict=True))
 

@@ -76,7 +76,7 @@ class _Collected:
             self.remarks.append(f"{where}: duplicate run with the same values; used once")
         else:
             self.failed[key] = f"there are two of this run, with different values ({where})"
-            self.remarks.append(f"{where}: {_words(key)}: {self.failed[key]}; neither is used")
+            self.remarks.append(f"{where}: {_label(key)}: {self.failed[key]}; neither is used")
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
     labels = mapping.labels(body)
     collected = _read_runs(body, folder, labels)
     if not collected.runs and not collected.failed:
-        words = "; ".join(collected.remarks) or "no row of it is a run"
-        raise EeioError(f"{body['name']}: no run in it: {words}")
+        reasons = "; ".join(collected.remarks) or "no row of it is a run"
+        raise EeioError(f"{body['name']}: no run in it: {reasons}")
     if "log" in body:
         _read_spans(body["log"], folder, labels, collected)
     columns = body["runs"].get("columns", {})
@@ -180,13 +180,13 @@ def _left(body: Mapping[str, Any], collected: _Collected) -> list[Key]:
         wanted = item["factors"].items()
         out = [key for key in keys if wanted <= dict(key[0]).items()]
         if out:
-            words = " ".join(f"{k}={v}" for k, v in item["factors"].items())
-            collected.remarks.append(f"{len(out)} runs with {words} left out: {item['reason']}")
+            text = " ".join(f"{k}={v}" for k, v in item["factors"].items())
+            collected.remarks.append(f"{len(out)} runs with {text} left out: {item['reason']}")
             keys = [key for key in keys if key not in set(out)]
     return keys
 
 
-def _words(key: Key) -> str:
+def _label(key: Key) -> str:
     return " ".join(f"{name}={value}" for name, value in key[0]) + f" #{key[1]}"
 
 
@@ -262,9 +262,9 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
                 raise EeioError(f"{path}: empty")
             result = outputs.read(form, text, str(path), dict(key[0]))
         except (OSError, EeioError, LimitError) as error:
-            words = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
-            collected.failed[key] = words
-            collected.remarks.append(f"{words}: the run is invalid")
+            message = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
+            collected.failed[key] = message
+            collected.remarks.append(f"{message}: the run is invalid")
             continue
         if (why := _contradiction(dict(key[0]), result.phases)) is not None:
             collected.failed[key] = f"{path}: {why}"
@@ -310,8 +310,8 @@ def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
         span = collected.spans.get(key, Span(cells[run], at_s, at_s))
         span = Span(span.name, min(span.start_s, at_s), max(span.end_s, at_s))
         collected.spans[key] = span
-        source_words = "from the first to the last sample that bears the run's name"
-        phase = _reported(key, source_words, span.end_s - span.start_s)
+        window_source = "from the first to the last sample that bears the run's name"
+        phase = _reported(key, window_source, span.end_s - span.start_s)
         collected.runs[key] = _Found((phase,), span.end_s - span.start_s, str(table.path))
     return collected
 
@@ -430,14 +430,14 @@ def _judge_repetitions(runs: tuple[Run, ...], remarks: list[str]) -> None:
     counts = Counter(run.experiment for run in runs if not run.validity)
     usual = max(counts.values(), default=0)
     for experiment, count in counts.items():
-        words = f"{experiment.tool} {experiment.spatiality or ''} {experiment.operation or ''}"
+        label = f"{experiment.tool} {experiment.spatiality or ''} {experiment.operation or ''}"
         if experiment.request_size_bytes:
-            words += f" {experiment.request_size_bytes} B, buffer {experiment.cache.buffer}"
-        words = re.sub(r" +", " ", words)
+            label += f" {experiment.request_size_bytes} B, buffer {experiment.cache.buffer}"
+        label = re.sub(r" +", " ", label)
         if count != usual:
-            remarks.append(f"{words}: {count} repetitions where others have {usual}")
+            remarks.append(f"{label}: {count} repetitions where others have {usual}")
         elif count < _FEW:
-            remarks.append(f"{words}: only {count} repetitions; no test can be sure with so few")
+            remarks.append(f"{label}: only {count} repetitions; no test can be sure with so few")
 
 
 def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:

@@ -88,16 +88,16 @@ def read(path: Path) -> list[Span]:
     for place in range(0, len(found), 5):
         piece = found[place : place + 5]
         number = piece[0][0]
-        words = [text for _, text in piece]
-        if len(words) < 5:
-            raise EeioError(f"{path}:{number}: {words[0]:.100} has no end: the log is cut off")
-        if words[1] != "start" or words[3] != "end":
-            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {words!s:.200}")
+        texts = [text for _, text in piece]
+        if len(texts) < 5:
+            raise EeioError(f"{path}:{number}: {texts[0]:.100} has no end: the log is cut off")
+        if texts[1] != "start" or texts[3] != "end":
+            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {texts!s:.200}")
         try:
-            start_s, end_s = parse_date(words[2]), parse_date(words[4])
+            start_s, end_s = parse_date(texts[2]), parse_date(texts[4])
         except ValueError as error:
             raise EeioError(f"{path}:{number}: {error}") from error
         if end_s <= start_s:
-            raise EeioError(f"{path}:{number}: {words[0]:.100} ends before it starts")
-        spans.append(Span(words[0], start_s, end_s))
+            raise EeioError(f"{path}:{number}: {texts[0]:.100} ends before it starts")
+        spans.append(Span(texts[0], start_s, end_s))
     return spans

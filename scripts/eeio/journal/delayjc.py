@@ -43,7 +43,7 @@ _MOST_INTERPRETERS = 5
 
 
 @dataclass(frozen=True)
-class HeldCalls:
+class DelayedCalls:
     """Delayed calls on one file system (`device` is its st_dev; for a total, None).
 
     Every call is in one of `windows` (it opened one), `resets` (it moved the end of an open one)
@@ -77,13 +77,13 @@ class Counters:
     processes: int
     passed_calls: int
     table_full_calls: int
-    devices: tuple[HeldCalls, ...]
+    devices: tuple[DelayedCalls, ...]
 
     @property
-    def total(self) -> HeldCalls:
+    def total(self) -> DelayedCalls:
         """Of all file systems together: sums, and maxima of maxima."""
         found = self.devices
-        return HeldCalls(
+        return DelayedCalls(
             device=None,
             calls=sum(d.calls for d in found),
             windows=sum(d.windows for d in found),
@@ -147,9 +147,9 @@ def state_file(journal: UndoJournal) -> Iterator[Path]:
     """
     name = f"eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}"
     folder = Path("/dev/shm", name)  # noqa: S108 - a new folder of its own
-    with journal.held(UndoEntry("directory", str(folder))):
+    with journal.recorded(UndoEntry("directory", str(folder))):
         folder.mkdir(mode=0o700)
-        with journal.held(UndoEntry("file", str(folder / "state"))):
+        with journal.recorded(UndoEntry("file", str(folder / "state"))):
             yield folder / "state"
 
 
@@ -175,7 +175,7 @@ def read_counters(state: Path) -> Counters:
         processes=processes,
         passed_calls=passed,
         table_full_calls=table_full,
-        devices=tuple(HeldCalls(slot[0], *slot[2:13]) for slot in slots if slot[0] != 0),
+        devices=tuple(DelayedCalls(slot[0], *slot[2:13]) for slot in slots if slot[0] != 0),
     )
 
 
@@ -206,12 +206,12 @@ def _cannot_preload(program: str, library: Path | None, left: int) -> str | None
     if head.startswith(b"#!"):
         if left == 0:
             return f"{path}: too many interpreters one after another"
-        words = head[2:].partition(b"\n")[0].decode(errors="replace").split()
-        if not words:
+        arguments = head[2:].partition(b"\n")[0].decode(errors="replace").split()
+        if not arguments:
             return f"{path}: names no interpreter"
-        reason = _cannot_preload(words[0], library, left - 1)
-        if reason is None and Path(words[0]).name == "env":
-            return _through_env(path, words[1:], library, left - 1)
+        reason = _cannot_preload(arguments[0], library, left - 1)
+        if reason is None and Path(arguments[0]).name == "env":
+            return _through_env(path, arguments[1:], library, left - 1)
         return reason
     if not head.startswith(_ELF_MAGIC) or len(head) < _ELF_HEADER_BYTES:
         return f"{path}: neither an ELF program nor a script with an interpreter"
@@ -225,19 +225,19 @@ def _cannot_preload(program: str, library: Path | None, left: int) -> str | None
     if os.getuid() != 0 and _has_capabilities(path):
         return f"{path}: has file capabilities, so the loader preloads no library into it"
     if _kind(head) != _kind(ours):
-        return f"{path}: of another machine ({_words(head)}) than the library ({_words(ours)})"
+        return f"{path}: of another machine ({_machine(head)}) than the library ({_machine(ours)})"
     if not _has_interpreter(head):
         return f"{path}: statically linked, so no library can be preloaded into it"
     return None
 
 
-def _through_env(script: Path, words: list[str], library: Path | None, left: int) -> str | None:
+def _through_env(script: Path, arguments: list[str], library: Path | None, left: int) -> str | None:
     """`#!/usr/bin/env python3`: the program is what env starts."""
-    for word in words:
-        if word in ("-", "-i", "--ignore-environment"):
+    for argument in arguments:
+        if argument in ("-", "-i", "--ignore-environment"):
             return f"{script}: its interpreter line empties the environment"
-        if not word.startswith("-") and "=" not in word:
-            return _cannot_preload(word, library, left)
+        if not argument.startswith("-") and "=" not in argument:
+            return _cannot_preload(argument, library, left)
     return f"{script}: names no interpreter"
 
 
@@ -253,7 +253,7 @@ def _kind(head: bytes) -> tuple[int, int, bytes]:
     return head[4], head[5], head[18:20]
 
 
-def _words(head: bytes) -> str:
+def _machine(head: bytes) -> str:
     order = "big" if head[5] == 2 else "little"
     machine = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
     return f"{32 * head[4]} bit, {order}-endian, ELF machine {machine}"

@@ -291,7 +291,7 @@ class JournalTracer(TracefsInstance):
 
     def _finish(self) -> None:
         """The header with the number of lost events, and then the events."""
-        words = [
+        lines = [
             HEADER,
             f"# device: {self.target.device[0]}:{self.target.device[1]} ({self.target.name})",
             f"# journal: {self.target.journal_task or 'none'}",
@@ -299,7 +299,7 @@ class JournalTracer(TracefsInstance):
             f"# overruns: {self._lost()}",
         ]
         with gzip.open(self._output, "wb", compresslevel=3) as output:
-            output.write("".join(f"{line}\n" for line in words).encode())
+            output.write("".join(f"{line}\n" for line in lines).encode())
             with self._spool.open("rb") as spool:
                 while chunk := spool.read(_CHUNK_BYTES):
                     output.write(chunk)

@@ -344,8 +344,8 @@ def _about(root: Path) -> str:
     made = " ".join(filter(None, map(text, ("sys/class/dmi/id/sys_vendor",
                                             "sys/class/dmi/id/product_name"))))  # fmt: skip
     model = re.search(r"^model name\s*:\s*(.+)$", text("proc/cpuinfo"), re.MULTILINE)
-    words = [made or text("proc/device-tree/model"), model[1] if model else ""]
-    return ", ".join(filter(None, words))[:400] or "an unidentified machine"
+    texts = [made or text("proc/device-tree/model"), model[1] if model else ""]
+    return ", ".join(filter(None, texts))[:400] or "an unidentified machine"
 
 
 def _requested(root: Path) -> list[Command]:
@@ -364,9 +364,9 @@ def _requested(root: Path) -> list[Command]:
     if (root / "dev/vcio").exists():
         questions.append(["vcgencmd", "pmic_read_adc"])
     found = []
-    for words in questions:
-        if which(words[0], root) is not None:
-            found += _answer(words)
+    for question in questions:
+        if which(question[0], root) is not None:
+            found += _answer(question)
     # A sensor's value is requested by its name.
     for listed in [command for command in found if command.run[-3:] == ("sdr", "elist", "full")]:
         for line in listed.prints.splitlines():
@@ -380,11 +380,11 @@ def _requested(root: Path) -> list[Command]:
     return found
 
 
-def _answer(words: Sequence[str]) -> list[Command]:
+def _answer(command: Sequence[str]) -> list[Command]:
     """None from a program that does not start, or does not end in time."""
     try:
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
             env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
@@ -393,7 +393,7 @@ def _answer(words: Sequence[str]) -> list[Command]:
         data[: inputs.ANSWER_BYTES].decode("utf-8", errors="backslashreplace").replace("\0", "")
         for data in (done.stdout, done.stderr)
     )
-    return [Command(tuple(words), done.returncode & 0xFF, prints, errors)]
+    return [Command(tuple(command), done.returncode & 0xFF, prints, errors)]
 
 
 # ---- excerpts of texts that contain more than eeio reads ----

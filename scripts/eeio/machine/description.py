@@ -43,7 +43,7 @@ SUFFIXES = (JSON_SUFFIX, ".yaml", ".yml")
 _LONGEST_PATH, _LONGEST_NAME = 2000, 255
 _MOST_READINGS = 10_000
 _LONGEST_ABOUT, _MOST_SOURCES = 500, 1000
-_MOST_COMMANDS, _MOST_WORDS, _LONGEST_WORD = 2000, 100, 4000
+_MOST_COMMANDS, _MOST_ARGUMENTS, _LONGEST_ARGUMENT = 2000, 100, 4000
 # Unreadable, also for root: sysctl checks only the mode, not capabilities.
 _UNREADABLE = (Path("/proc/sys/vm/compact_memory"), Path("/proc/sys/net/ipv4/route/flush"))
 # Can be opened, and every read at its beginning fails (EIO).
@@ -67,9 +67,9 @@ class Command:
 
     def impossible(self) -> str | None:
         """Invalid values in it, beyond each field's range."""
-        if not 1 <= len(self.run) <= _MOST_WORDS:
-            return f"run: {len(self.run)} arguments; the limits are 1 and {_MOST_WORDS}"
-        return _too_long(("run", _LONGEST_WORD, self.run))
+        if not 1 <= len(self.run) <= _MOST_ARGUMENTS:
+            return f"run: {len(self.run)} arguments; the limits are 1 and {_MOST_ARGUMENTS}"
+        return _too_long(("run", _LONGEST_ARGUMENT, self.run))
 
 
 @dataclass(frozen=True)
@@ -273,8 +273,8 @@ def _check(description: Description) -> None:
         if any("\0" in text for text in (*command.run, command.prints, command.errors)):
             raise LimitError(f"commands: {program}: a text contains a NUL character")
         if command.run in runs:
-            words = shown(shlex.join(command.run))
-            raise LimitError(f"commands: {words:.200} is repeated")
+            command_text = shown(shlex.join(command.run))
+            raise LimitError(f"commands: {command_text:.200} is repeated")
         runs.add(command.run)
 
 
@@ -337,11 +337,11 @@ def _script(program: str, commands: Iterable[Command]) -> str:
     if takes_lines is not None:
         lines += _lines_arm(program, takes_lines, known)
     for command in known:
-        words = command.run[1:]
-        tests = [f"[ $# -eq {len(words)} ]"]
+        arguments = command.run[1:]
+        tests = [f"[ $# -eq {len(arguments)} ]"]
         tests += [
-            f'[ "${{{number}}}" = {shlex.quote(word)} ]'
-            for number, word in enumerate(words, start=1)
+            f'[ "${{{number}}}" = {shlex.quote(argument)} ]'
+            for number, argument in enumerate(arguments, start=1)
         ]
         lines += [f"if {' && '.join(tests)}; then", *_answer(command), "fi"]
     lines += [
@@ -352,10 +352,10 @@ def _script(program: str, commands: Iterable[Command]) -> str:
 
 
 def _answer(command: Command) -> list[str]:
-    return [*_says(command), f"  exit {command.exit}"]
+    return [*_output_of(command), f"  exit {command.exit}"]
 
 
-def _says(command: Command) -> list[str]:
+def _output_of(command: Command) -> list[str]:
     found = []
     if command.prints:
         found.append(f"  printf '%s' {shlex.quote(command.prints)}")
@@ -382,7 +382,7 @@ def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str
             for first in range(1, len(command.run) + 1)
         )
         lines += [
-            f"  {'|'.join(map(shlex.quote, written))})", *(_says(command) or ["  :"]), "  ;;",
+            f"  {'|'.join(map(shlex.quote, written))})", *(_output_of(command) or ["  :"]), "  ;;",
         ]  # fmt: skip
     lines += [
         """  *"raw eeio"*) token=${line#raw }; printf 'Given netfn "%s" is invalid.\\n' """

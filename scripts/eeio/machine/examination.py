@@ -256,15 +256,15 @@ def _devices(root: Path) -> list[Finding]:
         if size == 0 or device is None or folder.name.startswith(("zram", "ram")):
             continue
         model = folder / "device/model"
-        words = "no model name"
+        name = "no model name"
         with suppress(OSError):
-            words = model.read_bytes().decode(errors="backslashreplace").strip()
+            name = model.read_bytes().decode(errors="backslashreplace").strip()
         cache = caches.write_cache_found(device) or "unknown"
         readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
         found.append(
             Finding(
                 "device", str(device.node), readable,
-                f"{size / 1e9:.1f} GB, {words}, write cache {cache}",
+                f"{size / 1e9:.1f} GB, {name}, write cache {cache}",
                 "the device level on it", "run as root or join group disk",
             )
         )  # fmt: skip
@@ -291,8 +291,8 @@ def _filesystems(root: Path) -> list[Finding]:
         )  # fmt: skip
     missing = [name for name in nfs.PROGRAMS if which(name, root) is None]
     served_by = [
-        words
-        for words, names in (("Linux's server", nfs.KERNEL_PROGRAMS), ("NFS-Ganesha", nfs.GANESHA))
+        label
+        for label, names in (("Linux's server", nfs.KERNEL_PROGRAMS), ("NFS-Ganesha", nfs.GANESHA))
         if all(which(name, root) is not None for name in names)
     ]
     detail = f"{missing[0]} missing" if missing else "client found"

@@ -160,20 +160,20 @@ def _options(factors: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _executes(workload: Workload) -> Iterator[str]:
-    told = (
+    arguments = (
         f"level={LEVEL} operation={workload.operation} spatiality={workload.spatiality} "
         f"buffer={workload.buffer}"
     )
     if workload.operation != "read":
-        told += f" flush={workload.flush}"
+        arguments += f" flush={workload.flush}"
     for values in product(*workload.factors.values()):
         pairs = list(zip(workload.factors, values, strict=True))
-        words = "".join(f" {name}={value}" for name, value in pairs)
+        others = "".join(f" {name}={value}" for name, value in pairs)
         shown = " - ".join((workload.name, *(f"{name}: {value}" for name, value in pairs)))
         yield (
             "  <Execute>\n"
             f"    <Test>local/{workload.profile}</Test>\n"
-            f"    <Arguments>{told}{words}</Arguments>\n"
+            f"    <Arguments>{arguments}{others}</Arguments>\n"
             f"    <Description>{shown}</Description>\n"
             "  </Execute>\n"
         )

@@ -17,7 +17,7 @@ OPERATIONS = ("read", "write", "mixed")
 SPATIALITIES = ("sequential", "random", "mixed")
 FLUSHES = ("none", "end", "each")
 
-MOST_WORDS = 200
+MOST_ARGUMENTS = 200
 MOST_CHARACTERS = 4000
 """Of the command, and of its preparation."""
 MOST_VALUES = 64
@@ -93,9 +93,9 @@ class Workload:
         if not self.command or not self.command[0]:
             raise RejectedError("no command; give one after --, such as -- dd if=in of=/dev/null")
         text = "".join((*self.command, self.prepare))
-        if len(self.command) > MOST_WORDS or len(text) > MOST_CHARACTERS:
+        if len(self.command) > MOST_ARGUMENTS or len(text) > MOST_CHARACTERS:
             raise RejectedError(
-                f"the command is longer than {MOST_WORDS} arguments or {MOST_CHARACTERS} "
+                f"the command is longer than {MOST_ARGUMENTS} arguments or {MOST_CHARACTERS} "
                 "characters: put it into a script, and name that"
             )
         if not text.isprintable():

@@ -86,17 +86,17 @@ class Program:
         """Which file is gone or is another one than when it was installed."""
         for name, sha256 in self.installation.files.items():
             path = self._path(name)
-            seen = _signature(path)
-            if seen is None:
+            found = _signature(path)
+            if found is None:
                 return f"{path} has vanished"
-            if seen != self._observed[name]:
+            if found != self._observed[name]:
                 try:
                     now = _sha256(path)
                 except OSError as error:
                     return f"{path}: {error.strerror}"
                 if now != sha256:
                     return f"{path} has changed"
-                self._observed[name] = seen
+                self._observed[name] = found
         return None
 
     def _path(self, name: str) -> Path:

@@ -73,8 +73,8 @@ class Profile:
             return {}
         text = path.read_text(encoding="utf-8")
         line = re.search(r"^level=.*$", text, re.M)
-        words = line[0].split() if line else []
-        pairs = dict(re.findall(r"^(\w+)=(\w+)$", "\n".join(words), re.M))
+        settings = line[0].split() if line else []
+        pairs = dict(re.findall(r"^(\w+)=(\w+)$", "\n".join(settings), re.M))
         if (only := re.search(r'one_of level "\$value" "(\w+)"', text)) is not None:
             pairs.setdefault("level", only[1])
         return {name: pairs[name] for name in _FIELDS if name in pairs}
@@ -151,15 +151,15 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
     except (OSError, LimitError) as error:
         raise RejectedError(f"{path}: {error}") from error
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
+        fields = line.partition("#")[0].split()
+        if not fields:
             continue
-        pairs = [word.partition("=") for word in words[1:]]
+        pairs = [field.partition("=") for field in fields[1:]]
         if any(not separator for _, separator, _ in pairs):
             raise RejectedError(
                 f"{path}:{number}: expected `preset key=value ...`, found {line!r:.100}"
             )
-        preset = presets[words[0]] = {key: value for key, _, value in pairs}
+        preset = presets[fields[0]] = {key: value for key, _, value in pairs}
         try:
             for name, quantity in _NUMBERS.items():
                 if name in preset:

@@ -26,7 +26,7 @@ from eeio_results.units import parse_size
 DEFINITION = "suite-definition.xml"
 PROTOCOL = "protocol.yaml"
 # As eeio-iozone's first version said it.
-_FLUSH_WORDS: Mapping[str, str] = {"on": "end", "off": "none"}
+_FLUSH_NAMES: Mapping[str, str] = {"on": "end", "off": "none"}
 # An MPI program starts MPI before it reads its options.
 _HELP_TIMEOUT_S = 60
 _HELP_BYTES = 1 << 16
@@ -88,7 +88,7 @@ class Optional:
         if program is None or not all(found) or not self.help:
             return all(found)
         try:
-            told = subprocess.run(
+            output = subprocess.run(
                 [program, "-h"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -98,8 +98,8 @@ class Optional:
             ).stdout
         except (OSError, subprocess.TimeoutExpired):
             return False
-        words = told[:_HELP_BYTES].decode(errors="replace")
-        return re.search(self.help, words, re.DOTALL) is not None
+        text = output[:_HELP_BYTES].decode(errors="replace")
+        return re.search(self.help, text, re.DOTALL) is not None
 
 
 @dataclass(frozen=True)
@@ -197,13 +197,13 @@ def _entry(node: Element, path: Path) -> SuiteEntry:
         raise RejectedError(f"{path}: an <Execute> without <Test>")
     factors = {}
     try:
-        words = shlex.split(node.findtext("Arguments") or "")
+        arguments = shlex.split(node.findtext("Arguments") or "")
     except ValueError as error:
         raise RejectedError(f"{path}: arguments of {test}: {error}") from error
-    for word in words:
-        key, separator, value = word.partition("=")
+    for argument in arguments:
+        key, separator, value = argument.partition("=")
         if not separator:
-            raise RejectedError(f"{path}: argument {word!r} of {test} is not key=value")
+            raise RejectedError(f"{path}: argument {argument!r} of {test} is not key=value")
         factors[key] = value
     return SuiteEntry(test, factors, node.findtext("Description") or "")
 
@@ -374,16 +374,16 @@ def experiment_of(
             raise RejectedError(
                 f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}"
             )
-    told = str(rest.pop("processes", "1"))  # YAML has numbers
-    processes = inputs.whole_number(told)
+    count = str(rest.pop("processes", "1"))  # YAML has numbers
+    processes = inputs.whole_number(count)
     if not processes:
         raise RejectedError(
-            f"{tool}: processes is {q.shortened(told)}; it is a number of at least 1"
+            f"{tool}: processes is {q.shortened(count)}; it is a number of at least 1"
         )
     request_size = rest.pop("request_size", None)
     flush = rest.pop("flush", None)
     if flush is not None:
-        flush = _FLUSH_WORDS.get(flush, flush)
+        flush = _FLUSH_NAMES.get(flush, flush)
         if flush not in FLUSHES:
             raise RejectedError(
                 f"{tool}: unknown flush {flush!r}; it is one of {', '.join(FLUSHES)}"

@@ -52,18 +52,18 @@ class ResultEntry:
     @property
     def values(self) -> tuple[float, ...]:
         """The trials' values; only the mean if PTS stored no others; none if it failed."""
-        words = (self.raw or self.value).split(":")
+        texts = (self.raw or self.value).split(":")
         try:
-            return tuple(q.FIGURE.of_text(word, "a value") for word in words if word.strip())
+            return tuple(q.FIGURE.of_text(text, "a value") for text in texts if text.strip())
         except LimitError:
             return ()
 
     @property
     def run_times_s(self) -> tuple[float, ...]:
         """Seconds that each trial took, as PTS (to 0.01 s) or our module saw it."""
-        words = str(self.json.get("test-run-times", "")).split(":")
+        texts = str(self.json.get("test-run-times", "")).split(":")
         try:
-            return tuple(q.DURATION.of_text(word, "a run time") for word in words if word)
+            return tuple(q.DURATION.of_text(text, "a run time") for text in texts if text)
         except LimitError:
             return ()
 
@@ -97,9 +97,9 @@ class Result:
         The last part of a profile's version does not count.
         """
         name = self.identifier.rpartition(".")[0] if "." in self.identifier else self.identifier
-        words = (name or self.title, self.arguments, self.description, self.app_version, self.scale)
+        parts = (name or self.title, self.arguments, self.description, self.app_version, self.scale)
         return hashlib.sha1(
-            ",".join(word.strip() for word in words).encode(), usedforsecurity=False
+            ",".join(part.strip() for part in parts).encode(), usedforsecurity=False
         ).hexdigest()
 
 
@@ -232,7 +232,7 @@ def _pairs(text: str) -> dict[str, str]:
 _PHASE_LINE = re.compile(r"EEIO (.+) (?:bandwidth: #_RESULT_# MB/s|rate: #_RESULT_# Files/s)")
 
 
-def pts_words(profile: Path) -> dict[str, str]:
+def pts_descriptions(profile: Path) -> dict[str, str]:
     """Phase -> PTS's suffix to the description of its result, from a profile's folder.
 
     `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`, `EEIO create
@@ -243,12 +243,12 @@ def pts_words(profile: Path) -> dict[str, str]:
     if not path.exists():
         raise EeioError(f"{profile.name}: the Phoronix Test Suite has no such results")
     root = _definition(path)
-    words = {}
+    descriptions = {}
     for parser in root.findall("ResultsParser"):
         match = _PHASE_LINE.fullmatch(_of(parser, "OutputTemplate"))
         if match and not match[1].endswith(" children"):
-            words[match[1]] = _of(parser, "AppendToArgumentsDescription")
-    return words
+            descriptions[match[1]] = _of(parser, "AppendToArgumentsDescription")
+    return descriptions
 
 
 def pts_app_version(profile: Path) -> str:
@@ -276,9 +276,9 @@ def number(value: float) -> str:
 
 def entry_of(identifier: str, values: Sequence[float], body: Mapping[str, Any]) -> ResultEntry:
     """The entry of several trials: their mean, and all of them."""
-    words = [number(value) for value in values]
+    texts = [number(value) for value in values]
     mean = number(sum(values) / len(values))
-    return ResultEntry(identifier, mean, ":".join(words), body)
+    return ResultEntry(identifier, mean, ":".join(texts), body)
 
 
 def render(file: ResultFile) -> str:

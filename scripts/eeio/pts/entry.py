@@ -18,7 +18,7 @@ from eeio_results.record import EnergyReading
 
 ENERGY = "energy_j"
 
-Told = Mapping[str, Any]
+TrialReport = Mapping[str, Any]
 """Data of a trial's output (eeio.pts.trial): its phases with their energy, the drive's state."""
 
 
@@ -31,14 +31,14 @@ class Values:
     trial_of_value: tuple[int, ...]
     trials: int
     phase: str | None = None
-    told: tuple[Told | None, ...] = ()
+    told: tuple[TrialReport | None, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {} if self.phase is None else {"phase": self.phase}
         body |= {"trial-of-value": list(self.trial_of_value), "trials": self.trials}
         return body | ({"told": list(self.told)} if self.told else {})
 
-    def reported_of(self, trial: int) -> Told | None:
+    def reported_of(self, trial: int) -> TrialReport | None:
         """Data of the trial's output; None if unknown."""
         return self.told[trial] if trial < len(self.told) else None
 
@@ -133,11 +133,13 @@ def _own(body: Mapping[str, Any]) -> Own:
         trial_of_value=tuple(int(trial) for trial in body["trial-of-value"]),
         trials=int(body["trials"]),
         phase=body.get("phase"),
-        told=tuple(None if told is None else _reported(told) for told in body.get("told", ())),
+        told=tuple(
+            None if reported is None else _reported(reported) for reported in body.get("told", ())
+        ),
     )
 
 
-def _reported(body: Told) -> Told:
+def _reported(body: TrialReport) -> TrialReport:
     # PHP writes an empty object as an empty array.
     phases = [{**phase, "metrics": phase["metrics"] or {}} for phase in body["phases"]]
     return {**body, "phases": phases}

@@ -39,8 +39,8 @@ def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
         agreed = len(set(wanted.values())) == 1
         body[value] = next(iter(wanted.values())) if agreed else None
         if not agreed:
-            words = (f"{name} has {_said(number)}" for name, number in wanted.items())
-            reasons[value] = f"the suites differ: {', '.join(words)}"
+            texts = (f"{name} has {_text(number)}" for name, number in wanted.items())
+            reasons[value] = f"the suites differ: {', '.join(texts)}"
     return {**body, "reasons": reasons, "left_out": _left_out(preset, folders)}
 
 
@@ -56,7 +56,7 @@ def _left_out(preset: str, folders: Sequence[str]) -> list[str]:
     ]
 
 
-def _said(number: float | None) -> str:
+def _text(number: float | None) -> str:
     return "no value" if number is None else f"{number:.10g}"
 
 

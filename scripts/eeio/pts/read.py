@@ -107,8 +107,8 @@ class PtsExperiment:
 
     def trial(self, number: int) -> TrialEntry | None:
         """Our module's data on a trial; empty in a file of plain PTS."""
-        seen = (energy.trials for _, energy in self.energies)
-        return next((trials[number] for trials in seen if number < len(trials)), None)
+        measured = (energy.trials for _, energy in self.energies)
+        return next((trials[number] for trials in measured if number < len(trials)), None)
 
 
 def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> list[PtsExperiment]:
@@ -134,8 +134,8 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
             test.phases[phase] = (column, None if result.scale == FILES_PER_S else bytes_per_s)
             phase_of[result.comparison_hash] = (test, phase)
         elif test.experiment.level == "context" and entry.values:
-            words = result.description.removeprefix(test.description).strip() or result.description
-            test.context.append((words, result.scale, column))
+            label = result.description.removeprefix(test.description).strip() or result.description
+            test.context.append((label, result.scale, column))
         found[key] = test
     for result in file.results:
         owner = phase_of.get(result.parent)
@@ -167,8 +167,8 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment
 
 
 def _work(file: ResultFile) -> int | None:
-    told = file.environment.get("EEIO_WORK")
-    return None if told is None else size_of("EEIO_WORK", "the work", told)
+    text = file.environment.get("EEIO_WORK")
+    return None if text is None else size_of("EEIO_WORK", "the work", text)
 
 
 def _own_factors(
@@ -176,11 +176,11 @@ def _own_factors(
 ) -> dict[str, str]:
     sizes = profile.preset_factors(preset, work_bytes)
     try:
-        words = dict(_split(word, result) for word in shlex.split(result.arguments))
+        arguments = dict(_split(argument, result) for argument in shlex.split(result.arguments))
     except ValueError as error:
         raise SchemaError(f"{result.identifier}: arguments: {error}") from error
     # A run of a suite names its level; one from the profile's menu has the profile's defaults.
-    return {**({} if "level" in words else profile.default_factors), **sizes, **words}
+    return {**({} if "level" in arguments else profile.default_factors), **sizes, **arguments}
 
 
 def _split(word: str, result: Result) -> tuple[str, str]:
@@ -194,10 +194,10 @@ def _description(result: Result, name: str, ours: bool) -> str:
     """Without PTS's suffix for one of several results of a test."""
     if not ours:
         return result.description
-    appended = composite.pts_words(profiles.find(name).folder).values()
-    for words in sorted(appended, key=len, reverse=True):
-        if words and result.description.endswith(words):
-            return result.description.removesuffix(words).rstrip(" -")
+    appended = composite.pts_descriptions(profiles.find(name).folder).values()
+    for text in sorted(appended, key=len, reverse=True):
+        if text and result.description.endswith(text):
+            return result.description.removesuffix(text).rstrip(" -")
     return result.description
 
 
@@ -209,9 +209,9 @@ def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str 
         return own.phase
     if not test.profile.startswith("eeio-"):
         return test.experiment.operation
-    words = composite.pts_words(profiles.find(test.profile).folder)
+    descriptions = composite.pts_descriptions(profiles.find(test.profile).folder)
     # The longest first: `Random Read` ends with `Read` too.
-    for phase, appended in sorted(words.items(), key=lambda item: -len(item[1])):
+    for phase, appended in sorted(descriptions.items(), key=lambda item: -len(item[1])):
         if result.description.endswith(appended):
             return phase
     return None
@@ -258,15 +258,15 @@ def _size(text: str) -> str:
 
 def machine_of(system: System) -> Machine:
     """PTS's description of a machine; the rest is reported as missing."""
-    told = dict(
+    reported = dict(
         part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
         if ": " in part
     )  # fmt: skip
     cores = re.search(
-        r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", told.get("Processor", "")
+        r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", reported.get("Processor", "")
     )
-    architecture = re.search(r"\(([^)]+)\)", told.get("Kernel", ""))
-    memory = re.search(r"(\d{1,6})\s?([MGT])B", told.get("Memory", ""))
+    architecture = re.search(r"\(([^)]+)\)", reported.get("Kernel", ""))
+    memory = re.search(r"(\d{1,6})\s?([MGT])B", reported.get("Memory", ""))
     missing = "a PTS result file does not hold it"
     unknown = ("frequency_min_hz", "frequency_max_hz", "device", "device_firmware",
                "device_size_bytes", "device_rotational", "device_write_cache",
@@ -278,23 +278,23 @@ def machine_of(system: System) -> Machine:
     return Machine(
         hostname=system.identifier,
         architecture=architecture[1] if architecture else "unknown",
-        cpu_model=(told.get("Processor") or "").partition(" (")[0] or None,
+        cpu_model=(reported.get("Processor") or "").partition(" (")[0] or None,
         logical_cpus=int(cores[1]) if cores else 1,
         governor=_text(system.json.get("cpu-scaling-governor")),
         frequency_min_hz=None,
         frequency_max_hz=None,
         memory_bytes=int(memory[1]) * scale[memory[2]] if memory else None,
-        kernel=told.get("Kernel", "unknown").partition(" (")[0],
-        distribution=told.get("OS"),
-        virtualization=told.get("System Layer"),
+        kernel=reported.get("Kernel", "unknown").partition(" (")[0],
+        distribution=reported.get("OS"),
+        virtualization=reported.get("System Layer"),
         device=None,
-        device_model=told.get("Disk"),
+        device_model=reported.get("Disk"),
         device_firmware=None,
         device_size_bytes=None,
         device_rotational=None,
         device_write_cache=None,
         scheduler=_text(system.json.get("disk-scheduler")),
-        filesystem=told.get("File-System"),
+        filesystem=reported.get("File-System"),
         mount_options=_text(system.json.get("disk-mount-options")),
         mkfs_options=None,
         missing=reasons,
@@ -305,42 +305,42 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-_WHOLE_TRIAL = "the complete trial, from the start of the profile's executable to its end (PTS)"
+_COMPLETE_TRIAL = "the complete trial, from the start of the profile's executable to its end (PTS)"
 _NO_WINDOW = "PTS reports only the start and end of the complete trial, not of its phases"
 
 
 def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
-    seen = test.trial(trial)
+    measured = test.trial(trial)
     taken = {
         name: (value, unit)
         for name, (column, unit) in test.phases.items()
         if (value := column.value(trial)) is not None
     }
     figures = [
-        (words, scale, value[0])
-        for words, scale, column in test.context
+        (label, scale, value[0])
+        for label, scale, column in test.context
         if (value := column.value(trial)) is not None
     ]
     times = [t for (_, t), _ in taken.values() if t is not None]
-    duration_s = (seen.duration_s if seen else None) or (times[0] if times else 0.0)
+    duration_s = (measured.duration_s if measured else None) or (times[0] if times else 0.0)
     failed = not taken and not figures
     run = Run(
         experiment=test.experiment,
         repetition=trial + 1,
         order_index=0,
         preset=test.preset,
-        started_utc=(seen.started_utc if seen else None) or utc(system.timestamp),
-        started_monotonic_s=seen.start_s if seen else 0.0,
+        started_utc=(measured.started_utc if measured else None) or utc(system.timestamp),
+        started_monotonic_s=measured.start_s if measured else 0.0,
         duration_s=duration_s,
         exit_code=1 if failed else 0,
         phases=tuple(_phases(test, trial, taken, duration_s)),
         raw="",
-        context=tuple(ContextValue(words.lower(), value, scale) for words, scale, value in figures),
+        context=tuple(ContextValue(label.lower(), value, scale) for label, scale, value in figures),
         device_reason="PTS keeps no counters of the device",
         validity=("the trial failed under PTS",) if failed else (),
     )
-    words = (column.own.reported_of(trial) for column in test.columns if column.own)
-    return with_reported(run, next((told for told in words if told is not None), None))
+    label = (column.own.reported_of(trial) for column in test.columns if column.own)
+    return with_reported(run, next((one for one in label if one is not None), None))
 
 
 def _phases(
@@ -359,7 +359,7 @@ def _phases(
         both = {name: value for name, value in bandwidths.items() if value is not None}
         metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in both.items()}
         bandwidths = {"mixed": sum(both.values())}
-    whole = len(bandwidths) == 1 and duration_s > 0
+    is_complete = len(bandwidths) == 1 and duration_s > 0
     return [
         Phase(
             name=name,
@@ -371,11 +371,11 @@ def _phases(
             else test.experiment.request_size_bytes,
             bytes_moved=None,  # PTS keeps no count of bytes
             bandwidth_bytes_per_s=bandwidth,
-            start_s=0.0 if whole else None,
-            end_s=duration_s if whole else None,
-            window_source=_WHOLE_TRIAL if whole else _NO_WINDOW,
+            start_s=0.0 if is_complete else None,
+            end_s=duration_s if is_complete else None,
+            window_source=_COMPLETE_TRIAL if is_complete else _NO_WINDOW,
             metrics={"operations_per_s": rates[name]} if name in rates else metrics,
-            energy=_energy(test, trial, name, whole),
+            energy=_energy(test, trial, name, is_complete),
         )
         for name, bandwidth in bandwidths.items()
     ]
@@ -395,15 +395,17 @@ def _spatiality(test: PtsExperiment, phase: str) -> str:
     return test.experiment.spatiality or "sequential"
 
 
-def _energy(test: PtsExperiment, trial: int, phase: str, whole: bool) -> tuple[EnergyReading, ...]:
+def _energy(
+    test: PtsExperiment, trial: int, phase: str, is_complete: bool
+) -> tuple[EnergyReading, ...]:
     """Observations of exactly this phase: in a trial with several phases, the trial's do not
     apply."""
     readings = []
     for of_phase, energy in test.energies:
-        if of_phase == phase or (of_phase == "" and whole):
-            seen = energy.trials[trial] if trial < len(energy.trials) else None
-            if seen is not None and seen.reading is not None:
-                readings.append(seen.reading)
+        if of_phase == phase or (of_phase == "" and is_complete):
+            measured = energy.trials[trial] if trial < len(energy.trials) else None
+            if measured is not None and measured.reading is not None:
+                readings.append(measured.reading)
     return tuple(readings)
 
 
@@ -429,8 +431,8 @@ def import_file(
     try:
         return _import(path, name, preset, results or paths.results_root())
     except SchemaError as error:
-        words = str(error)
-        raise SchemaError(words if str(path) in words else f"{path}: {words}") from error
+        message = str(error)
+        raise SchemaError(message if str(path) in message else f"{path}: {message}") from error
 
 
 def systems_of(
@@ -486,11 +488,15 @@ def _store(
     pairs = [(place, trial) for place, test in enumerate(tests) for trial in range(test.trials)]
     runs = [run_of(tests[place], trial, system) for place, trial in pairs]
     # The order is known if our module stored it; else the file's order is used.
-    told = {index: _order(tests[place], trial) for index, (place, trial) in enumerate(pairs)}
-    if all(order is not None for order in told.values()) and len(set(told.values())) == len(told):
-        ranks = {index: rank for rank, index in enumerate(sorted(told, key=lambda i: told[i] or 0))}
+    orders = {index: _order(tests[place], trial) for index, (place, trial) in enumerate(pairs)}
+    if all(order is not None for order in orders.values()) and len(set(orders.values())) == len(
+        orders
+    ):
+        ranks = {
+            index: rank for rank, index in enumerate(sorted(orders, key=lambda i: orders[i] or 0))
+        }
     else:
-        ranks = {index: index for index in told}
+        ranks = {index: index for index in orders}
     used = preset or file.environment.get("EEIO_PRESET") or tests[0].preset
     order = sorted(range(len(pairs)), key=lambda index: ranks[index])
     ordered = [replace(runs[index], order_index=rank) for rank, index in enumerate(order)]
@@ -518,8 +524,8 @@ def _store(
 
 
 def _order(test: PtsExperiment, trial: int) -> int | None:
-    seen = test.trial(trial)
-    return None if seen is None else seen.order
+    measured = test.trial(trial)
+    return None if measured is None else measured.order
 
 
 def idle_of(file: ResultFile, identifier: str) -> tuple[EnergyReading, ...]:

@@ -24,7 +24,7 @@ from typing import Any
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.pts import composite
-from eeio.pts.entry import Told
+from eeio.pts.entry import TrialReport
 from eeio.system import caches
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
@@ -56,9 +56,9 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
 
 
 def _results(profile: Profile, phases: Sequence[PhaseResult]) -> list[dict[str, str | None]]:
-    words = composite.pts_words(profile.folder)
+    descriptions = composite.pts_descriptions(profile.folder)
     return [
-        {"words": words.get(phase.name), "why_no_efficiency": _why_no_efficiency(phase)}
+        {"words": descriptions.get(phase.name), "why_no_efficiency": _why_no_efficiency(phase)}
         for phase in phases
     ]
 
@@ -83,7 +83,7 @@ def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None,
     return backing_device(Path(directory) if directory else home)
 
 
-def telling(run: Run) -> Told | None:
+def telling(run: Run) -> TrialReport | None:
     """The trial's data that gives this record; empty for a failed one."""
     if run.validity:
         return None
@@ -100,20 +100,20 @@ def telling(run: Run) -> Told | None:
     }
 
 
-def with_reported(run: Run, told: Told | None) -> Run:
+def with_reported(run: Run, reported: TrialReport | None) -> Run:
     """The run with its reported phases and drive state, if any. Invalid if the figures of a phase
     contradict each other."""
-    if not told or run.validity:
+    if not reported or run.validity:
         return run
     try:
         described = replace(
             run,
-            phases=tuple(_phase(body) for body in told["phases"]),
-            context=tuple(typed.read(ContextValue, body) for body in told["context"]),
-            notes=(*run.notes, *told["notes"]),
-            device=told["device"],
-            device_reason=told["device_reason"] or run.device_reason,
-            disk_cache_found=told["disk_cache_found"],
+            phases=tuple(_phase(body) for body in reported["phases"]),
+            context=tuple(typed.read(ContextValue, body) for body in reported["context"]),
+            notes=(*run.notes, *reported["notes"]),
+            device=reported["device"],
+            device_reason=reported["device_reason"] or run.device_reason,
+            disk_cache_found=reported["disk_cache_found"],
         )
         typed.check(described)
     except (KeyError, TypeError, AttributeError, LimitError) as error:

@@ -57,7 +57,7 @@ def _experiment(
     campaign: Campaign, planned: PlannedExperiment, runs: Sequence[Run], identifier: str
 ) -> list[Result]:
     profile = profiles.find(planned.profile)
-    words = composite.pts_words(profile.folder)
+    descriptions = composite.pts_descriptions(profile.folder)
     head = {
         "identifier": f"local/{profile.identifier}",
         "title": profile.title,
@@ -70,20 +70,20 @@ def _experiment(
         found = {k: phase for k, run in enumerate(runs) if (phase := _phase(run, name))}
         used, _ = judged(planned.experiment, tuple(found.values()))
         windows = {id(phase): window for phase, window in used}
-        told = {
+        known = {
             k: (window, value)
             for k, phase in found.items()
             if (window := windows.get(id(phase))) is not None
             and (value := _figure(phase, window)) is not None
         }
-        if not told:
+        if not known:
             continue
-        good = {k: window for k, (window, _) in told.items()}
-        values = [value for _, value in told.values()]
+        good = {k: window for k, (window, _) in known.items()}
+        values = [value for _, value in known.values()]
         is_rate = any(found[k].operation == "metadata" for k in good)
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
-        words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
-        described = f"{planned.description} - {words_of}"
+        appended = descriptions.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
+        described = f"{planned.description} - {appended}"
         all_reported = () if results else tuple(telling(run) for run in runs)
         own = Values(tuple(good), len(runs), name, all_reported)
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
@@ -133,10 +133,10 @@ def _energies(
               if (value := good[k].efficiency_bytes_per_j(r)) is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
-        for words, scale, proportion, values, text, own in figures:
+        for label, scale, proportion, values, text, own in figures:
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
                 continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
-            source = f"{_prefix(kind)}{words} ({meter} {domain})"
+            source = f"{_prefix(kind)}{label} ({meter} {domain})"
             if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
                 source += ", without drives"
             results.append(

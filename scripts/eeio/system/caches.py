@@ -91,10 +91,10 @@ def read_direct(
     begun = offset
     # O_DIRECT needs aligned memory, which a mapping is.
     with mmap.mmap(-1, CHUNK_BYTES) as buffer:
-        whole = memoryview(buffer)
+        complete = memoryview(buffer)
         try:
             while left > 0 and time.monotonic() < end_s:
-                with whole[: int(min(CHUNK_BYTES, left))] as view:
+                with complete[: int(min(CHUNK_BYTES, left))] as view:
                     moved = os.preadv(descriptor, [view], offset)
                     short = moved < len(view)
                 offset += moved
@@ -102,12 +102,12 @@ def read_direct(
                 if short:
                     break
         finally:
-            whole.release()
+            complete.release()
             os.close(descriptor)
     return offset - begun
 
 
-_WORDS: dict[Switch, str] = {"on": "write back", "off": "write through"}
+_TEXTS: dict[Switch, str] = {"on": "write back", "off": "write through"}
 _NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specification
 
 
@@ -122,7 +122,7 @@ def write_cache_found(device: BlockDevice) -> Switch | None:
         text = (device.disk_sysfs / "queue/write_cache").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return next((state for state, words in _WORDS.items() if words == text), None)
+    return next((state for state, label in _TEXTS.items() if label == text), None)
 
 
 def cannot_switch_write_cache(device: BlockDevice, wanted: Switch) -> str | None:
@@ -152,7 +152,7 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
     if cache_type is not None:
         old = cache_type.read_text(encoding="ascii").strip()
         journal.add(UndoEntry("setting", str(cache_type), old).of_drive(Path(node)))
-        cache_type.write_text(_WORDS[wanted], encoding="ascii")
+        cache_type.write_text(_TEXTS[wanted], encoding="ascii")
     else:
         opposite: Switch = "off" if wanted == "on" else "on"
         restore = json.dumps(_command(node, before or opposite))

@@ -116,19 +116,19 @@ def lies_on(device: BlockDevice) -> str | None:
         lower = []
     if not lower:
         return None
-    words = f"{device.name}, which is on {', '.join(lower)}"
+    place = f"{device.name}, which is on {', '.join(lower)}"
     if (disk / "bcache").exists() or disk.name.startswith("bcache"):
-        return f"{words}: I/O of bcache's cache and of its disk are not separated"
+        return f"{place}: I/O of bcache's cache and of its disk are not separated"
     uuid = ""
     with suppress(OSError):
         uuid = (disk / "dm/uuid").read_text(encoding="ascii", errors="replace")
     if uuid.startswith("VDO-"):
-        return f"{words}: VDO compresses and deduplicates, so its disk moves fewer bytes"
+        return f"{place}: VDO compresses and deduplicates, so its disk moves fewer bytes"
     is_one_to_one = uuid.startswith(_ONE_TO_ONE) and not uuid.strip().endswith(_POOLS)
     if is_one_to_one and len(drives_below(device)) == 1:
         below = [named_device(name, device.root) for name in lower]
         return next((why for one in below if one and (why := lies_on(one))), None)
-    return f"{words}: their I/O is not separated"
+    return f"{place}: their I/O is not separated"
 
 
 # Prefixes of dm/uuid: encryption, logical volumes and paths pass requests on as they are.
@@ -328,9 +328,9 @@ def parse_io_stat(text: str, number: str) -> DeviceCounters:
     """The line of the device `8:0` of an io.stat; without one, no bytes were moved. ValueError for
     another text."""
     for line in text.splitlines():
-        first, *words = line.split()
+        first, *fields = line.split()
         if first == number:
-            found = dict(word.split("=", 1) for word in words)
+            found = dict(field.split("=", 1) for field in fields)
             read, written = (
                 SIZE.whole_number(int(found.get(name, "")), name) for name in ("rbytes", "wbytes")
             )

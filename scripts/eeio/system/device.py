@@ -269,9 +269,9 @@ class Kernel:
         found = set()
         with suppress(OSError):
             for line in (self.proc / "swaps").read_bytes().split(b"\n")[1:]:
-                words = line.split()
-                if words:
-                    number = _number_of(Path(unescape(words[0]).removesuffix(_DELETED)))
+                fields = line.split()
+                if fields:
+                    number = _number_of(Path(unescape(fields[0]).removesuffix(_DELETED)))
                     found.add(number)
         return {number for number in found if number is not None}
 

@@ -129,7 +129,7 @@ def elsewhere(device: BlockDevice) -> str | None:
     for drive in drives_below(device):
         disk = drive.disk_sysfs
         interface, _ = _link(disk.resolve())
-        kind = next((words for p, words in _REMOTE if re.fullmatch(p, disk.name)), None)
+        kind = next((label for p, label in _REMOTE if re.fullmatch(p, disk.name)), None)
         if interface in _REMOTE_LINKS:
             kind = f"is connected by {interface}"
         if interface == "virtio":
@@ -192,8 +192,8 @@ def _link(device: Path) -> tuple[str | None, str | None]:
                 _text(folder / "device/current_link_speed"),
                 _text(folder / "device/current_link_width"),
             )
-            words = f"{speed} x{width}" if speed and width else speed
-            return f"NVMe over {transport}", words
+            text = f"{speed} x{width}" if speed and width else speed
+            return f"NVMe over {transport}", text
         if re.fullmatch(r"session\d+", folder.name):
             return "iSCSI", None
         if folder.name.startswith("rport-"):
@@ -239,14 +239,14 @@ def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSyst
     """None if it is not NFS."""
     if mount.filesystem not in ("nfs", "nfs4"):
         return None
-    words = dict(word.partition("=")[::2] for word in mount.options.split(","))
-    address = words.get("addr")
+    options = dict(option.partition("=")[::2] for option in mount.options.split(","))
+    address = options.get("addr")
     interface = _interface_to(address, root) if address else None
     link = None
     if interface is not None:
         speed = _text(root / "sys/class/net" / interface / "speed")
         link = f"{interface} at {speed} Mb/s" if speed and speed.isdigit() else interface
-    return NetworkFileSystem(mount.source.partition(":")[0], words.get("vers"), link)
+    return NetworkFileSystem(mount.source.partition(":")[0], options.get("vers"), link)
 
 
 def _interface_to(address: str, root: Path) -> str | None:

@@ -93,22 +93,22 @@ class BlockDevice:
     @property
     def identity(self) -> str:
         """A stable identity across reboots: the name may be another's then."""
-        words = []
+        texts = []
         for name in _IDENTIFYING:
             with suppress(OSError):
                 # A drive's serial number and an image's name may hold any bytes.
                 text = (self.disk_sysfs / name).read_bytes().decode(errors="backslashreplace")
-                words.append(text.strip())
-        if not any(words):
+                texts.append(text.strip())
+        if not any(texts):
             # Device mapper without a UUID and similar: by the devices below.
             with suppress(OSError):
                 for lower in sorted((self.disk_sysfs / "slaves").iterdir()):
                     device = named_device(lower.name, self.root)
-                    words += [f"on {device.identity}"] if device is not None else []
+                    texts += [f"on {device.identity}"] if device is not None else []
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
-            words.append(f"partition {number}")
-        return ", ".join(dict.fromkeys([*filter(None, words), f"{self.size_bytes} bytes"]))
+            texts.append(f"partition {number}")
+        return ", ".join(dict.fromkeys([*filter(None, texts), f"{self.size_bytes} bytes"]))
 
 
 def mounts(root: Path = Path("/")) -> list[Mount]:
@@ -208,7 +208,7 @@ def backing_device(
     source = Path(mount.source)
     device = block_device(source, root) if source.is_absolute() else None
     if device is None:
-        why = next((f" ({words})" for kind, words in _WHY if kind.match(mount.filesystem)), "")
+        why = next((f" ({why_not})" for kind, why_not in _WHY if kind.match(mount.filesystem)), "")
         return (
             None,
             f"there is not a block device under {mount.filesystem} at {mount.mount_point}{why}",

@@ -82,10 +82,10 @@ class Achieved:
     @property
     def text(self) -> str:
         """For a run's notes."""
-        wanted = f"frequency {_words(self.wanted_hz)}"
+        wanted = f"frequency {_ghz(self.wanted_hz)}"
         if self.achieved_hz is None:
             return f"{wanted}: unverified: {self.reason}"
-        found = f"{wanted}: {_words(self.achieved_hz)} under load"
+        found = f"{wanted}: {_ghz(self.achieved_hz)} under load"
         return found if self.reason is None else f"{found}, {self.reason}"
 
 
@@ -93,8 +93,8 @@ def describe(root: Path = Path("/")) -> Processors:
     """EeioError when this machine shows no cpufreq."""
     policies = _policies(root)
     return Processors(
-        driver=", ".join(_words_of(policies, "scaling_driver")),
-        governors=_words_of(policies, _GOVERNOR),
+        driver=", ".join(_values_of(policies, "scaling_driver")),
+        governors=_values_of(policies, _GOVERNOR),
         steps_hz=steps_hz(root),
         turbo=turbo_state(root),
         smt=smt_state(root),
@@ -172,15 +172,14 @@ def check_reachable(hz: int, root: Path = Path("/")) -> None:
         low, high = _khz(policy / "cpuinfo_min_freq"), _khz(policy / "cpuinfo_max_freq")
         if left or not low <= khz <= high:
             raise RejectedError(
-                f"{_words(hz)} cannot be reached: the range of {policy.name} is "
-                f"{_words(low * 1000)} to {_words(high * 1000)}"
-                + (", in integer kHz" if left else "")
+                f"{_ghz(hz)} cannot be reached: the range of {policy.name} is "
+                f"{_ghz(low * 1000)} to {_ghz(high * 1000)}" + (", in integer kHz" if left else "")
             )
         listed = _listed_khz(policy)
         if listed and khz not in listed:
             raise RejectedError(
-                f"{_words(hz)} cannot be reached: {policy.name} has "
-                + ", ".join(_words(step * 1000) for step in sorted(listed))
+                f"{_ghz(hz)} cannot be reached: {policy.name} has "
+                + ", ".join(_ghz(step * 1000) for step in sorted(listed))
             )
 
 
@@ -288,7 +287,7 @@ def _span_khz(policy: Path) -> tuple[int, int]:
     return _khz(policy / "cpuinfo_min_freq"), _khz(highest)
 
 
-def _words_of(policies: Iterable[Path], name: str) -> tuple[str, ...]:
+def _values_of(policies: Iterable[Path], name: str) -> tuple[str, ...]:
     """The distinct values of all policies, in their order."""
     return tuple(dict.fromkeys(_text(policy / name) for policy in policies))
 
@@ -388,7 +387,7 @@ def write(path: Path, wanted: str) -> None:
         raise EeioError(f"{path}: set to {wanted}, but it reads back {found}")
 
 
-def _words(hz: float) -> str:
+def _ghz(hz: float) -> str:
     return f"{hz / 1e9:.6g} GHz"
 
 

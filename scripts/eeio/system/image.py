@@ -102,18 +102,18 @@ def _in_kernel(module: str) -> bool:
 def how(filesystem: str) -> str:
     """How it is made: the command without the device's name, and its server."""
     if nfs.is_nfs(filesystem):
-        return f"{' '.join(MKFS[nfs.SERVED])}, {nfs.told(filesystem)}"
+        return f"{' '.join(MKFS[nfs.SERVED])}, {nfs.described(filesystem)}"
     layer = filesystem.partition("+")[2]
-    words = [" ".join(MKFS[filesystem])]
+    parts = [" ".join(MKFS[filesystem])]
     if filesystem in _OPTIONS:
-        words.append(f"mounted with {_OPTIONS[filesystem]}")
+        parts.append(f"mounted with {_OPTIONS[filesystem]}")
     if layer == "dmcrypt":
-        words.append(f"on dm-crypt ({' '.join(_CRYPT)})")
+        parts.append(f"on dm-crypt ({' '.join(_CRYPT)})")
     elif layer == "fscrypt":
-        words.append("in a folder encrypted by fscrypt (AES-256-XTS)")
+        parts.append("in a folder encrypted by fscrypt (AES-256-XTS)")
     elif layer == "overlay":
-        words.append("below overlayfs, with an empty lower folder")
-    return ", ".join(words)
+        parts.append("below overlayfs, with an empty lower folder")
+    return ", ".join(parts)
 
 
 def make_on_loop(filesystem: str, directory: Path, size_bytes: int, journal: UndoJournal) -> Made:

@@ -34,17 +34,17 @@ class Lock:
         self._name = name.replace("/", "-")
         self._what = what
         self._shared = shared
-        self._held = ExitStack()
+        self._locks = ExitStack()
 
     def __enter__(self) -> "Lock":
         with ExitStack() as stack:
             for folder in lock_folders():
                 stack.enter_context(_File(folder / f"eeio-{self._name}.lock", self))
-            self._held = stack.pop_all()
+            self._locks = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._locks.close()
 
     def take(self, descriptor: int, path: Path) -> None:
         """Locks an open lock file, and writes who has it. RejectedError if another one has it."""
@@ -160,7 +160,7 @@ class FolderLock:
                 raise RejectedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
             self._take(descriptor, folder)
             self._folder = folder
-            self._held = stack.pop_all()
+            self._locks = stack.pop_all()
 
     def _take(self, descriptor: int, folder: int) -> None:
         name, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").strip().partition(" ")
@@ -184,7 +184,7 @@ class FolderLock:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             os.unlink(self._path.name, dir_fd=self._folder)
-        self._held.close()
+        self._locks.close()
 
 
 class _File:

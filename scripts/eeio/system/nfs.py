@@ -93,11 +93,11 @@ class Link:
 
     @property
     def text(self) -> str:
-        words = [self.rate or "an unlimited rate"]
-        words.append(
+        parts = [self.rate or "an unlimited rate"]
+        parts.append(
             f"{1e3 * self.delay_s:g} ms a round trip" if self.delay_s else "no delay added"
         )
-        return ", ".join(words)
+        return ", ".join(parts)
 
 
 def is_nfs(filesystem: str) -> bool:
@@ -109,11 +109,11 @@ def link_of(filesystem: str) -> Link:
     """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RejectedError for anything else."""
     found = _PATTERN.fullmatch(filesystem)
     rate = delay_s = None
-    words = found[1].split("+") if found and found[1] else []
-    for word in words:
-        delay = _DELAY.fullmatch(word)
-        if _RATE.fullmatch(word) and rate is None and delay_s is None:
-            rate = word
+    parts = found[1].split("+") if found and found[1] else []
+    for part in parts:
+        delay = _DELAY.fullmatch(part)
+        if _RATE.fullmatch(part) and rate is None and delay_s is None:
+            rate = part
         elif delay and delay_s is None and float(delay[1]) > 0:
             delay_s = float(delay[1]) * (1e-6 if delay[2] == "us" else 1e-3)
         else:
@@ -143,17 +143,17 @@ def check(filesystem: str) -> None:
 
 def server() -> str:
     """`kernel` or `ganesha`: the value of EEIO_NFS_SERVER, else the first that is available."""
-    asked = os.environ.get("EEIO_NFS_SERVER", "")
-    if asked not in ("", "kernel", "ganesha"):
-        raise RejectedError(f"EEIO_NFS_SERVER={asked[:40]}: kernel or ganesha")
+    requested = os.environ.get("EEIO_NFS_SERVER", "")
+    if requested not in ("", "kernel", "ganesha"):
+        raise RejectedError(f"EEIO_NFS_SERVER={requested[:40]}: kernel or ganesha")
     why_not = []
-    if asked != "ganesha":
+    if requested != "ganesha":
         missing = [name for name in KERNEL_PROGRAMS if shutil.which(name) is None]
         if not missing and _kernel_has("nfsd", "nfsd"):
             return "kernel"
         what = f"{missing[0]} is missing (nfs-kernel-server)" if missing else "it has no nfsd"
         why_not.append(f"Linux server: {what}")
-    if asked != "kernel":
+    if requested != "kernel":
         missing = [name for name in GANESHA if shutil.which(name) is None]
         if not missing:
             return "ganesha"
@@ -169,7 +169,7 @@ def _kernel_has(filesystem: str, module: str) -> bool:
     return filesystem in known.read_text(encoding="ascii").split()
 
 
-def told(filesystem: str) -> str:
+def described(filesystem: str) -> str:
     """How it is made, for the record, after the served file system."""
     kind = server()
     version = f"Linux {platform.release()}" if kind == "kernel" else _ganesha_version()
@@ -227,8 +227,8 @@ def shaping(link: Link) -> Sequence[str]:
     """tc's arguments for each end of the cable: half of the round trip's delay, and the rate."""
     if link.delay_s is not None:
         # Long enough for the fastest cable's packets that are on their way.
-        words = ["netem", "limit", "1000000", "delay", f"{round(1e6 * link.delay_s / 2)}us"]
-        return words + (["rate", link.rate] if link.rate else [])
+        arguments = ["netem", "limit", "1000000", "delay", f"{round(1e6 * link.delay_s / 2)}us"]
+        return arguments + (["rate", link.rate] if link.rate else [])
     if link.rate is not None:
         # A bucket for the bytes of one tick of a slow clock at 10 Gbit/s; packets wait 50 ms at
         # most.
@@ -251,20 +251,20 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
     assert process.stdin is not None and process.stdout is not None
     with process.stdin as stdin, suppress(BrokenPipeError):
         stdin.write(b"noted\n")
-    said = b""
+    output = b""
     deadline_s = time.monotonic() + _READY_S
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        while not said.endswith(b"ready\n"):
+        while not output.endswith(b"ready\n"):
             left_s = deadline_s - time.monotonic()
             chunk = b""
             if left_s > 0 and selector.select(left_s):
                 chunk = os.read(process.stdout.fileno(), 4096)
             if not chunk:
-                raise EeioError(f"the NFS server ({kind}) did not start: {_last_line(said)}")
-            said += chunk
+                raise EeioError(f"the NFS server ({kind}) did not start: {_last_line(output)}")
+            output += chunk
 
 
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="backslashreplace").strip().splitlines()
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="backslashreplace").strip().splitlines()
     return lines[-1][:300] if lines else f"it printed no message within {_READY_S:g} s"

@@ -45,10 +45,10 @@ _NO_ANSWER = "bad/missing sense data"
 def state_of(node: Path) -> str:
     """The drive's state (hdparm -C), one of IDLE, STANDBY or `sleeping`. EeioError if it reports no
     power state, or a bridge passes none on."""
-    said = _hdparm("-C", node)
-    match = re.search(r"drive state is:\s*(\S+)", said)
+    output = _hdparm("-C", node)
+    match = re.search(r"drive state is:\s*(\S+)", output)
     if match is None or match[1] not in _STATES:
-        last = said.strip().splitlines()[-1] if said.strip() else "nothing"
+        last = output.strip().splitlines()[-1] if output.strip() else "nothing"
         raise EeioError(f"{node} reports no power state (output of hdparm -C: {last})")
     return match[1]
 
@@ -112,7 +112,7 @@ class AtaDrive:
         `eeio doctor restore` wakes it, too."""
         wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
         entry = UndoEntry("command", str(self.node), json.dumps(wake)).of_drive(self.node)
-        with journal.held(entry):
+        with journal.recorded(entry):
             put_into_standby(self.node)
             yield
 
@@ -124,7 +124,7 @@ class AtaDrive:
             yield
             return
         entry = UndoEntry("command", str(self.node), json.dumps(self._apm(level)))
-        with journal.held(entry.of_drive(self.node)):
+        with journal.recorded(entry.of_drive(self.node)):
             run_command(self._apm(_APM_NO_SAVING))
             if (found := self._apm_level()) != _APM_NO_SAVING:
                 raise EeioError(
@@ -138,8 +138,8 @@ class AtaDrive:
 
     def _apm_level(self) -> int | None:
         """1 to 255, 255: off; None for a drive without it."""
-        said = run_command(["hdparm", "-B", str(self.node)])
-        match = re.search(r"APM_level\s*=\s*(off|[0-9]{1,3})\b", said)
+        output = run_command(["hdparm", "-B", str(self.node)])
+        match = re.search(r"APM_level\s*=\s*(off|[0-9]{1,3})\b", output)
         if match is None:
             return None
         return 255 if match[1] == "off" else int(match[1])
@@ -165,7 +165,7 @@ class NvmeDrive:
         """It is in its deep state from here on; whatever wakes it ends that. After the block, and
         after `eeio doctor restore`, it is in the state that it was in before."""
         node, before = self.controller.node, self.controller.state()
-        with journal.held(UndoEntry("nvme", str(node), f"state {before}").of_drive(node)):
+        with journal.recorded(UndoEntry("nvme", str(node), f"state {before}").of_drive(node)):
             self.controller.set_state(self.deep)
             yield
 
@@ -176,7 +176,7 @@ class NvmeDrive:
             yield
             return
         node = self.controller.node
-        with journal.held(UndoEntry("nvme", str(node), "autonomous 1").of_drive(node)):
+        with journal.recorded(UndoEntry("nvme", str(node), "autonomous 1").of_drive(node)):
             self.controller.set_autonomous(False)
             yield
 
@@ -222,13 +222,13 @@ class Setting:
     choices: tuple[str, ...] = ()
 
     @contextmanager
-    def held_at(self, wanted: str, journal: UndoJournal) -> Iterator[None]:
+    def set_to(self, wanted: str, journal: UndoJournal) -> Iterator[None]:
         """It has that value in the block, proved by reading it. EeioError where the kernel or the
         drive does not take it."""
         if self.path is None or self.value is None:
             raise EeioError(f"{self.name}: {self.reason}")
         path = Path(self.path)
-        with journal.held(UndoEntry("setting", self.path, self.value)):
+        with journal.recorded(UndoEntry("setting", self.path, self.value)):
             try:
                 path.write_text(wanted, encoding="ascii")
                 found = _value(path)

@@ -202,7 +202,7 @@ class UndoJournal:
             _RESTORE[entry.kind](entry)
 
     @contextlib.contextmanager
-    def held(self, entry: UndoEntry) -> Iterator[None]:
+    def recorded(self, entry: UndoEntry) -> Iterator[None]:
         """The entry is in the journal while the block runs, and is undone after it."""
         self.add(entry)
         try:
@@ -266,11 +266,11 @@ def _identity(drive: Path) -> str:
         return device.identity
     # An NVMe controller (/dev/nvme0) is not a block device.
     folder = Path("/sys/class/nvme") / name
-    words = []
+    texts = []
     for attribute in ("subsysnqn", "serial", "model"):
         with contextlib.suppress(OSError):
-            words.append((folder / attribute).read_text(errors="backslashreplace").strip())
-    return ", ".join(words)
+            texts.append((folder / attribute).read_text(errors="backslashreplace").strip())
+    return ", ".join(texts)
 
 
 @dataclass(frozen=True)
@@ -448,8 +448,8 @@ def _set_aside(path: Path, error: EeioError) -> str:
     bad = path.with_name(f"{path.name}.bad")
     try:
         path.rename(bad)
-    except OSError as refused:
-        return f"{error}; it could not be renamed ({refused.strerror}): delete it"
+    except OSError as rejected:
+        return f"{error}; it could not be renamed ({rejected.strerror}): delete it"
     return f"{error}; renamed to {bad.name}: restore its entries by hand, then delete it"
 
 
@@ -476,8 +476,8 @@ def _read(path: Path) -> tuple[Owner, list[UndoEntry]]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        words = str(error) or type(error).__name__
-        raise EeioError(f"{path}: cannot be read as a journal ({words[:200]})") from error
+        message = str(error) or type(error).__name__
+        raise EeioError(f"{path}: cannot be read as a journal ({message[:200]})") from error
     return owner_of, entries
 
 
@@ -525,8 +525,8 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
             raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
         printed, complaints = printed_in(stdout), printed_in(stderr)
     if done.returncode != 0:
-        words = (complaints or printed).strip() or f"exit code {done.returncode}"
-        raise EeioError(f"{' '.join(command)}: {words}{denied_to_root(words)}")
+        message = (complaints or printed).strip() or f"exit code {done.returncode}"
+        raise EeioError(f"{' '.join(command)}: {message}{denied_to_root(message)}")
     return printed
 
 
@@ -546,10 +546,10 @@ def printed_in(file: IO[bytes]) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def denied_to_root(words: str, root: Path = HERE) -> str:
+def denied_to_root(message: str, root: Path = HERE) -> str:
     """A hint to add to a program's message if root was denied something: SELinux may do that, so
     `run as root` does not help. Empty in any other case."""
-    if not re.search(r"permission denied|operation not permitted", words, re.IGNORECASE):
+    if not re.search(r"permission denied|operation not permitted", message, re.IGNORECASE):
         return ""
     try:
         enforcing = (root / "sys/fs/selinux/enforce").read_text(encoding="ascii").strip() == "1"

@@ -195,9 +195,9 @@ def _phase(
         access_pattern=phase.spatiality,
         request_bytes=phase.request_size_bytes,
         direct=None if buffer is None else buffer == "off",
-        iodepth=_whole(arguments.get("iodepth")),
+        iodepth=_integer(arguments.get("iodepth")),
         jobs=run.experiment.processes,
-        nodes=_whole(arguments.get("nodes")),
+        nodes=_integer(arguments.get("nodes")),
         api=run.experiment.api,
         sync=run.experiment.flush,
         bytes=phase.bytes_moved,
@@ -303,5 +303,5 @@ def _text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
-def _whole(text: str | None) -> int | None:
+def _integer(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"\d{1,12}", text) else None

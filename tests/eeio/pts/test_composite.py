@@ -123,13 +123,13 @@ def test_any_text_survives_as_far_as_xml_can_hold_it(text: str, value: float, mo
 
 
 def test_the_words_that_pts_appends_name_the_phases() -> None:
-    assert composite.pts_words(PROFILES / "eeio-fio-1.0.0") == {
+    assert composite.pts_descriptions(PROFILES / "eeio-fio-1.0.0") == {
         "read": "Read Bandwidth",
         "write": "Write Bandwidth",
     }
-    words = composite.pts_words(PROFILES / "eeio-iozone-1.0.0")
+    words = composite.pts_descriptions(PROFILES / "eeio-iozone-1.0.0")
     assert words["strided read"] == "Strided Read"
-    assert composite.pts_words(PROFILES / "eeio-metadata-1.0.0")["utime"] == "Utime"
+    assert composite.pts_descriptions(PROFILES / "eeio-metadata-1.0.0")["utime"] == "Utime"
     assert not any("children" in phase for phase in words)
 
 

@@ -68,13 +68,13 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 
 def gaps(arguments: argparse.Namespace) -> int:
     node: Path = arguments.device
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     repetitions = arguments.repetitions or _REPETITIONS
     # A command may work on a file system of the drive.
-    device = check_readable(node) if words else check_unused(node)
+    device = check_readable(node) if command else check_unused(node)
     check_meters(tuple(arguments.meter))
-    if words and shutil.which(words[0]) is None:
-        raise RejectedError(f"{words[0]}: no such program")
+    if command and shutil.which(command[0]) is None:
+        raise RejectedError(f"{command[0]}: no such program")
     try:
         power_gap.check_gaps(arguments.gap, repetitions)
         drive = drive_at(node, device.disk_sysfs, arguments.state)
@@ -89,8 +89,8 @@ def gaps(arguments: argparse.Namespace) -> int:
         restore_orphans()  # settings left by a killed run would be taken for the original ones
         journal = UndoJournal()
         work = (
-            power_gap.command(words, node, device, journal)
-            if words
+            power_gap.command(command, node, device, journal)
+            if command
             else power_gap.reads(node, device)
         )
         with (
@@ -133,7 +133,7 @@ def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) 
     notes = [
         "energy of the pause and the work after it, means; "
         "work: the time that it took, a spin-up included",
-        *(_words(one) for one in of_meters),
+        *(_cell(one) for one in of_meters),
         *dict.fromkeys(
             f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
             for r in found
@@ -178,7 +178,7 @@ def _row(
     )
 
 
-def _words(of_meter: Saved) -> str:
+def _cell(of_meter: Saved) -> str:
     found, name = of_meter.found, f"{of_meter.domain} ({of_meter.meter})"
     if found.pause_s is None:
         return f"break-even of {name}: none; {found.reason}"

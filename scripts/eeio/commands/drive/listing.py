@@ -49,12 +49,12 @@ def show(node: Path, device: BlockDevice, as_json: bool) -> None:
 def _nvme(controller: NvmeController) -> list[Setting]:
     name = str(controller.node)
     autonomous = controller.is_autonomous()
-    words = {True: "on", False: "off", None: None}[autonomous]
+    state = {True: "on", False: "off", None: None}[autonomous]
     return [
         Setting("power state", f"ps{controller.state()}", name),
         Setting(
-            "autonomous transitions (APST)", words, name,
-            "the drive has none" if words is None else None,
+            "autonomous transitions (APST)", state, name,
+            "the drive has none" if state is None else None,
         ),
     ]  # fmt: skip
 

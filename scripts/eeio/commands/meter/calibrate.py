@@ -152,12 +152,12 @@ def _against_reference(arguments: argparse.Namespace) -> int:
             samples = sampler.samples().meters
     finally:
         close_meters(opened)
-    refused: list[EeioError] = []
+    rejected: list[EeioError] = []
     for domain, wider, sees in pairs:
         try:
             powers, fitted = _fitted((meter, domain), (reference, wider), samples, windows)
         except EeioError as error:
-            refused.append(error)
+            rejected.append(error)
             continue
         if sees == "more":
             print(_of_a_part(fitted, (meter, domain), (reference, wider)))
@@ -171,9 +171,9 @@ def _against_reference(arguments: argparse.Namespace) -> int:
             f"{meter.name} {domain}: {new.remark}; limit {new.limit_w:.3g} W and "
             f"{new.limit_relative:.1%}, from {new.least_w:.4g} W to {new.most_w:.4g} W"
         )
-    if len(refused) == len(pairs):
-        raise refused[0]
-    for each in refused:
+    if len(rejected) == len(pairs):
+        raise rejected[0]
+    for each in rejected:
         print(f"eeio: {each}", file=sys.stderr)
     return EXIT_DONE
 

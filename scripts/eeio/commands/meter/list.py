@@ -113,7 +113,7 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
     specs_by_name = {meter.name: meter.spec for meter in meters}
     readings: dict[str, list[dict[str, Any]]] = {}
     for now in found:
-        doubts = [words if replay is None else replay.named(words) for words in now.doubts]
+        doubts = [doubt if replay is None else replay.named(doubt) for doubt in now.doubts]
         readings.setdefault(specs_by_name[now.meter], []).append(
             {
                 "domain": now.domain, "power_w": now.power_w, "channels": list(now.channels),
@@ -156,7 +156,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
         print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
     for meter, (values, reason) in probed:
-        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_words(meter.spec)}")
+        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_label(meter.spec)}")
         if reason:
             print(f"{'':9}{reason}")
         for channel, value in zip(meter.channels, values, strict=True):
@@ -165,9 +165,9 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
             added = "added" if channel.in_domain_total else "not added"
             print(f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}")
             doubt = channel.doubt and f"doubtful: {channel.doubt}"
-            for words in (channel.contents.text(), channel.remark, doubt):
-                if words:
-                    print(f"{'':11}{words}")
+            for text in (channel.contents.text(), channel.remark, doubt):
+                if text:
+                    print(f"{'':11}{text}")
     return EXIT_DONE
 
 
@@ -176,7 +176,7 @@ def _verified(spec: str) -> str | None:
     return verified_on(parse_spec(spec)[0])
 
 
-def _words(spec: str) -> str:
+def _label(spec: str) -> str:
     how = _verified(spec)
     return "" if how is None else f", verified on {how}"
 
@@ -195,11 +195,11 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
 def _show_list(findings: Sequence[Detected], calibrations: Sequence[Calibration]) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
         state = "ok     " if finding.available else "missing"
-        where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_words(finding.spec)}"
+        where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_label(finding.spec)}"
         print(f"{state}  {finding.spec:14} {where}")
         for domain, contents in finding.contents.items():
-            if words := contents.text():
-                print(f"{'':9}{domain}: {words}")
+            if text := contents.text():
+                print(f"{'':9}{domain}: {text}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:

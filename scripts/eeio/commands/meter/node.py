@@ -44,16 +44,16 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def record_node(arguments: argparse.Namespace) -> int:
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    if arguments.folder == Path("-") and not words:
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.folder == Path("-") and not command:
         return _until_input_ends(arguments)
-    if not words:
+    if not command:
         raise RejectedError("which program? `eeio meter node DIR -- PROGRAM [ARGUMENT]...`")
     if cluster.local_rank() != 0:
         try:
-            os.execvp(words[0], words)
+            os.execvp(command[0], command)
         except OSError as error:
-            raise RejectedError(f"{words[0]}: {error.strerror}") from error
+            raise RejectedError(f"{command[0]}: {error.strerror}") from error
     node = socket.gethostname()
     counted = arguments.first_ranks is None or cluster.rank() < arguments.first_ranks
     path = arguments.folder / f"{node}.json"
@@ -66,11 +66,11 @@ def record_node(arguments: argparse.Namespace) -> int:
             # Copied only afterwards: the nodes' folder may be on the disks that are measured.
             samples = Path(folder) / "power.csv.gz"
             with signals_raise("so is the command", (signal.SIGTERM,)):
-                recording = record(words, meters, samples, rate_hz=arguments.rate)
+                recording = record(command, meters, samples, rate_hz=arguments.rate)
             shutil.copyfile(samples, cluster.samples_path(path))
         part = path.with_suffix(".part")
-        told = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
-        part.write_text(json.dumps(told, indent=1) + "\n")
+        body = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
+        part.write_text(json.dumps(body, indent=1) + "\n")
         part.replace(path)
     except (OSError, PowerError, RejectedError) as error:
         raise RejectedError(f"{node}: {error}") from error

@@ -51,12 +51,12 @@ def show_sum(arguments: argparse.Namespace) -> int:
             for reason in reading.reasons:
                 print(f"{'':12}{reason}")
         if counted is not None:
-            print(f"{'slurm':12}{_told(counted, total)}")
+            print(f"{'slurm':12}{_slurm_text(counted, total)}")
     valid = bool(total.readings) and all(reading.valid for reading in total.readings)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 
-def _told(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
+def _slurm_text(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
     """Slurm's figure, and its ratio to each domain's: which one it is of depends on the site."""
     if isinstance(counted, str):
         return f"missing: {counted}"
@@ -65,5 +65,5 @@ def _told(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
         for reading in total.readings
         if reading.valid and reading.energy_j
     ]
-    words = f"; {', '.join(ratios)}" if ratios else ""
-    return f"{counted.energy_j} J in {counted.duration_s} s, step {counted.step} by sacct{words}"
+    text = f"; {', '.join(ratios)}" if ratios else ""
+    return f"{counted.energy_j} J in {counted.duration_s} s, step {counted.step} by sacct{text}"

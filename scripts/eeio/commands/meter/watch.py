@@ -43,7 +43,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 @dataclass
-class Seen:
+class Observed:
     """The values of one meter and domain so far, W; None where there was none."""
 
     last: deque[float | None] = field(default_factory=lambda: deque(maxlen=_KEPT))
@@ -61,7 +61,7 @@ class Seen:
         self.least_w = min(self.least_w, power_w)
         self.most_w = max(self.most_w, power_w)
 
-    def words(self) -> str:
+    def text(self) -> str:
         """`min 4.10  mean 5.02  max 7.33 W`; nothing without a value."""
         if not self.count:
             return ""
@@ -91,15 +91,15 @@ def watch(arguments: argparse.Namespace) -> int:
         window_s = max(2.0 * slowest_s, arguments.interval)
         keep_s = 10.0 * window_s
         with Sampler(meters, NOWHERE, arguments.rate, keep_s=keep_s) as sampler:
-            seen: dict[Key, Seen] = {}
+            observed: dict[Key, Observed] = {}
             try:
-                _watch(sampler, window_s, arguments.interval, arguments.count, live, seen)
+                _watch(sampler, window_s, arguments.interval, arguments.count, live, observed)
             except KeyboardInterrupt:
                 print()
-    for (meter, domain), of_domain in seen.items():
+    for (meter, domain), of_domain in observed.items():
         if of_domain.count:
             values = f"{of_domain.count} value{'s' if of_domain.count > 1 else ''}"
-            print(f"{meter:12}{domain:8}  {of_domain.words()} of {values}", file=sys.stderr)
+            print(f"{meter:12}{domain:8}  {of_domain.text()} of {values}", file=sys.stderr)
     return EXIT_DONE
 
 
@@ -109,7 +109,7 @@ def _watch(
     interval_s: float,
     count: int | None,
     live: bool,
-    seen: dict[Key, Seen],
+    observed: dict[Key, Observed],
 ) -> None:
     written = 0
     number = 0
@@ -120,7 +120,7 @@ def _watch(
         readings = sampler.energy(now_s - window_s, now_s)
         lines = []
         for reading in readings:
-            of_domain = seen.setdefault((reading.meter, reading.domain), Seen())
+            of_domain = observed.setdefault((reading.meter, reading.domain), Observed())
             of_domain.add(reading.power_w)
             lines.append(_watch_line(reading))
             if live:
@@ -136,11 +136,11 @@ def _watch(
         written = len(lines)
 
 
-def _live_line(of_domain: Seen) -> str:
-    words = of_domain.words()
+def _live_line(of_domain: Observed) -> str:
+    text = of_domain.text()
     bars = _BARS if _shows(sys.stdout.encoding) else _ASCII_BARS
-    room = shutil.get_terminal_size().columns - len(words) - 14
-    return f"{'':10}{words}  {chart(of_domain.last, bars, room)}"
+    room = shutil.get_terminal_size().columns - len(text) - 14
+    return f"{'':10}{text}  {chart(of_domain.last, bars, room)}"
 
 
 def _shows(encoding: str | None) -> bool:

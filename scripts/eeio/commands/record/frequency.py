@@ -47,25 +47,27 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def frequency(arguments: argparse.Namespace) -> int:
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     root = arguments.sysfs_root.resolve()
-    if bool(words) != (arguments.wanted is not None):
+    if bool(command) != (arguments.wanted is not None):
         raise RejectedError("a frequency and a program go together: --set HZ -- COMMAND")
-    if not words:
+    if not command:
         found = frequencies.describe(root)
         print(_to_json(found) if arguments.format == "json" else _lines(found))
         return EXIT_DONE
     wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
-    if shutil.which(words[0]) is None:
-        raise RejectedError(f"{words[0]}: no such program")
+    if shutil.which(command[0]) is None:
+        raise RejectedError(f"{command[0]}: no such program")
     with drive_lock(frequencies.lock_name(root)):
         restore_orphans()  # settings left by a killed run would be taken for the original ones
         if wanted_hz is not None:
             frequencies.check_reachable(wanted_hz, root)
-        return _run(words, arguments.wanted, wanted_hz, root, arguments.format == "json")
+        return _run(command, arguments.wanted, wanted_hz, root, arguments.format == "json")
 
 
-def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_json: bool) -> int:
+def _run(
+    command: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_json: bool
+) -> int:
     journal = UndoJournal()
     with restoring(journal) as failures:
         frequencies.prepare(journal, root)
@@ -75,7 +77,7 @@ def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_
         frequencies.set_frequency(wanted_hz, journal, root)
         achieved = frequencies.verify(wanted_hz, root)
         print(f"eeio: {achieved.text}", file=sys.stderr)
-        exit_code = foreground.run(words, journal, to_stderr=as_json)
+        exit_code = foreground.run(command, journal, to_stderr=as_json)
     if as_json:
         body = {"schema_version": SCHEMA_VERSION, **asdict(achieved), "exit_code": exit_code}
         print(json.dumps(body, indent=1))

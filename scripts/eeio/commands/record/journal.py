@@ -88,12 +88,12 @@ class _Traced:
 
 
 def journal(arguments: argparse.Namespace) -> int:
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if arguments.counters is not None:
         counters = delayjc.read_counters(arguments.counters)
         print(json.dumps({**asdict(counters), "total": asdict(counters.total)}, indent=1))
         return EXIT_DONE
-    if bool(words) == bool(arguments.read):
+    if bool(command) == bool(arguments.read):
         raise RejectedError(
             "which program, or which trace? `eeio record journal -- COMMAND`, or --read FILE"
         )
@@ -103,7 +103,7 @@ def journal(arguments: argparse.Namespace) -> int:
         except EeioError as error:
             raise RejectedError(str(error)) from error
     else:
-        traced = _run(words, arguments)
+        traced = _run(command, arguments)
     body = _to_json(traced, not arguments.without_sync)
     print(json.dumps(body, indent=1) if arguments.format == "json" else _table(traced, body))
     if traced.exit_code < 0:
@@ -111,10 +111,10 @@ def journal(arguments: argparse.Namespace) -> int:
     return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
 
 
-def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
-    program = shutil.which(words[0])
+def _run(command: Sequence[str], arguments: argparse.Namespace) -> _Traced:
+    program = shutil.which(command[0])
     if program is None:
-        raise RejectedError(f"{words[0]}: no such program")
+        raise RejectedError(f"{command[0]}: no such program")
     if os.geteuid() != 0:
         raise RejectedError("not traced: tracing the journal needs root")
     try:
@@ -153,7 +153,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             # Children of this very thread are traced, but no processes that they started before.
             trace.follow(os.getpid())
             exit_code = foreground.run(
-                words, undo, to_stderr=arguments.format == "json", environment=environment
+                command, undo, to_stderr=arguments.format == "json", environment=environment
             )
             trace.unfollow()
         after = read_transactions(target)
@@ -230,14 +230,14 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
     return None
 
 
-def _held(total: delayjc.HeldCalls) -> str:
+def _delayed(total: delayjc.DelayedCalls) -> str:
     if total.calls == 0:
         return "libdelayjc.so delayed no call; the program that calls fsync may be static or setuid"
     return f"libdelayjc.so delayed {total.calls} calls in {total.windows} windows"
 
 
 def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
-    labels = {key: words for figures in _figures() for key, words in figures.labels.items()}
+    labels = {key: label for figures in _figures() for key, label in figures.labels.items()}
     rows = [
         (labels[key][0], number(value * labels[key][1]))
         for key, value in body["metrics"].items()
@@ -247,7 +247,7 @@ def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     if traced.jbd2_transactions is not None:
         notes.append(f"jbd2's counter shows {traced.jbd2_transactions}")
     if traced.delays is not None:
-        notes.append(_held(traced.delays.total))
+        notes.append(_delayed(traced.delays.total))
     if body["reason"]:
         notes.append(body["reason"])
     table = Table("Journal", ("Figure", "Value"), tuple(rows), frozenset((1,)), "; ".join(notes))

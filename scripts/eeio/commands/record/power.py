@@ -60,14 +60,14 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def record_command(arguments: argparse.Namespace) -> int:
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    if not words:
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not command:
         raise RejectedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
     with opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         try:
             with signals_raise("so is the command", (signal.SIGTERM,)):
                 recording = record(
-                    words,
+                    command,
                     meters,
                     arguments.samples or Path(folder) / "power.csv.gz",
                     rate_hz=arguments.rate,
@@ -85,7 +85,7 @@ def record_command(arguments: argparse.Namespace) -> int:
         print(json.dumps(body, indent=1))
         # Values without a field in the JSON.
         if recording.timed_out:
-            print(f"eeio: {words[0]} ran out of time and was ended", file=sys.stderr)
+            print(f"eeio: {command[0]} ran out of time and was ended", file=sys.stderr)
         if recording.write_error:
             print(f"eeio: {recording.write_error}", file=sys.stderr)
     else:

@@ -70,8 +70,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def trace(arguments: argparse.Namespace) -> int:
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    if bool(words) == bool(arguments.read):
+    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if bool(command) == bool(arguments.read):
         raise RejectedError(
             "which program, or which trace? `eeio record trace -- COMMAND`, or --read FILE"
         )
@@ -93,7 +93,7 @@ def trace(arguments: argparse.Namespace) -> int:
     else:
         if folder is None:
             folder = Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        traced, samples = _run(words, folder, arguments)
+        traced, samples = _run(command, folder, arguments)
     body = to_json(traced)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,21 +159,21 @@ def _is_strace(first: str) -> bool:
 
 
 def _run(
-    words: Sequence[str], folder: Path, arguments: argparse.Namespace
+    command: Sequence[str], folder: Path, arguments: argparse.Namespace
 ) -> tuple[Traced, Path | None]:
     """Traces a program while the meters are read, whose samples are in the file; what it printed is
     the user's to see."""
-    if shutil.which(words[0]) is None:
-        raise RejectedError(f"{words[0]}: no such program")
+    if shutil.which(command[0]) is None:
+        raise RejectedError(f"{command[0]}: no such program")
     check_meters(tuple(arguments.meter))
-    tracers.refuse(arguments.tracer, folder)
+    tracers.check(arguments.tracer, folder)
     folder.mkdir(parents=True, exist_ok=True)
     source = open_source(tuple(arguments.meter), False)
     unobserved: set[Unobserved] = set()
     samples = folder / "power.csv.gz"
     with PowerMonitor(source, samples) as power:
         exit_code, events = tracers.run(
-            arguments.tracer, words, folder, power.mark,
+            arguments.tracer, command, folder, power.mark,
             to_stderr=arguments.format == "json", unobserved=unobserved,
         )  # fmt: skip
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)

@@ -31,10 +31,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def reference(arguments: argparse.Namespace) -> int:
     name = arguments.study
-    asked = list(studies.every().values()) if name is None else [named_study(name)]
+    requested = list(studies.every().values()) if name is None else [named_study(name)]
     campaigns = load_campaigns(arguments.campaigns)
     suites = []
-    for study in asked:
+    for study in requested:
         if study.references is None:
             continue
         suites.append(study.references.suite)

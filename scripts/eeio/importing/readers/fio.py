@@ -40,15 +40,15 @@ _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrit
 def read_json(text: str) -> Iterator[FoundReport]:
     """Every report of a file, with noise before, between and behind them. Of the reports that
     --status-interval makes of one run, the last one."""
-    held: FoundReport | None = None
+    previous: FoundReport | None = None
     for report in _json_reports(text):
-        if held is not None and _continues(held, report):
+        if previous is not None and _continues(previous, report):
             report = replace(report, notes=(*report.notes, _SO_FAR))
-        elif held is not None:
-            yield held
-        held = report
-    if held is not None:
-        yield held
+        elif previous is not None:
+            yield previous
+        previous = report
+    if previous is not None:
+        yield previous
 
 
 def _continues(before: FoundReport, after: FoundReport) -> bool:
@@ -303,7 +303,7 @@ _SETTINGS = re.compile(r"^.{1,200}?: \(g=\d{1,20}\): rw=[^\n]{0,400}$", re.M)
 _REST = re.compile(r"\n(?!fio-\d|Starting |\.\.\.)([^\n]{1,300})")
 
 
-def _whole_settings(text: str) -> str:
+def _joined_settings(text: str) -> str:
     """With settings on one line that a terminal broke at its width. `iodepth=1` may be the
     beginning of `iodepth=16`: a line of digits below it belongs to it."""
     made, place = list[str](), 0
@@ -311,8 +311,8 @@ def _whole_settings(text: str) -> str:
         joined, end = line[0], line.end()
         for _ in range(3):
             rest = _REST.match(text, end)
-            whole = _HEADER.match(joined)
-            if rest is None or (whole and not re.fullmatch(r"\d{1,9}\s{0,9}", rest[1])):
+            complete = _HEADER.match(joined)
+            if rest is None or (complete and not re.fullmatch(r"\d{1,9}\s{0,9}", rest[1])):
                 break
             joined, end = _joined(joined, rest[1]), rest.end()
         if end > line.end() and _HEADER.match(joined):
@@ -335,7 +335,7 @@ def _joined(above: str, below: str) -> str:
     return above + ("" if is_inside else " ") + below
 
 
-def _whole_rates(text: str) -> str:
+def _joined_rates(text: str) -> str:
     """With the lines of the rates of jobs and groups on one line, where a mail or a terminal broke
     them. Each ends with its time."""
     made, place = list[str](), 0
@@ -353,7 +353,7 @@ def _whole_rates(text: str) -> str:
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
-    text = _whole_rates(_whole_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)))
+    text = _joined_rates(_joined_settings(re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)))
     client = _CLIENT.search(text)
     # All servers' answers are one report; so is one whose version was cut off.
     begins = [0] if client else list(_begins(text)) or [0]
@@ -369,8 +369,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         before = entries[-1].end() if entries else start
         # With --status-interval, fio prints a run's figures so far, and again at its end.
         process, above = _process(text[start:end]), process
-        is_whole = bool(headers or _BEGIN.match(text, start))
-        is_same = bool(found) and not is_whole and process is not None and process == above
+        is_complete = bool(headers or _BEGIN.match(text, start))
+        is_same = bool(found) and not is_complete and process is not None and process == above
         if is_same:
             headers, version = settings, found[-1].version
         settings = headers
@@ -511,7 +511,7 @@ def read_status(text: str) -> Iterator[FoundReport]:
     next report."""
     reports: list[list[FoundPhase]] = []
     last = -1
-    text = _whole_rates(text)
+    text = _joined_rates(text)
     before = [*(match.start() for match in STATUS.finditer(text))]
     above = [text[start:end] for start, end in itertools.pairwise([0, *before])]
     for (part, _), jobs in zip(parts(text, STATUS), above, strict=True):
@@ -634,8 +634,8 @@ def _text_phase(
 def _fits(rate: float, text: str | None, base: int) -> bool:
     """Whether a rate is that of a printed figure within its digits."""
     digits = int(re.sub(r"\D", "", text or "") or 0)
-    told = size(text or "", base)
-    return bool(digits and told and abs(rate / told - 1) < 1 / digits + 0.001)
+    reported = size(text or "", base)
+    return bool(digits and reported and abs(rate / reported - 1) < 1 / digits + 0.001)
 
 
 def _rate(

@@ -106,12 +106,12 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         cells = row[2].split()
         # `EXCEL` or NA fill columns that a version lacks.
         values = dict(zip(names[1:], cells, strict=False))
-        told = values.get("bw(MiB/s)")
+        reported = values.get("bw(MiB/s)")
         if len(cells) < len(names) - 1 and row.end() == len(body) and not body.endswith("\n"):
             raise none_found("IOR", "cut off in a row of its results")
-        if told in (None, "-", "NA"):
+        if reported in (None, "-", "NA"):
             continue
-        rate = figure(told)
+        rate = figure(reported)
         moved = int(actual[1]) if actual else _planned(settings)
         total = number(values.get("total(s)"))
         if actual is None and total and moved and abs(rate * MIB * total / moved - 1) > 0.02:
@@ -287,9 +287,9 @@ def _pattern(settings: Mapping[str, str]) -> str | None:
 
 
 def _direct(settings: Mapping[str, str], part: str) -> bool | None:
-    told = _first(settings, "use o_direct", "useo_direct", "o_direct")
-    if told is not None:
-        return told.strip() not in ("0", "FALSE", "false")
+    reported = _first(settings, "use o_direct", "useo_direct", "o_direct")
+    if reported is not None:
+        return reported.strip() not in ("0", "FALSE", "false")
     command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}(.*)$", part, re.M)
     return True if command and re.search(r"\s(-B|--posix\.odirect)\b", command[1]) else None
 

@@ -51,18 +51,23 @@ def headings(text: str, places: Sequence[int], ends: Sequence[int] = ()) -> Iter
     for place, end, heading in zip(places, ends or places, _markdown(text, places), strict=True):
         lines, passed = list[str](), 0
         for line in reversed(text[max(start, place - _LABEL_CHARACTERS) : place].splitlines()):
-            words = line.strip()
-            if not words or _NO_LABEL.search(words) or _is_heading(line) or _TIME.search(words):
+            stripped = line.strip()
+            if (
+                not stripped
+                or _NO_LABEL.search(stripped)
+                or _is_heading(line)
+                or _TIME.search(stripped)
+            ):
                 continue
             # A warning of the tool, or the end of the report before: the last report has it, too.
-            if _OWN.search(words) or _without_figures(line) in own:
+            if _OWN.search(stripped) or _without_figures(line) in own:
                 passed += 1
                 if passed == _OWN_LINES:
                     break
                 continue
             if len(lines) == _LABEL_LINES:
                 break
-            lines.insert(0, _RUN_NUMBER.sub(r"\1", words)[:200])
+            lines.insert(0, _RUN_NUMBER.sub(r"\1", stripped)[:200])
         # The commands that a shell prints (`set -x`), also those that are far above.
         traced = [
             line.strip()[:200]
@@ -79,16 +84,16 @@ def headings(text: str, places: Sequence[int], ends: Sequence[int] = ()) -> Iter
 def _title(text: str) -> str | None:
     """The first line of a file, if it is far above its first report."""
     lines = [line.strip() for line in text[:_LABEL_CHARACTERS].splitlines() if line.strip()]
-    words = lines[0] if len(lines) > 2 * _LABEL_LINES else ""
-    return None if _NO_LABEL.search(words) or _OWN.search(words) else label(words)
+    first = lines[0] if len(lines) > 2 * _LABEL_LINES else ""
+    return None if _NO_LABEL.search(first) or _OWN.search(first) else label(first)
 
 
-def label(words: str) -> str | None:
+def label(text: str) -> str | None:
     """What an author wrote before a result on its line, without the number of a repetition."""
-    words = " ".join(words.split())
-    if _TIME.search(words) or not re.search(r"[^\W\d_]", words):
+    text = " ".join(text.split())
+    if _TIME.search(text) or not re.search(r"[^\W\d_]", text):
         return None
-    return _RUN_NUMBER.sub(r"\1", words)[:200]
+    return _RUN_NUMBER.sub(r"\1", text)[:200]
 
 
 def _is_heading(line: str) -> bool:
@@ -106,8 +111,8 @@ def _markdown(text: str, places: Sequence[int]) -> Iterator[str | None]:
     for place in places:
         while line is not None and line.start() < place:
             level = len(line[1]) if line[1].startswith("#") else 7
-            words = _RUN_NUMBER.sub(r"\1", line[2]).strip(" \t*=-#>+/")
-            if words and not _NO_HEADING.search(line[2]):
-                above = [one for one in above if one[0] < level] + [(level, words)]
+            heading = _RUN_NUMBER.sub(r"\1", line[2]).strip(" \t*=-#>+/")
+            if heading and not _NO_HEADING.search(line[2]):
+                above = [one for one in above if one[0] < level] + [(level, heading)]
             line = next(lines, None)
-        yield " / ".join(words for _, words in above) or None
+        yield " / ".join(heading for _, heading in above) or None

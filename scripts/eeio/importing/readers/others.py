@@ -286,13 +286,13 @@ def _iozone_table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
                 break
             continue
         for name, cell in zip(_iozone_names(names, line), cells[2:], strict=True):
-            words = name.split()
+            parts = name.split()
             if int(cell) == 0:
                 continue  # The test of this column did not run (-+n).
             yield FoundPhase(
                 name=name,
                 operation="write" if "write" in name else "read",
-                access_pattern=_PATTERNS.get(words[0], "sequential"),
+                access_pattern=_PATTERNS.get(parts[0], "sequential"),
                 group=f"{cells[0]} kB {cells[1]}",
                 request_bytes=int(cells[1]) * KIB,
                 direct=direct,
@@ -349,7 +349,7 @@ def _iozone_children(part: str, direct: bool | None) -> Iterator[FoundPhase]:
     for test, end in zip(tests, ends, strict=False):
         least = re.search(r"Min xfer\s{1,99}=\s{1,99}([\d.]{1,30}) [kK]B", part[test.end() : end])
         # All children stop when the first one has finished, so only the least is sure.
-        whole = file_size and least and figure(least[1]) * KIB >= file_size
+        is_all = file_size and least and figure(least[1]) * KIB >= file_size
         name = test[2].replace("-", " ").rstrip("s")
         rate = figure(test[3]) * KIB
         yield FoundPhase(
@@ -363,7 +363,7 @@ def _iozone_children(part: str, direct: bool | None) -> Iterator[FoundPhase]:
             direct=direct,
             jobs=int(test[1]),
             bandwidth_bytes_per_s=rate,
-            bytes=file_size * int(test[1]) if file_size and (whole or int(test[1]) == 1) else None,
+            bytes=file_size * int(test[1]) if file_size and (is_all or int(test[1]) == 1) else None,
         )  # fmt: skip
 
 
@@ -475,8 +475,8 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
         phases = tuple(_bonnie(fields, row[3], row[4] or "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
-        told = version["version"] if version else None
-        yield FoundReport(phases, told, row[2] or None, heading=heading)
+        reported = version["version"] if version else None
+        yield FoundReport(phases, reported, row[2] or None, heading=heading)
 
 
 def _bonnie_rate(cell: str) -> str:

@@ -87,8 +87,8 @@ def kind_of(text: str, path: Path) -> Kind | None:
     """None for a file that is no result of a known tool."""
     head = text[:HEAD_CHARACTERS]
     if re.search(r"^\s{0,99}[{\[]", head, re.M) or '"fio version"' in text:
-        for words, kind in _JSONS:
-            if all(word in text for word in words):
+        for marks, kind in _JSONS:
+            if all(mark in text for mark in marks):
                 return kind
     # The first in the file wins: a script's output may contain several tools. dd is the last, as
     # such scripts often begin with it.
