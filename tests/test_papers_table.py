@@ -32,7 +32,7 @@ def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
             assert command.startswith("`eeio "), place
 
 
-def test_the_counts_in_its_words_are_those_of_its_rows() -> None:
+def test_the_counts_in_its_text_are_those_of_its_rows() -> None:
     verdicts = [row[3] for row in ROWS]
     one, no = verdicts.count(""), sum(v.startswith("no: ") for v in verdicts)
     told = re.search(r"Of (\d+) rows (\d+) .* (\d+) with a stand-in, and\s(\d+) are not", PAGE)

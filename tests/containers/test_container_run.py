@@ -125,7 +125,7 @@ def test_a_user_gets_meters_and_nothing_that_is_roots(machine: Path) -> None:
     assert [words for words in lost if words.startswith("IPMI")]
 
 
-def test_privileged_only_if_asked(machine: Path) -> None:
+def test_privileged_only_if_requested(machine: Path) -> None:
     _everything(machine)
     assert "--privileged" in _printed(machine, "--privileged", *CAMPAIGN)[0]
     filesystem = (*CAMPAIGN, "--filesystem", "ext4")
@@ -241,7 +241,7 @@ def test_a_foreign_platform_needs_binfmt(machine: Path, tmp_path: Path) -> None:
     assert done.stdout.strip().endswith("eeio doctor")
 
 
-def test_words_with_spaces_and_quotes_arrive_whole(machine: Path, tmp_path: Path) -> None:
+def test_arguments_with_spaces_and_quotes_arrive_completely(machine: Path, tmp_path: Path) -> None:
     engine = _engine(tmp_path, "docker", os.uname().machine.replace("x86_64", "amd64"))
     (engine / "docker").write_text(
         (engine / "docker").read_text().replace('echo "$@"', 'for w; do echo "[$w]"; done')

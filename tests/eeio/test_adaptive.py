@@ -125,7 +125,7 @@ def test_a_broken_experiment_is_not_tried_without_end() -> None:
     assert found.experiments == () and found.stopped[WRITE.id] == "no figure of 4 runs"
 
 
-def test_what_has_stopped_is_not_asked_again() -> None:
+def test_what_has_stopped_is_not_requested_again() -> None:
     """An anchor runs on; what it gives must not bring it back by chance."""
     made = campaign({WRITE: SCATTERED})
     made = replace(made, design=replace(made.design, stopped={WRITE.id: "precise enough"}))
@@ -233,7 +233,7 @@ def _order(home: Path, name: str) -> list[tuple[str, int]]:
     return [(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)]
 
 
-def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
+def test_a_campaign_reports_why_each_experiment_was_repeated_no_further(
     home: Path, eeio: Eeio
 ) -> None:
     done = eeio(*_adaptive(home), "c")

@@ -64,7 +64,7 @@ def test_what_is_not_installed_is_left_out_with_its_reason(
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
+def test_transactions_stand_next_to_bytes(home: Path, eeio: Eeio) -> None:
     suite = _suite(
         home,
         f"{COMMON} transactions=20 journal=wal synchronous=full flush=each",
@@ -97,7 +97,7 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_calls_are_held_where_delayjc_is_asked(home: Path, eeio: Eeio) -> None:
+def test_calls_are_delayed_where_delayjc_is_requested(home: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     suite = _suite(home, f"{COMMON} transactions=40 journal=wal synchronous=full flush=each")
@@ -166,7 +166,7 @@ PROGRAMS = {"rocksdb": "db_bench", "varmail": "cc", "checkpoint": "mpicc"}
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) -> None:
+def test_commits_of_the_journal_are_counted_where_requested(home: Path, eeio: Eeio) -> None:
     """Each transaction of a deleted journal costs commits, a log's without flushing none; xfs has
     none to trace, and says so."""
     suite = _suite(

@@ -83,7 +83,7 @@ def test_energy_is_that_of_the_meter(home: Path, eeio: Eeio) -> None:
         assert "moved no bytes" in one["reasons"]["efficiency_bytes_per_j"]
 
 
-def test_bytes_are_the_command_s_own_beside_another_writer(home: Path, eeio: Eeio) -> None:
+def test_bytes_are_the_command_s_own_next_to_another_writer(home: Path, eeio: Eeio) -> None:
     if mount_of(home).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
     target = home / "target"
@@ -137,7 +137,7 @@ def test_bytes_of_another_drive_are_not_the_watched_ones(
 
 
 @pytest.mark.root
-def test_a_full_disk_is_told(home: Path, eeio: Eeio, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     volume = image.make_on_loop("ext4", tmp_path, 16 * MIB, journal)
     try:

@@ -60,7 +60,7 @@ def bundled(
     return folder
 
 
-def test_it_holds_what_a_paper_needs(bundled: Path) -> None:
+def test_it_contains_what_a_paper_needs(bundled: Path) -> None:
     names = {str(path.relative_to(bundled)) for path in bundled.rglob("*") if path.is_file()}
     assert {
         "README.md", "methods.md", "methods.tex", "papers.bib", "CITATION.cff", "remake.sh",

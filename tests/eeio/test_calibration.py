@@ -168,7 +168,7 @@ def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> N
         ([(x, x + 0.008 * x * x) for x, _ in EXACT * 2], "their relation is not linear"),
     ],
 )
-def test_a_line_that_is_not_certain_is_refused(
+def test_a_line_that_is_not_certain_is_rejected(
     powers: list[tuple[float, float]], says: str
 ) -> None:
     with pytest.raises(EeioError) as caught:

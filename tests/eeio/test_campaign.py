@@ -74,7 +74,7 @@ def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
     assert len(first.split(",")) == 3
 
 
-def test_without_a_meter_quick_estimates_and_says_so(home: Path, eeio: Eeio) -> None:
+def test_without_a_meter_quick_estimates_and_is_reported(home: Path, eeio: Eeio) -> None:
     suite = _suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.3")
     (home / "no-meters").mkdir()
     report = _run(home, eeio, suite, "--preset", "quick", "--meter", "modelled")
@@ -273,7 +273,7 @@ def test_plan_touches_nothing(home: Path, eeio: Eeio) -> None:
     assert not (home / "data").exists() and not (home / "state").exists()
 
 
-def test_doctor_tells_the_cost_of_what_is_missing(eeio: Eeio) -> None:
+def test_doctor_reports_the_cost_of_what_is_missing(eeio: Eeio) -> None:
     body = json.loads(eeio("doctor", "--format", "json").stdout)
     kinds = {finding["kind"] for finding in body["findings"]}
     assert {"tool", "meter", "privilege", "device", "file system"} <= kinds
@@ -319,7 +319,7 @@ optional:
     assert "2 experiments" in found.stdout
 
 
-def test_a_command_that_leaves_a_child_with_its_output_holds_nothing_up(
+def test_a_command_that_leaves_a_child_with_its_output_delays_nothing(
     home: Path, eeio: Eeio
 ) -> None:
     """--drop-caches-by 'sleep 33 & true' waited for the child in every run."""

@@ -85,7 +85,7 @@ def test_kinds_stay_apart_and_meters_of_one_domain_too() -> None:
     assert (one.meter, one.energy_j) == ("ipmi+wattsup", 2000.0)
 
 
-def test_windows_that_differ_are_told() -> None:
+def test_windows_that_differ_are_reported() -> None:
     (total,) = add([node("a", GOOD), node("b", GOOD, duration_s=8.0)]).readings
     assert total.power_w == 200.0 and total.valid
     assert total.reasons == ("b was recorded 2.0 s less than the longest",)

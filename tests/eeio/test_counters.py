@@ -152,7 +152,7 @@ def test_those_of_a_64_bit_kernel_do_not() -> None:
          "sda, which is on sdb: I/O of bcache's cache and of its disk are not separated"),
     ],
 )  # fmt: skip
-def test_what_a_device_lies_on_is_told(
+def test_what_a_device_lies_on_is_reported(
     tmp_path: Path, files: dict[str, str], told: str | None
 ) -> None:
     device = block_device(Path("/dev/sda"), write_tree(tmp_path, files))
@@ -170,7 +170,7 @@ def test_what_a_device_lies_on_is_told(
         ("30 1 0:40 / /data rw - btrfs /dev/sda rw", "/data spans 2 devices: sda, sdb"),
     ],
 )
-def test_why_no_device_was_compared_is_told(tmp_path: Path, line: str, told: str) -> None:
+def test_why_no_device_was_compared_is_reported(tmp_path: Path, line: str, told: str) -> None:
     pair = "sys/fs/btrfs/0b7a1c2e-1111-4222-8333-444455556666/devices"
     write_tree(
         tmp_path,

@@ -352,7 +352,7 @@ def test_the_program_sees_what_it_would_see_without(
         assert found.total.finished == 2
 
 
-def test_a_write_error_that_the_flush_is_told_reaches_the_program(
+def test_a_write_error_that_the_flush_returns_reaches_the_program(
     shim: Shim, built: Path, tmp_path: Path
 ) -> None:
     environment = shim.environment(window_us=1000)
@@ -379,7 +379,7 @@ def test_a_write_error_that_the_flush_is_told_reaches_the_program(
         ("DELAYJC_STATE", "/dev/null"),
     ],
 )
-def test_a_bad_value_is_told_once_and_nothing_is_held(
+def test_a_bad_value_is_reported_once_and_nothing_is_changed(
     shim: Shim, built: Path, tmp_path: Path, name: str, value: str
 ) -> None:
     environment = {**shim.environment(), name: value}

@@ -553,7 +553,7 @@ def test_a_device_that_carries_nothing_needs_no_name(rig: Rig) -> None:
     assert PATTERN in (rig.home / "image").read_bytes()
 
 
-def test_a_reader_stops_nothing_and_is_told(rig: Rig) -> None:
+def test_a_reader_stops_nothing_and_is_reported(rig: Rig) -> None:
     node = rig.device()
     process = rig.opener(node, "os.O_RDONLY")
     plan = rig.eeio("plan", dummy.suite(rig.home, WRITES), "--device", str(node),
@@ -562,7 +562,7 @@ def test_a_reader_stops_nothing_and_is_told(rig: Rig) -> None:
     assert rig.run(node).returncode == 0
 
 
-def test_a_plan_tells_what_is_lost(rig: Rig) -> None:
+def test_a_plan_reports_what_is_lost(rig: Rig) -> None:
     node = _make(rig, "ext4 with a label")
     words = ("plan", dummy.suite(rig.home, WRITES), "--device", str(node))
     before = _digest(rig.home / "image")

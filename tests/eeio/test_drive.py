@@ -48,7 +48,7 @@ def test_a_sata_drive_has_a_world_wide_name_and_a_link(tmp_path: Path) -> None:
     assert drive_of(found, hash_serial=True).drive_id == hashed
 
 
-def test_a_name_that_is_made_of_model_and_serial_is_told_by_these(tmp_path: Path) -> None:
+def test_a_name_that_is_made_of_model_and_serial_is_recognized_by_these(tmp_path: Path) -> None:
     scsi = f"{SATA}/host0/target0:0:0/0:0:0:0"
     found = disk(tmp_path, scsi, {
         f"{scsi}/wwid": "t10.ATA     QEMU HARDDISK    QM00001", f"{scsi}/model": "QEMU HARDDISK",
@@ -83,7 +83,7 @@ def test_nvme_usb_and_mmc(tmp_path: Path) -> None:
     assert drive_of(sd).drive_interface == "MMC"
 
 
-def test_an_array_tells_its_level_and_its_members(tmp_path: Path) -> None:
+def test_an_array_reports_its_level_and_its_members(tmp_path: Path) -> None:
     array = "devices/virtual"
     found = disk(tmp_path, array, {f"{array}/block/md0/md/level": "raid5"}, "md0")
     for member in ("sdb1", "sda1"):
@@ -92,7 +92,7 @@ def test_an_array_tells_its_level_and_its_members(tmp_path: Path) -> None:
     assert (drive.raid_level, drive.raid_members) == ("raid5", ("sda1", "sdb1"))
 
 
-def test_nfs_tells_its_server_its_version_and_the_network(tmp_path: Path) -> None:
+def test_nfs_reports_its_server_its_version_and_the_network(tmp_path: Path) -> None:
     write_tree(tmp_path, {
         "proc/net/route": "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU\n"
         "eth0 00000000 0100000A 0003 0 0 0 00000000 0\n"

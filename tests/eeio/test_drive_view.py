@@ -82,13 +82,13 @@ def test_what_a_program_knows_of_its_own_requests_stays() -> None:
         (SEEN, phase(start_s=8.0, end_s=9.0), "0 requests reached the drive, fewer than 8"),
     ],
 )
-def test_what_was_not_seen_has_its_reason(seen: DriveRequests, of: Phase, reason: str) -> None:
+def test_what_was_not_observed_has_its_reason(seen: DriveRequests, of: Phase, reason: str) -> None:
     found = seen.add_to(of, BEGAN_S, 1)
     assert told(found) == (None, None)
     assert reason in str(found.spatiality_seen_reason)
 
 
-def test_without_root_it_is_not_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_root_it_is_not_observed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     device = block_device(Path("/dev/none"), tmp_path)
     assert device is None

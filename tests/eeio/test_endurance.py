@@ -40,7 +40,7 @@ def test_what_was_written_is_counted_in_thousands_of_sectors(
     assert drive.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
 
 
-def test_a_drive_that_rejects_tells_nothing(disk: Path, tmp_path: Path) -> None:
+def test_a_drive_that_rejects_reports_nothing(disk: Path, tmp_path: Path) -> None:
     # A file answers no NVMe command.
     assert drive.percentage_used(disk, tmp_path / "dev") is None
     (tmp_path / "dev/nvme0").unlink()
@@ -48,7 +48,7 @@ def test_a_drive_that_rejects_tells_nothing(disk: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("controller", ["nvme-subsys0", "0:0:0:0", "virtio1", "nvme"])
-def test_other_drives_are_not_asked(tmp_path: Path, controller: str) -> None:
+def test_other_drives_are_not_queried(tmp_path: Path, controller: str) -> None:
     (tmp_path / "class" / controller).mkdir(parents=True)
     (tmp_path / "sda").mkdir()
     (tmp_path / "sda/device").symlink_to(tmp_path / "class" / controller)

@@ -150,7 +150,7 @@ def test_clusters_have_their_common_steps(acpi: Path) -> None:
         frequency.steps_hz(acpi)
 
 
-def test_no_cpufreq_is_said(tmp_path: Path, eeio: Eeio) -> None:
+def test_no_cpufreq_is_reported(tmp_path: Path, eeio: Eeio) -> None:
     with pytest.raises(EeioError, match=r"this machine shows no cpufreq .* so no frequency"):
         frequency.steps_hz(tmp_path)
     for words in (
@@ -483,7 +483,7 @@ def test_what_cannot_be_measured_is_unverified(pstate: Path) -> None:
     assert "machine's tree" in str(frequency.verify(1_000_000_000, pstate).reason)
 
 
-def test_cycles_are_counted_or_the_reason_is_told() -> None:
+def test_cycles_are_counted_or_the_reason_is_reported() -> None:
     cpu, before = min(os.sched_getaffinity(0)), os.sched_getaffinity(0)
     try:
         assert 1e8 < frequency.cycles_hz(cpu) < 1e10

@@ -48,7 +48,7 @@ def test_a_change_is_found_with_the_kernel_that_changed(
         assert "day-12" in capsys.readouterr().out or form == "html"
 
 
-def test_a_campaign_without_power_stands_beside_those_of_the_demo_meter(
+def test_a_campaign_without_power_stands_next_to_those_of_the_demo_meter(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(4):

@@ -247,7 +247,7 @@ def _a_node() -> Path:
 
 
 @pytest.mark.parametrize("way", ["mount", "swap", "swap with blanks", "swap, name gone"])
-def test_names_are_asked_their_number(tree: Tree, tmp_path: Path, way: str) -> None:
+def test_names_are_resolved_to_their_number(tree: Tree, tmp_path: Path, way: str) -> None:
     node = _a_node()
     number = node.stat().st_rdev
     tree.disk("odd", f"{os.major(number)}:{os.minor(number)}", "9:9")
@@ -290,7 +290,7 @@ def test_processes_that_hold_a_device_open(tree: Tree, flags: str, writes: bool)
     assert tree.kernel.openers("sdb") == []
 
 
-def test_a_file_on_a_server_is_not_asked(tree: Tree, tmp_path: Path) -> None:
+def test_a_file_on_a_server_is_not_queried(tree: Tree, tmp_path: Path) -> None:
     """It might never answer."""
     node = _a_node()
     number = node.stat().st_rdev

@@ -39,19 +39,19 @@ def test_a_name_server_that_does_not_answer(getent: Path, monkeypatch: pytest.Mo
     assert hostnames.unresolved()["localhost"].remedy == "echo '127.0.0.1 localhost' >> /etc/hosts"
 
 
-def test_where_nothing_can_be_asked(getent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_queried(getent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert hostnames.unresolved() == {}
 
 
-def test_doctor_tells_it_with_the_remedy(getent: Path, eeio: Eeio) -> None:
+def test_doctor_reports_it_with_the_remedy(getent: Path, eeio: Eeio) -> None:
     told = eeio("doctor").stdout
     assert f"missing  {socket.gethostname()}: neither /etc/hosts nor a name server" in told
     assert f"get it: echo '127.0.1.1 {socket.gethostname()}' >> /etc/hosts" in told
     assert "ok       localhost: known" in told
 
 
-def test_plan_tells_it_where_ranks_are_started(getent: Path, home: Path, eeio: Eeio) -> None:
+def test_plan_reports_it_where_ranks_are_started(getent: Path, home: Path, eeio: Eeio) -> None:
     target = str(home / "target")
     words = ("--preset", "quick", "--directory", target, "--allow-memory-filesystem")
     told = f"the name {socket.gethostname()}: neither"

@@ -279,7 +279,7 @@ def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) ->
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_the_campaign_and_says_how_to_go_on(
+def test_a_signal_stops_the_campaign_and_reports_how_to_go_on(
     home: Path, eeio: Eeio, signum: int
 ) -> None:
     scratch = home / "target/eeio-scratch"

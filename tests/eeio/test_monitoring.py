@@ -466,7 +466,9 @@ def test_without_the_variable_nothing_is_sent(campaign: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "how"), [(OSError("full"), "failed"), (KeyboardInterrupt(), "interrupted")]
 )
-def test_the_end_says_how(monkeypatch: pytest.MonkeyPatch, error: BaseException, how: str) -> None:
+def test_the_end_states_how(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, how: str
+) -> None:
     from eeio.campaign.annotations import annotated
 
     with FakeGrafana() as grafana:

@@ -79,7 +79,7 @@ def test_without_bytes_there_is_power_and_no_mb_per_joule(
     assert "MB/s, MB/J: the number of bytes is unknown" in eeio("report", "c").stdout
 
 
-def test_a_plan_tells_what_is_written_or_that_nobody_knows(
+def test_a_plan_reports_what_is_written_or_that_nobody_knows(
     home: Path, own: Path, eeio: Eeio
 ) -> None:
     for name, words in (("one", ()), ("two", ("--footprint", "64m"))):
@@ -166,7 +166,7 @@ def odd(home: Path, own: Path, eeio: Eeio) -> Path:
                  "--", "printf", r"%s\n", odd, "")  # fmt: skip
 
 
-def test_words_reach_the_program_as_they_were_typed(home: Path, odd: Path) -> None:
+def test_arguments_reach_the_program_as_they_were_typed(home: Path, odd: Path) -> None:
     environment = {"HOME": str(home / "in"), "EEIO_DIRECTORY": str(home / "target"),
                    "PATH": "/usr/bin:/bin"}  # fmt: skip
     (home / "in").mkdir()

@@ -20,7 +20,7 @@ root = pytest.mark.root
     [("nfs", None, None), ("nfs@1gbit", "1gbit", None), ("nfs@0.5ms", None, 0.0005),
      ("nfs@100mbit+200us", "100mbit", 0.0002)],
 )  # fmt: skip
-def test_what_the_words_mean(words: str, rate: str | None, delay_s: float | None) -> None:
+def test_what_the_arguments_mean(words: str, rate: str | None, delay_s: float | None) -> None:
     link = nfs.link_of(words)
     assert (link.rate, link.delay_s) == (rate, pytest.approx(delay_s))
 
@@ -35,7 +35,7 @@ def test_each_end_of_the_cable_has_half_of_the_delay() -> None:
     "words", ["nfs@", "nfs@fast", "nfs@1gbit+1gbit", "nfs@1ms+1gbit", "nfs@0ms", "nfs@-1ms",
               "nfs@1gbit+", "nfs@1gbit+1ms+1ms", "nfs@1;reboot", "nfs@99999gbit"],
 )  # fmt: skip
-def test_other_words_are_rejected(words: str) -> None:
+def test_other_arguments_are_rejected(words: str) -> None:
     with pytest.raises(RejectedError, match=r"nfs@RATE\+DELAY"):
         image.check(words)
 

@@ -118,7 +118,7 @@ def answers(
     return dict(re.findall(r"(told|pre\.sh|eeio-fio\.sh|fio) (\{.*\}|\d+)", said))
 
 
-def test_what_an_emulated_drive_says_of_its_states(tmp_path: Path) -> None:
+def test_what_an_emulated_drive_reports_of_its_states(tmp_path: Path) -> None:
     told = json.loads(answers(GUEST, tmp_path, SCRIPT)["told"])
     assert told["node"] == "/dev/nvme0"
     # QEMU describes one state: 25 W (0x9c4 in units of 10 mW), 16 us in, 4 us out.

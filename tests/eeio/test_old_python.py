@@ -12,7 +12,7 @@ OLD = "import sys, collections\nsys.version_info = collections.namedtuple('v', '
 
 
 @pytest.mark.parametrize("real", [False, True])
-def test_it_is_told_in_one_line(real: bool) -> None:
+def test_it_is_reported_in_one_line(real: bool) -> None:
     words = [sys.executable, "-c", OLD + "import runpy; runpy.run_module('eeio')"]
     if real:
         old = next(filter(None, map(shutil.which, ("python3.9", "python3.10"))), None)

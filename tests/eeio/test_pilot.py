@@ -86,14 +86,14 @@ def test_a_write_lasts_until_it_is_durable() -> None:
     assert sized(run(0.01, durable_s=0.3)).planned.factors["file_size"] == "1g"
 
 
-def test_room_bounds_the_work_and_the_line_says_so() -> None:
+def test_room_bounds_the_work_and_the_line_is_reported() -> None:
     found = sized(run(0.01), most_bytes=3 * GIB)
     assert found.planned.factors["file_size"] == str(2 * GIB)
     assert found.short is not None and "less than 2 s" in found.short
     assert found.planned.experiment.id not in found.short, "it is named as it was planned"
 
 
-def test_a_long_phase_beside_a_short_one_does_not_grow_without_end() -> None:
+def test_a_long_phase_next_to_a_short_one_does_not_grow_without_end() -> None:
     """As of metadata, whose files are created in a hundred times the time of a stat."""
     found = sized(run(0.01, 1.0))
     assert found.planned.factors["file_size"] == str(4 * GIB), "32 s of I/O a run, not 1000 s"
@@ -118,7 +118,7 @@ def test_a_run_time_ends_what_a_slow_disk_does_not() -> None:
 
 
 @pytest.mark.parametrize("found", [run(0.1, validity=["it failed"]), run()])
-def test_a_pilot_of_no_use_leaves_the_work_and_says_so(found: Run) -> None:
+def test_a_pilot_of_no_use_leaves_the_work_and_is_reported(found: Run) -> None:
     left = sized(found)
     assert left.planned.factors["file_size"] == "1g"
     assert left.short is not None and left.planned.pilot is not None

@@ -27,7 +27,7 @@ def test_a_meter_that_run_rejects_is_rejected_after_the_plan(home: Path, eeio: E
     assert _plan(eeio, home, "--meter", "none")[0] == 0
 
 
-def test_without_the_room_it_still_tells_the_time(home: Path, eeio: Eeio) -> None:
+def test_without_the_room_it_still_reports_the_time(home: Path, eeio: Eeio) -> None:
     """No disk has room for a run of 2^60 bytes."""
     done = eeio("plan", "eeio-suite", "--directory", str(home / "target"), "--work", "1048576t",
                 "--meter", "none", "--allow-memory-filesystem")  # fmt: skip
@@ -87,7 +87,7 @@ def test_each_command_has_help_all(command: str, capsys: pytest.CaptureFixture[s
     assert end.value.code == 0 and f"usage: eeio {command}" in capsys.readouterr().out
 
 
-def test_the_json_tells_it_too(eeio: Eeio) -> None:
+def test_the_json_reports_it_too(eeio: Eeio) -> None:
     body = json.loads(eeio("doctor", "--format", "json").stdout)
     assert [line.partition(":")[0] for line in body["can_measure"][:2]] == ["bandwidth", "energy"]
     assert eeio("doctor").stdout.startswith("bandwidth: ")

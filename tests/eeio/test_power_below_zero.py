@@ -88,7 +88,7 @@ def test_bench_measures_with_such_a_sensor(home: Path, eeio: Eeio) -> None:
         assert "the energy is known only to ±" in command["reasons"]["energy_j"]
 
 
-def test_a_figure_that_no_record_holds_makes_its_run_invalid(
+def test_a_figure_that_no_record_contains_makes_its_run_invalid(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measure = Measurement.measure

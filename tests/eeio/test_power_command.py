@@ -114,7 +114,7 @@ def test_a_command_out_of_time_has_failed_whatever_it_ends_with(eeio: Any, rapl:
     assert "ran out of time" in done.stderr, "the JSON has no field for it"
 
 
-def test_samples_that_were_not_kept_are_told_with_json_too(eeio: Any, rapl: str) -> None:
+def test_samples_that_were_not_kept_are_reported_with_json_too(eeio: Any, rapl: str) -> None:
     done = eeio(
         "record",
         "power",
@@ -326,7 +326,7 @@ def test_the_offset_of_a_log_is_found_within_what_is_stated(
     assert 20.0 < found.contrast_w <= 40.0 + 1e-6, "a slow meter smears the pulses"
 
 
-def test_pulses_that_are_not_in_the_log_are_told() -> None:
+def test_pulses_that_are_not_in_the_log_are_reported() -> None:
     pulses = pulses_from(1000.0)
     times_s, power_w = log_of(pulses, 1.0, 3600.0)
     with pytest.raises(PowerError, match="does not show the load pulses within 60 s"):
@@ -444,7 +444,7 @@ class Clock:
         return self.now_s
 
 
-def test_energy_adds_up_over_pages_and_what_was_not_seen_is_told(tmp_path: Path) -> None:
+def test_energy_adds_up_over_pages_and_what_was_not_observed_is_reported(tmp_path: Path) -> None:
     clock = Clock()
     answers = [True]
 

@@ -73,7 +73,7 @@ class _Policy:
         return len(text)
 
 
-def test_each_value_is_held_proved_and_put_back(
+def test_each_value_is_set_proved_and_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = _Policy(tmp_path / "policy", monkeypatch)
@@ -102,7 +102,7 @@ def test_each_value_is_held_proved_and_put_back(
     assert policy.value == "default" and not journal.entries
 
 
-def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
+def test_a_value_that_does_not_stay_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "control"
     path.symlink_to("/dev/null")  # takes all, and reads back nothing
     setting = Setting("x", "on", str(path), None, "drive", ("auto",))

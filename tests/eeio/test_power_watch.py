@@ -25,7 +25,7 @@ def test_the_last_values_that_fit() -> None:
     assert chart([1.0], BARS, 0) == chart([1.0], BARS, -3) == ""
 
 
-def test_least_mean_and_most_of_what_was_seen() -> None:
+def test_least_mean_and_most_of_what_was_observed() -> None:
     seen = Observed()
     assert seen.text() == ""
     for value in (4.0, None, 8.0):

@@ -46,7 +46,7 @@ def test_unknown_option_is_a_usage_error(eeio: Eeio) -> None:
     assert "--frobnicate" in done.stderr
 
 
-def test_too_little_room_is_seen_before_anything_runs(home: Path, eeio: Eeio) -> None:
+def test_too_little_room_is_found_before_anything_runs(home: Path, eeio: Eeio) -> None:
     profile = home / "profiles" / "eeio-big-1.0.0"
     profile.mkdir(parents=True)
     source = Path(os.environ["EEIO_TEST_PROFILES"]) / "eeio-dummy-1.0.0"

@@ -42,7 +42,7 @@ def test_the_options_of_a_report(campaign: str, capsys: pytest.CaptureFixture[st
     assert "no experiment may be ranked" in capsys.readouterr().out
 
 
-def test_json_holds_the_layers(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_the_layers(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", campaign, "--format", "json"]) == 0
     (layer,) = json.loads(capsys.readouterr().out)["layers"]
     assert layer["difference_j_per_gb"] == pytest.approx(40) and layer["verdict"] == "costs more"
@@ -109,7 +109,7 @@ def test_a_guideline_within_a_latency(sides: list[str], capsys: pytest.CaptureFi
     assert "its tool reports no p99 latency" in capsys.readouterr().err
 
 
-def test_a_guideline_tells_what_a_tb_costs_on_both(
+def test_a_guideline_reports_what_a_tb_costs_on_both(
     sides: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",

@@ -87,7 +87,7 @@ def test_another_version_s_journal_is_left_alone_and_named(
     assert not (home / "image").exists()
 
 
-def test_a_journal_that_its_process_holds_is_not_taken(home: Path, journals: Path) -> None:
+def test_a_journal_that_its_process_locks_is_not_taken(home: Path, journals: Path) -> None:
     """Also if its number says nothing: its namespace is another."""
     here = this_process(os.getpid())
     journal = UndoJournal(journals / f"{replace(here, pid_namespace='1').name}.json")

@@ -41,7 +41,7 @@ def test_without_a_terminal_and_yes_nothing_is_deleted(results: Path, eeio: Eeio
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y", ["two"]), ("", ["one", "two"])])
-def test_a_terminal_is_asked(results: Path, home: Path, answer: str, left: list[str]) -> None:
+def test_a_terminal_is_queried(results: Path, home: Path, answer: str, left: list[str]) -> None:
     terminal, other = pty.openpty()
     try:
         os.write(terminal, f"{answer}\n".encode())

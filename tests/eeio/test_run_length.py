@@ -90,7 +90,7 @@ def test_a_steady_run_may_be_as_short_as_there_is() -> None:
     assert "bandwidth and m system of a complete run stayed within 1 %" in found.text
 
 
-def test_bandwidth_that_settles_late_asks_for_more() -> None:
+def test_bandwidth_that_settles_late_needs_more() -> None:
     """Twice as fast in the first second: 1/20 too much after 20 s, less the sixtieth that the
     whole run has of it."""
     slower = moved(lambda s: BYTES_PER_S * (1.3 if s < 1.0 else 1.0))
@@ -121,7 +121,7 @@ def test_a_length_without_its_power_is_not_proved() -> None:
         ),
     ],
 )
-def test_a_pilot_of_no_use_leaves_the_run_whole_and_says_so(run: Run, words: str) -> None:
+def test_a_pilot_of_no_use_leaves_the_run_complete_and_is_reported(run: Run, words: str) -> None:
     found = proof(run)
     assert found.runtime_s == "60" and words in found.text and not found.metrics
 
@@ -145,7 +145,7 @@ def test_only_timed_runs_past_the_page_cache_are_cut() -> None:
     assert pilots.lengths_to_try(PLANNED, replace(RULE, pilot="none"), 0.0) == ()
 
 
-def test_a_cut_run_is_another_experiment_that_compares_as_the_whole_one() -> None:
+def test_a_cut_run_is_another_experiment_that_compares_as_the_complete_one() -> None:
     cut = pilots.with_run_time(PLANNED, "20", "proved")
     assert cut.is_cut and cut.factors["runtime_s"] == "20" and cut.cut_from == "60"
     assert cut.experiment.id != READ.id
@@ -196,7 +196,7 @@ def test_a_pilot_of_another_machine_is_rejected_with_the_reason(
     assert known is None and any(said in one for one in why), why
 
 
-def test_a_damaged_pilot_is_told_and_hides_no_other(home: Path, eeio: Eeio) -> None:
+def test_a_damaged_pilot_is_reported_and_hides_no_other(home: Path, eeio: Eeio) -> None:
     path = pilot_store.keep(stored())
     path.with_name("length-x-y.json").write_text("{")
     assert len(pilot_store.stored()) == 1 and len(pilot_store.unreadable()) == 1

@@ -20,7 +20,7 @@ def test_power_and_efficiency_with_their_limits() -> None:
     assert "read 10.0 MB/s, system 5 W ±1 %, 2 MB/J ±1 %" in _line(energy(5.0))
 
 
-def test_without_a_meter_nothing_is_said_of_power() -> None:
+def test_without_a_meter_nothing_is_reported_of_power() -> None:
     line = _line()
     assert "10.0 MB/s" in line and " W" not in line and "MB/J" not in line
     assert cost_of_run(run(0, (phase(10e6, ()),))) == ""
@@ -30,12 +30,12 @@ def test_a_reading_without_a_limit_has_none() -> None:
     assert "system 5 W, 2 MB/J" in _line(replace(energy(5.0), uncertainty_j=None))
 
 
-def test_too_little_seen_is_power_alone() -> None:
+def test_too_little_observed_is_power_alone() -> None:
     assert "MB/J" not in _line(replace(energy(5.0), coverage=0.2))
 
 
 @pytest.mark.parametrize("domain", ["package", "dram"])
-def test_the_widest_domain_that_was_seen(domain: str) -> None:
+def test_the_widest_domain_that_was_observed(domain: str) -> None:
     assert f"{domain} 3 W" in _line(energy(None), energy(3.0, domain=domain))
 
 
@@ -46,7 +46,7 @@ def test_modelled_power_is_marked_and_gives_way() -> None:
     assert " W" not in _line(replace(energy(5.0, kind="modelled"), uncertainty_j=40.0))
 
 
-def test_a_figure_that_is_not_the_storages_says_so() -> None:
+def test_a_figure_that_is_not_the_storages_is_reported() -> None:
     assert "MB/J ±1 % (without drives)" in _line(replace(energy(5.0), leaves_out=("drives",)))
 
 

@@ -163,7 +163,9 @@ def test_processes_that_only_read_a_device_are_named(empty: str) -> None:
 
 
 @pytest.mark.root
-def test_a_held_device_is_of_this_process_until_it_is_released(empty: str, tmp_path: Path) -> None:
+def test_a_locked_device_is_of_this_process_until_it_is_released(
+    empty: str, tmp_path: Path
+) -> None:
     def claim() -> int:
         return os.open(empty, os.O_RDONLY | os.O_EXCL)
 
@@ -184,7 +186,7 @@ def test_a_held_device_is_of_this_process_until_it_is_released(empty: str, tmp_p
 # --- test files -----------------------------------------------------------------------------------
 
 
-def test_test_files_that_are_left_are_told_with_their_size(tmp_path: Path) -> None:
+def test_test_files_that_are_left_are_reported_with_their_size(tmp_path: Path) -> None:
     assert left_files(None) is None
     assert left_files(str(tmp_path)) is None
     scratch = tmp_path / SCRATCH

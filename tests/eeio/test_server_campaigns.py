@@ -136,7 +136,7 @@ def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> Non
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_calls_of_a_server_are_held_where_delayjc_is_asked(
+def test_calls_of_a_server_are_delayed_where_delayjc_is_requested(
     home: Path, target: Path, eeio: Eeio
 ) -> None:
     """Servers run under a user of their own, and the library takes no other user's state."""

@@ -36,7 +36,7 @@ def test_both_are_switched_again_and_again_and_put_back(
     assert bytes_of(root) == before
 
 
-def test_what_is_not_asked_is_left(tmp_path: Path, journal: UndoJournal) -> None:
+def test_what_is_not_requested_is_left(tmp_path: Path, journal: UndoJournal) -> None:
     root = pstate_tree(tmp_path / "tree")
     frequency.switch_smt_and_turbo("off", None, journal, root)
     assert [entry.subject for entry in journal.entries] == [str(frequency.smt_control(root))]

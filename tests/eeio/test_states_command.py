@@ -68,7 +68,7 @@ def test_every_state_has_its_power(
 
 
 @pytest.mark.root
-def test_a_drive_that_does_not_stand_by_is_told(
+def test_a_drive_that_does_not_stand_by_is_reported(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:
     (home / "state.stuck").touch()

@@ -71,7 +71,7 @@ def test_states_are_as_the_drive_describes_them(controller: NvmeController) -> N
     assert controller.state() == 0 and controller.is_autonomous() is True
 
 
-def test_what_is_set_is_proved_and_what_is_rejected_is_said(controller: NvmeController) -> None:
+def test_what_is_set_is_proved_and_what_is_rejected_is_reported(controller: NvmeController) -> None:
     controller.set_state(3)
     controller.set_autonomous(False)
     assert controller.state() == 3 and controller.is_autonomous() is False
@@ -83,7 +83,7 @@ def test_what_is_set_is_proved_and_what_is_rejected_is_said(controller: NvmeCont
 
 
 @pytest.mark.parametrize("value", ["", "state", "state x", "format 1", "state -1"])
-def test_what_no_journal_holds_is_put_nowhere(controller: NvmeController, value: str) -> None:
+def test_what_no_journal_contains_is_put_nowhere(controller: NvmeController, value: str) -> None:
     with pytest.raises(EeioError, match="not a state that an NVMe drive can be restored to"):
         nvme_power.put_back(str(controller.node), value)
 

@@ -131,7 +131,7 @@ def plan(eeio: Eeio, home: Path, *further: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_plan_tells_the_least_and_the_most_rounds(home: Path, eeio: Eeio) -> None:
+def test_a_plan_reports_the_least_and_the_most_rounds(home: Path, eeio: Eeio) -> None:
     found = plan(eeio, home, "--preset", "standard", "--format", "json")
     assert found["runs"] == 100 and found["most_s"] > 4 * found["least_s"]
     twice = plan(eeio, home, "--preset", "quick", "--format", "json")
@@ -189,7 +189,7 @@ def test_a_run_begins_where_the_most_that_it_may_write_fits() -> None:
     assert "0 GB" not in (why := budget.why_not(big) or "") and "may write 6e-07 GB" in why
 
 
-def test_wear_is_asked_before_the_first_run_and_at_each_end(
+def test_wear_is_read_before_the_first_run_and_at_each_end(
     home: Path, monkeypatch: pytest.MonkeyPatch, suite: str
 ) -> None:
     told = iter(range(10))

@@ -105,7 +105,7 @@ def test_record_size_and_the_size_of_each_file(home: Path) -> None:
     assert len(of) == 8
 
 
-def test_what_is_asked_is_run_though_the_preset_leaves_it_out(home: Path) -> None:
+def test_what_is_requested_is_run_though_the_preset_leaves_it_out(home: Path) -> None:
     assert "256" not in factor(plan(home, "eeio-chang2014", preset="quick"), "iozone", "processes")
     made = plan(home, "eeio-chang2014", "threads=256", preset="quick")
     assert set(factor(made, "iozone", "processes")) == {"256"}
@@ -125,7 +125,7 @@ def test_classes_and_ranks_of_bt_io_as_the_paper_ran_them(home: Path) -> None:
     assert one.file_bytes == 6_802_444_800
 
 
-def test_it_says_the_hours_and_its_words_stand_in_the_campaign(home: Path, eeio: Eeio) -> None:
+def test_it_reports_the_hours_and_its_text_stands_in_the_campaign(home: Path, eeio: Eeio) -> None:
     def seconds(*words: str) -> float:
         done = eeio(
             "plan", "eeio-chang2014", "--directory", str(home), "--meter", "none", "--variant",

@@ -75,7 +75,7 @@ def test_a_swap_device_is_rejected(loop: Path) -> None:
 
 
 @root
-def test_a_device_held_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: Path) -> None:
+def test_a_device_in_use_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["losetup", "--detach", str(loop)], check=True)
     subprocess.run(["sfdisk", "-q", str(tmp_path / "backing.img")], input=b"2048,\n", check=True)
     again = subprocess.run(
@@ -340,7 +340,7 @@ def test_the_journal_runs_backwards(tmp_path: Path) -> None:
 
 
 @root
-def test_blocks_never_written_are_seen(loop: Path) -> None:
+def test_blocks_never_written_are_observed(loop: Path) -> None:
     assert device.zero_share(loop, 64 << 20) == 1.0
     with loop.open("r+b") as node:
         node.write(os.urandom(32 << 20))

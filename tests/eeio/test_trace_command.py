@@ -206,7 +206,7 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
 
 
 @needs_strace
-def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> None:
+def test_a_file_that_nothing_touched_is_reported_as_that(home: Path, eeio: Eeio) -> None:
     done = eeio(
         "record", "trace", "--meter", "none", "-o", str(home / "o"), "--file", "nowhere", "--",
         "dd", "if=/dev/zero", f"of={home}/f", "bs=4k", "count=9",
@@ -231,7 +231,7 @@ def test_rejected(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> 
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-def test_without_strace_it_says_what_to_install(home: Path, eeio: Eeio) -> None:
+def test_without_strace_it_reports_what_to_install(home: Path, eeio: Eeio) -> None:
     (home / "bin").mkdir()
     for name in ("true", "env"):
         (home / "bin" / name).symlink_to(shutil.which(name) or "")
@@ -300,7 +300,7 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
     "tracer",
     [pytest.param("strace", marks=needs_strace), pytest.param("bpftrace", marks=needs_bpftrace)],
 )
-def test_every_kind_of_call_is_seen_and_nothing_of_others(
+def test_every_kind_of_call_is_observed_and_nothing_of_others(
     home: Path, eeio: Eeio, tracer: str
 ) -> None:
     program = f"""
@@ -346,7 +346,7 @@ os.wait()
 
 @pytest.mark.slow
 @needs_bpftrace
-def test_bpftrace_tells_where_appended_bytes_lie(home: Path, eeio: Eeio) -> None:
+def test_bpftrace_shows_where_appended_bytes_lie(home: Path, eeio: Eeio) -> None:
     """Linux appends what pwrite is given too (pwrite(2), bugs)."""
     (home / "f").write_bytes(b"x" * 1000)
     program = f"""

@@ -287,7 +287,7 @@ def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> No
     assert [entry.name for entry in undo.iterdir()] == [f"{path.name}.bad"]
 
 
-def test_run_and_resume_go_on_beside_a_bad_file(home: Path, undo: Path, eeio: Eeio) -> None:
+def test_run_and_resume_go_on_next_to_a_bad_file(home: Path, undo: Path, eeio: Eeio) -> None:
     (undo / "notes.json").write_text("[")
     words = ("--directory", str(home / "target"), "--meter", "none", "--name", "next")
     done = eeio("run", "dummy-suite", *words)
@@ -382,7 +382,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
         ("mount: /mnt/x: wrong fs type", "1", 0, False),
     ],
 )
-def test_what_selinux_denies_to_root_is_told_as_such(
+def test_what_selinux_denies_to_root_is_reported_as_such(
     tmp_path: Path, words: str, enforce: str | None, user: int, told: bool
 ) -> None:
     write_tree(tmp_path, {"proc/self/status": f"Uid:\t{user}\t{user}\t{user}\t{user}"})

@@ -37,7 +37,9 @@ def problems(capsys: pytest.CaptureFixture[str], bundle: Path) -> list[dict[str,
     return found
 
 
-def test_a_whole_bundle_and_its_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_bundle_and_its_archive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bundle = made(tmp_path, 6)
     assert problems(capsys, bundle) == []
     bundles.archive(bundle, tmp_path / "bundle.tar.gz")

@@ -35,7 +35,7 @@ def _suite(folder: Path, work: str) -> Path:
 @pytest.mark.fast_variants(1)
 @pytest.mark.tools
 @pytest.mark.parametrize(("own", "wanted"), [((), 8 << 20), (("--work", "4m"), 4 << 20)])
-def test_each_run_moves_the_work_and_campaign_json_says_it(
+def test_each_run_moves_the_work_and_campaign_json_reports_it(
     home: Path, eeio: Eeio, own: tuple[str, ...], wanted: int
 ) -> None:
     """quick would end fio and the data servers by time, and move 256 MiB."""
@@ -88,7 +88,7 @@ optional:
 @pytest.mark.parametrize(
     ("told", "experiments"), [("usage\n HDF5", 4), ("MADE-3.3\n HDF5", 3), ("usage\n POSIX", 3)]
 )
-def test_what_a_tool_was_built_with_is_asked_of_it(
+def test_what_a_tool_was_built_with_is_queried(
     home: Path, eeio: Eeio, told: str, experiments: int
 ) -> None:
     protocol = Path(shutil.copytree(DATA / "suites/dummy-suite", home / "own")) / "protocol.yaml"

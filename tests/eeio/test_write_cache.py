@@ -63,7 +63,7 @@ def test_the_state_that_is_there_already_changes_nothing(
     assert journal.entries == ()
 
 
-def test_virtio_without_the_feature_says_so(tmp_path: Path, journal: UndoJournal) -> None:
+def test_virtio_without_the_feature_is_reported(tmp_path: Path, journal: UndoJournal) -> None:
     disk = _disk(tmp_path, "vda")
     (disk.folder / "cache_type").write_text("write back\n")
     (disk.folder / "cache_type").chmod(0o444)
@@ -96,7 +96,7 @@ def test_a_drive_that_does_not_follow_is_an_error_and_put_back(
         ]),
     ],
 )  # fmt: skip
-def test_programs_are_asked_and_their_effect_read_back(
+def test_programs_are_called_and_their_effect_read_back(
     tmp_path: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch,
     name: str, program: str, words: list[str],
 ) -> None:  # fmt: skip

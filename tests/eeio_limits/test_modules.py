@@ -49,7 +49,9 @@ def test_two_folders_are_separated_by_a_colon(
     assert {"from_a", "from_b"} <= set(MADE.names())
 
 
-def test_a_folder_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_not_there_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EEIO_THINGS", str(folder / "nowhere"))
     said = r"EEIO_THINGS: .*nowhere: No such file or directory; make the folder"
     with pytest.raises(LimitError, match=said):
@@ -61,7 +63,7 @@ def test_a_folder_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "text", ["import no_such_module\n", "1 / 0\n", "def (:\n", "raise SystemExit('x')\n"]
 )
-def test_one_that_cannot_be_imported_is_told_with_its_file(folder: Path, text: str) -> None:
+def test_one_that_cannot_be_imported_is_reported_with_its_file(folder: Path, text: str) -> None:
     (folder / "broken.py").write_text(text)
     for _ in range(2):  # what failed once must not count as imported
         with pytest.raises(

@@ -32,7 +32,7 @@ def test_no_kind_takes_what_is_no_number(kind: Quantity, value: object) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_range_holds_its_ends_and_nothing_beyond(kind: Quantity) -> None:
+def test_a_range_contains_its_ends_and_nothing_beyond(kind: Quantity) -> None:
     assert kind.contains(kind.least) and kind.contains(kind.most)
     assert not kind.contains(math.nextafter(kind.least, -math.inf))
     assert not kind.contains(math.nextafter(kind.most, math.inf))

@@ -9,7 +9,7 @@ from eeio_power.meters import meter_names
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "meters.md"
 
 
-def test_every_meter_that_measures_has_an_entry_and_the_page_says_the_same() -> None:
+def test_every_meter_that_measures_has_an_entry_and_the_page_has_the_same() -> None:
     assert set(VERIFIED_ON) == set(meter_names()) - {"demo", "modelled"}
     rows = re.findall(r"^\| `(\w+)[^|]*\|.*\| (\w*)[^|]*\|$", PAGE.read_text(), re.MULTILINE)
     told = {name: how for name, how in rows if name in VERIFIED_ON}

@@ -99,7 +99,7 @@ def test_two_readings_or_one_pulse_are_too_few() -> None:
             find_offset(times_s, power_w, some)
 
 
-def test_a_contrast_below_a_share_of_the_spread_is_not_seen() -> None:
+def test_a_contrast_below_a_share_of_the_spread_is_not_observed() -> None:
     """Of the middle 90 % of the log: 0.3 of it at least. Its period, where steps differ, is the
     middle one."""
     of = pulses()

@@ -308,7 +308,7 @@ def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: P
             assert abs(reading.energy_j - 120e3) <= reading.uncertainty_j
 
 
-def test_what_a_logged_power_holds_is_said_by_who_logged_it(tmp_path: Path) -> None:
+def test_what_a_logged_power_contains_is_stated_by_who_logged_it(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     spec = f"csv:{log},map=time:Time+power_w:W,tz=utc,period_s=1"
     (meter,) = open_meters([f"{spec},includes=drives+processor,leaves_out=supply"])

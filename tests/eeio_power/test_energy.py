@@ -192,7 +192,7 @@ def test_a_counter_that_stands_still_is_invalid() -> None:
     assert "does not change" in part.reasons[0]
 
 
-def test_a_sensor_that_only_says_zero_is_invalid() -> None:
+def test_a_sensor_that_only_reports_zero_is_invalid() -> None:
     part = integrate(POWER, [(float(t), 0.0) for t in range(10)], 1.0, 8.0)
     assert part.energy_j is None
     assert "0 W" in part.reasons[0]
@@ -201,7 +201,7 @@ def test_a_sensor_that_only_says_zero_is_invalid() -> None:
 # --- gaps, lost and failed readings ------------------------------------------------------------
 
 
-def test_lost_records_are_held_over_the_real_gap_and_counted() -> None:
+def test_lost_records_are_extended_over_the_real_gap_and_counted() -> None:
     pulses = Pulses(10.0, 10.0)
     times_s = [float(t) for t in range(1, 41) if t not in (14, 25)]
     readings = pulses.power_readings(times_s, 1.0)
@@ -307,7 +307,7 @@ def test_the_first_reading_covers_back_to_the_start_of_the_window() -> None:
     assert late.energy_j is None
 
 
-def test_a_window_beyond_the_last_reading_is_held_but_not_covered() -> None:
+def test_a_window_beyond_the_last_reading_is_extrapolated_but_not_covered() -> None:
     readings = [(float(t), 100.0) for t in range(11)]
     part = integrate(POWER, readings, 2.0, 10.5)
     assert part.energy_j == pytest.approx(850.0)

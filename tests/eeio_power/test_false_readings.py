@@ -61,7 +61,9 @@ def counted(
 
 @pytest.mark.parametrize("max_power_w", [None, 4000.0])
 @pytest.mark.parametrize("wrong_w", [99_999.0, 2000.0, 0.0, 5.0])
-def test_a_reading_far_from_all_others_is_told(wrong_w: float, max_power_w: float | None) -> None:
+def test_a_reading_far_from_all_others_is_reported(
+    wrong_w: float, max_power_w: float | None
+) -> None:
     powers_w = noisy(80.0, 60)
     powers_w[30] = wrong_w
     channel = replace(PLUG, max_power_w=max_power_w, accuracy_relative=0.002, resolution=0.1)
@@ -111,7 +113,7 @@ def test_a_short_burst_widens_the_limit_of_a_fast_sensor() -> None:
     count=st.integers(1, 3),
     level_w=st.floats(20.0, 500.0),
 )
-def test_outliers_are_told_or_within_the_limit(
+def test_outliers_are_reported_or_within_the_limit(
     place: int, factor: float, count: int, level_w: float
 ) -> None:
     powers_w = [level_w] * 60
@@ -125,7 +127,7 @@ def test_outliers_are_told_or_within_the_limit(
 
 @pytest.mark.parametrize("factor", [1e3, 1e-3])
 @pytest.mark.parametrize("change_s", [20, 45, 70])
-def test_a_change_of_unit_is_told(factor: float, change_s: int) -> None:
+def test_a_change_of_unit_is_reported(factor: float, change_s: int) -> None:
     powers_w = [w * (factor if k >= change_s else 1.0) for k, w in enumerate(noisy(80.0, 100))]
     found = energy(PLUG, list(enumerate(powers_w)), 40.0, 90.0)
     assert found.doubtful and "unit" in " ".join(found.reasons)
@@ -145,7 +147,7 @@ def test_noise_below_zero_is_used_as_it_is() -> None:
     assert found.uncertainty_j == pytest.approx(0.25 * 40.0, rel=0.01)
 
 
-def test_more_than_noise_below_zero_is_left_out_and_told() -> None:
+def test_more_than_noise_below_zero_is_left_out_and_reported() -> None:
     powers_w = noisy(80.0, 60)
     powers_w[30] = -80.0
     found = energy(PLUG, list(enumerate(powers_w)), 15.0, 45.0)
@@ -188,7 +190,7 @@ def test_a_wrap_between_two_readings_is_right_and_not_doubted(
     assert (found.uncertainty_j or 0.0) < 0.06 * 18.0 * power_w
 
 
-def test_a_counter_without_a_maximum_that_jumps_is_told() -> None:
+def test_a_counter_without_a_maximum_that_jumps_is_reported() -> None:
     powers_w = noisy(80.0, 200)
     for extra_j in (1e6, 2e3):
         readings = [(t, j + (extra_j if t > 10.0 else 0.0)) for t, j in counted(powers_w, 0.1, 5e5)]
@@ -206,7 +208,7 @@ def test_several_wraps_in_a_gap_are_not_counted_as_one() -> None:
     assert not found.valid and "wrapped unseen" in found.reasons[0]
 
 
-def test_a_counter_that_stands_still_for_a_while_is_told() -> None:
+def test_a_counter_that_stands_still_for_a_while_is_reported() -> None:
     steady = counted(noisy(80.0, 300), 0.1, 5e5)
     stuck_j = steady[100][1]
     lost_j = steady[130][1] - stuck_j
@@ -254,7 +256,7 @@ def beside(frozen_w: float, part: Domain, powers_w: Sequence[float]) -> list[Ene
     return Samples((bmc, rapl)).energy(10.0, len(powers_w) - 5.0)
 
 
-def test_a_held_value_is_compared_with_another_meter() -> None:
+def test_a_constant_value_is_compared_with_another_meter() -> None:
     idle_and_busy = [*noisy(10.0, 30), *noisy(60.0, 30)]
     bmc, rapl = beside(120.0, "package", idle_and_busy)
     assert bmc.doubtful and "while package (rapl) went from" in bmc.reasons[0]
@@ -265,7 +267,7 @@ def test_a_held_value_is_compared_with_another_meter() -> None:
 # --- time --------------------------------------------------------------------------------------
 
 
-def test_readings_of_one_time_are_told(tmp_path: Path) -> None:
+def test_readings_of_one_time_are_reported(tmp_path: Path) -> None:
     """A log that repeats its times, as a plug-in may give it: 80 W, 20 s of them lost."""
 
     class Log(ScriptedMeter):

@@ -62,7 +62,7 @@ def test_a_good_reading_passes_every_profile(name: str) -> None:
         ("green500-l1", {"valid": False, "reasons": ("it wrapped",)}, "it wrapped"),
     ],
 )
-def test_each_missed_limit_is_told(name: str, changes: dict[str, object], words: str) -> None:
+def test_each_missed_limit_is_reported(name: str, changes: dict[str, object], words: str) -> None:
     worse = replace(reading(), **changes)  # type: ignore[arg-type]
     found = grade(worse, info(), PROFILES[name], 1000.0, settled_s=60.0)
     assert found.verdict == "WARN"

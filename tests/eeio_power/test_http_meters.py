@@ -99,7 +99,7 @@ def test_a_reading_that_the_plug_calls_invalid_is_none() -> None:
         meter.close()
 
 
-def test_a_named_chassis_that_gives_nothing_says_why() -> None:
+def test_a_named_chassis_that_gives_nothing_reports_why() -> None:
     with (
         FakeHttp(doubles.redfish(watts()), authorization="Basic other") as fake,
         pytest.raises(PowerError, match=r"HTTP 401 .*check user= and the password"),
@@ -271,7 +271,7 @@ def test_shelly_is_answered_by_digest_and_the_password_is_never_sent(tmp_path: P
         assert "wrong" not in str(refused.value)
 
 
-def test_a_digest_that_is_not_known_is_told() -> None:
+def test_a_digest_that_is_not_known_is_reported() -> None:
     credentials = http_json.Credentials("admin", "x")
     for challenge, words in (
         ('Digest realm="a", nonce="b", qop="auth"', "'MD5'; eeio supports only SHA-256"),
@@ -569,7 +569,7 @@ def test_redfish_takes_a_rack_that_one_system_links_to() -> None:
         ({"PowerSupplies": [{"PowerOutputWatts": 201}, {"PowerOutputWatts": 0}]}, "201 W, 0 W"),
     ],
 )  # fmt: skip
-def test_redfish_tells_what_supplies_give(answer: dict[str, Any], why: str) -> None:
+def test_redfish_reports_what_supplies_give(answer: dict[str, Any], why: str) -> None:
     with (
         FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake,
         pytest.raises(PowerError, match=why),
@@ -674,7 +674,7 @@ def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
         meter.close()
 
 
-def test_redfish_says_no_watts_of_a_part_and_no_0_w_later() -> None:
+def test_redfish_reports_no_watts_of_a_part_and_no_0_w_later() -> None:
     """A starting BMC reports 0 W for a while, and may list its entries in another order."""
     answer = control((300.0, None), (40.0, "CPU"))
     with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
@@ -738,7 +738,7 @@ def test_a_shelly_of_which_a_clamp_is_turned_round_has_no_sum() -> None:
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
-def test_how_long_an_answer_may_take_can_be_said(name: str, paths: Any) -> None:
+def test_how_long_an_answer_may_take_can_be_set(name: str, paths: Any) -> None:
     with FakeHttp(paths(watts())) as fake:
         meter = opened(name, fake, ",timeout_s=17.5")
         assert meter.client._timeout_s == 17.5  # type: ignore[attr-defined]
@@ -760,7 +760,7 @@ def test_the_network_is_not_searched(name: str, tmp_path: Path) -> None:
         open_meters([f"{name}:127.0.0.1:1"])
 
 
-def test_an_absurd_reading_is_left_out_and_told(tmp_path: Path) -> None:
+def test_an_absurd_reading_is_left_out_and_reported(tmp_path: Path) -> None:
     values = iter([100.0, 100.0, -60.0, 9e9, 100.0])
     with FakeHttp(doubles.tasmota(lambda: next(values, 100.0))) as fake:
         meter = opened("tasmota", fake)

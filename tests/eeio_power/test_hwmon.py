@@ -112,7 +112,7 @@ def test_sensors_that_may_contain_each_other_are_never_added_up(hwmon: FakeHwmon
         open_meters([f"hwmon,root={hwmon.root},only=ina9/power1"])
 
 
-def test_a_rail_of_unknown_label_beside_others_is_not_taken_for_the_supply(
+def test_a_rail_of_unknown_label_next_to_others_is_not_taken_for_the_supply(
     hwmon: FakeHwmon,
 ) -> None:
     hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": "5V_B"})
@@ -262,7 +262,7 @@ def test_grace_hoppers_modules_are_found_in_the_device_folder_and_added(hwmon: F
 
 
 @pytest.mark.parametrize("label", ["", "NVLink Power Socket 0"])
-def test_an_acpi_meter_of_unknown_label_beside_others_is_not_the_system(
+def test_an_acpi_meter_of_unknown_label_next_to_others_is_not_the_system(
     hwmon: FakeHwmon, label: str
 ) -> None:
     """A Grace whose firmware has one more meter than we know, or one without its label."""
@@ -273,7 +273,7 @@ def test_an_acpi_meter_of_unknown_label_beside_others_is_not_the_system(
 
 
 @pytest.mark.parametrize("label", ["CPU", "GPU"])
-def test_a_channel_without_a_label_beside_labelled_ones_is_not_the_system(
+def test_a_channel_without_a_label_next_to_labelled_ones_is_not_the_system(
     hwmon: FakeHwmon, label: str
 ) -> None:
     hwmon.add_chip(
@@ -492,7 +492,7 @@ def test_no_part_or_limit_is_offered_or_read_as_the_system(
         open_meters([f"hwmon,root={hwmon.root},only={chip}/power1"])
 
 
-def test_an_energy_and_a_power_of_one_number_are_told_apart_by_their_labels(
+def test_an_energy_and_a_power_of_one_number_are_distinguished_by_their_labels(
     hwmon: FakeHwmon,
 ) -> None:
     """A DGX Spark's powers and energies are numbered apart; a Power9's are of one sensor."""
@@ -562,7 +562,7 @@ def test_every_rail_of_a_regulator_is_listed(hwmon: FakeHwmon) -> None:
         open_meters([f"hwmon,root={hwmon.root}"])
 
 
-def test_a_mean_of_minutes_is_said(hwmon: FakeHwmon, tmp_path: Path) -> None:
+def test_a_mean_of_minutes_is_reported(hwmon: FakeHwmon, tmp_path: Path) -> None:
     hwmon.add_chip("power_meter", {"power1_average": 130 * UW, "power1_average_interval": 300_000})
     (found,) = [each for each in discover(tmp_path) if each.spec == "hwmon"]
     assert found.available

@@ -86,7 +86,7 @@ def test_a_window_has_an_end() -> None:
     assert found.energy_j is None and "366 days" in found.reasons[0]
 
 
-def test_a_window_of_which_little_was_seen_says_so(tmp_path: Path) -> None:
+def test_a_window_of_which_little_was_observed_is_reported(tmp_path: Path) -> None:
     slow = MeterInfo("wall", "wall", "measured", 1.0, 1.0, (CHANNEL,))
     body = "".join(f"{time_s},0,5.0\n" for time_s in (10.0, 13.9, 17.8))
     (reading,) = load(write(tmp_path / "s.gz", body, slow)).energy(10.5, 17.5)
@@ -133,7 +133,7 @@ def test_a_record_of_more_digits_than_power_has(text: str) -> None:
     assert wattsup.parse_packet(f"d,-,{text},1") is None
 
 
-def test_a_sensor_that_says_nan_is_none() -> None:
+def test_a_sensor_that_reports_nan_is_none() -> None:
     assert ipmi.watt_sensors(["a,nan,Watts,ok", "b,1e999,Watts,ok", "c,5,Watts,ok"]) == {"c": 5.0}
 
 
@@ -237,7 +237,7 @@ def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
         ipmi.parse_dcmi([" dc 57\x85 00 02 00"])
 
 
-def test_a_long_list_of_cpus_is_rejected_in_few_words() -> None:
+def test_a_long_list_of_cpus_is_rejected_in_a_short_message() -> None:
     from eeio_power.meters import perf
 
     with pytest.raises(ValueError, match=r"^CPUs ") as refused:

@@ -78,7 +78,7 @@ def test_garbage_and_a_switched_off_measurement_are_failed_reads(
 
 
 @pytest.mark.parametrize("answer", ["hang", "die"])
-def test_a_bmc_that_hangs_or_dies_is_asked_again(
+def test_a_bmc_that_hangs_or_dies_is_queried_again(
     machine: Path, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meter = opened(machine)
@@ -209,7 +209,7 @@ def test_a_part_or_one_of_the_supplies_is_never_the_system(
         ({"Total_Power": 240.0, "CPU_Power": 90.0, "Memory_Power": 20.0}, ("Total_Power",)),
     ],
 )
-def test_the_systems_sensor_is_found_by_its_words(
+def test_the_systems_sensor_is_found_by_its_name(
     sensors: dict[str, float | None], chosen: tuple[str, ...]
 ) -> None:
     found = complete_system(sensors)
@@ -287,7 +287,7 @@ def test_a_rejection_lists_the_sensors_with_their_watts(machine: Path) -> None:
         opened(machine)
 
 
-def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None:
+def test_all_numbered_supplies_are_added_and_that_is_reported(machine: Path) -> None:
     supplies = "PS1 Input Power,88,Watts,ok\nPS2 Input Power,92,Watts,ok\nPS1 Output,80,Watts,ok"
     (machine / "watts").write_text(
         f"no\n{supplies}\nPS2 Output,84,Watts,ok\nCPU1 Power,40,Watts,ok"
@@ -319,7 +319,9 @@ def test_sensors_of_one_name_are_not_taken_for_each_other(machine: Path) -> None
         opened(machine)
 
 
-def test_dcmi_that_is_switched_off_gives_way_to_a_sensor_and_that_is_said(machine: Path) -> None:
+def test_dcmi_that_is_switched_off_gives_way_to_a_sensor_and_that_is_reported(
+    machine: Path,
+) -> None:
     (machine / "watts").write_text("off 301\nPwr Consumption,88,Watts,ok")
     meter = opened(machine)
     assert meter.read() == [88.0]
@@ -333,7 +335,7 @@ def test_dcmi_that_is_switched_off_gives_way_to_a_sensor_and_that_is_said(machin
         opened(machine, "ipmi,mode=dcmi")
 
 
-def test_a_sensor_that_is_named_is_of_what_its_name_says(machine: Path) -> None:
+def test_a_sensor_that_is_named_is_of_what_its_name_states(machine: Path) -> None:
     (machine / "watts").write_text("no\nMEM Power,12,Watts,ok\nGPU1 Power,250,Watts,ok")
     meter = opened(machine, "ipmi,sensor=MEM Power")
     assert [c.domain for c in meter.channels] == ["dram"]

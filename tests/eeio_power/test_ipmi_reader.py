@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_missing(
     ("answer", "words"),
     [("hang", "did not answer in 2 s"), ("die", "ipmitool ended: Get Device ID")],
 )
-def test_a_bmc_that_hangs_or_dies_is_asked_again(
+def test_a_bmc_that_hangs_or_dies_is_queried_again(
     machine: Path, helper: Path, answer: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader_module, "RESTART_PAUSE_S", 0.1)
@@ -206,7 +206,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_without_a_helper_the_meter_asks_by_itself(machine: Path) -> None:
+def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:
     (meter,) = open_meters(["ipmi,reader=no"], machine)
     assert isinstance(Sampler([meter], machine / "s.gz")._loops[0], MeterLoop)
     meter.close()
@@ -245,7 +245,7 @@ def told(helper: Path, answer: bytes, question: str = "how much?") -> tuple[byte
     return asked, out, words
 
 
-def test_a_record_holds_both_times_and_what_was_said(helper: Path) -> None:
+def test_a_record_contains_both_times_and_the_output(helper: Path) -> None:
     before_ns = time.monotonic_ns()
     asked, out, words = told(helper, b'301 W\nGiven netfn "%TOKEN" is invalid.\n')
     assert asked.startswith(b"how much?\nraw eeio-") and asked.endswith(b" 0\n")
@@ -274,7 +274,7 @@ def test_an_answer_without_an_end_is_none(helper: Path, answer: bytes, complaint
         ("1000", "1", "1", "3", "4", "q" * 300),
     ],
 )
-def test_words_that_do_not_fit(helper: Path, words: tuple[str, ...]) -> None:
+def test_arguments_that_do_not_fit(helper: Path, words: tuple[str, ...]) -> None:
     done = subprocess.run(
         [str(helper), *words], stdin=subprocess.DEVNULL, capture_output=True,
         timeout=PATIENCE_S, check=False,

@@ -35,7 +35,7 @@ def test_auto_opens_what_measures_and_never_the_model(machine: Path, tmp_path: P
     assert open_meters([], machine) == []
 
 
-def test_auto_beside_a_named_meter_does_not_open_it_twice(machine: Path) -> None:
+def test_auto_next_to_a_named_meter_does_not_open_it_twice(machine: Path) -> None:
     opened = open_meters(["auto", "rapl,max_w=300", "modelled"], machine)
     specs = [m.spec for m in opened]
     assert {"hwmon", "modelled", "rapl,max_w=300"} <= set(specs)
@@ -162,7 +162,7 @@ def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
         (BENCH.replace('system", "power_w', 'moon", "power_w'), "a domain of system"),
     ],
 )
-def test_a_broken_meter_of_ones_own_says_where_and_hides_no_other(
+def test_a_broken_meter_of_ones_own_reports_where_and_hides_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
 ) -> None:
     own(tmp_path / "mine", monkeypatch, bench=text, good=BENCH.replace("bench", "good"))
@@ -173,7 +173,7 @@ def test_a_broken_meter_of_ones_own_says_where_and_hides_no_other(
     assert found["bench"].reason or found["bench"].available
 
 
-def test_a_find_that_fails_is_told_in_its_finding(
+def test_a_find_that_fails_is_reported_in_its_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = {"bench": BENCH.replace("return Detected", "return {}[0] #"),

@@ -181,7 +181,7 @@ def test_tls_and_credentials(broker: tuple[int, int, Path]) -> None:
         opened(broker, topic, free_port())
 
 
-def test_a_broker_that_goes_away_says_so(tmp_path: Path) -> None:
+def test_a_broker_that_goes_away_is_reported(tmp_path: Path) -> None:
     program = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin")
     if program is None:
         pytest.skip("mosquitto is not installed")

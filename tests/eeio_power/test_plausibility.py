@@ -89,7 +89,7 @@ CONTRADICTIONS: list[Pair] = [
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_meters_that_contradict_each_other_are_all_told(seed: int) -> None:
+def test_meters_that_contradict_each_other_are_all_reported(seed: int) -> None:
     rng = random.Random(1000 + seed)
     part, part_holds, whole, complete_holds = rng.choice(CONTRADICTIONS)
     limits = rng.uniform(0.005, 0.1), rng.uniform(0.005, 0.1)
@@ -174,7 +174,7 @@ def test_packages_and_dies_with_nearly_equal_power_are_two_counters() -> None:
         assert in_step(channel, channel, (columns[0], columns[0])) is True
 
 
-def test_parts_that_draw_more_together_than_the_whole_are_all_told() -> None:
+def test_parts_that_draw_more_together_than_the_total_are_all_reported() -> None:
     readings = [
         reading("plug", "system", 100.0), reading("rapl", "package", 70.0),
         reading("perf", "package", 71.0), reading("rapl", "dram", 25.0),
@@ -192,7 +192,7 @@ def test_parts_that_draw_more_together_than_the_whole_are_all_told() -> None:
     assert not any(r.doubtful for r in with_module), "the package is in the module"
 
 
-def test_where_the_power_goes_says_that_its_meter_is_doubtful() -> None:
+def test_where_the_power_goes_reports_that_its_meter_is_doubtful() -> None:
     readings = judged([reading("plug", "system", 100.0), reading("rapl", "package", 130.0)])
     shares = {share.part: share for share in breakdown(readings, WINDOW_S)}
     for part in ("system", "package"):
@@ -241,7 +241,7 @@ def test_supplies_that_give_more_than_they_take_are_doubtful() -> None:
     assert "hwmon:psu0/pout + hwmon:psu1/pout 220.0 W" in found.reasons[0]
 
 
-def test_packages_that_move_in_step_are_told_and_others_are_not() -> None:
+def test_packages_that_move_in_step_are_reported_and_others_are_not() -> None:
     counters = [
         Channel(f"rapl:package-{k}", "package", "energy_j", resolution=2.0**-14) for k in range(2)
     ]
@@ -275,7 +275,7 @@ class Processors:
     ("busy_w", "busy_load", "doubtful"),
     [(50.0, 0.9, True), (50.4, 0.9, True), (58.0, 0.9, False), (50.0, 0.3, False)],
 )
-def test_a_package_that_draws_the_same_idle_and_busy_is_told(
+def test_a_package_that_draws_the_same_idle_and_busy_is_reported(
     busy_w: float, busy_load: float, doubtful: bool
 ) -> None:
     processors = Processors()

@@ -44,7 +44,7 @@ def reasons(found: dict[str, Any]) -> list[str]:
     return [line.partition(": ")[2] for _, line in found["annotations"]]
 
 
-def test_of_several_bandwidths_only_what_was_told_has_an_efficiency() -> None:
+def test_of_several_bandwidths_only_what_was_reported_has_an_efficiency() -> None:
     of_trial = told(("Read", 1.0), ("Random Read", 2.0), (None, 9.0))
     several = made([of_trial, UNTOLD], 2)
     assert efficiencies(several) == ["2.00000"]

@@ -111,7 +111,7 @@ def test_a_helper_that_is_started_again_goes_on_at_its_pace(helper: Path, tmp_pa
         reader.kill()
 
 
-def test_a_record_holds_both_times_and_a_counter_a_zone(helper: Path, tmp_path: Path) -> None:
+def test_a_record_contains_both_times_and_a_counter_a_zone(helper: Path, tmp_path: Path) -> None:
     rapl = FakeRapl(tmp_path / "p", power_w=lambda _: 100.0)
     rapl.step(1.0)
     before_ns = time.monotonic_ns()
@@ -287,7 +287,7 @@ def test_no_process_is_left(helper: Path, tmp_path: Path) -> None:
     sampler.stop()
 
 
-def test_a_helper_that_is_killed_is_told_and_started_again(
+def test_a_helper_that_is_killed_is_reported_and_started_again(
     helper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader_module, "RESTART_PAUSE_S", 0.1)
@@ -303,7 +303,7 @@ def test_a_helper_that_is_killed_is_told_and_started_again(
         until(lambda: sampler.samples().meters[0].values[0][-1] == 0.0)
 
 
-def test_a_helper_that_hangs_holds_nothing_up(helper: Path, tmp_path: Path) -> None:
+def test_a_helper_that_hangs_delays_nothing(helper: Path, tmp_path: Path) -> None:
     sampler = opened(helper, FakeRapl(tmp_path / "p").root)
     sampler.start()
     loop = sampler._loops[0]

@@ -182,7 +182,7 @@ def test_outputs_of_supplies_are_compared_together_with_their_input() -> None:
     assert not reading.doubtful
 
 
-def test_contents_are_told_with_what_is_left_out() -> None:
+def test_contents_are_reported_with_what_is_left_out() -> None:
     assert Contents(("processor", "memory"), ("drives", "fans")).text() == (
         "processor, memory; without drives, fans"
     )

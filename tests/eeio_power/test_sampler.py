@@ -177,7 +177,7 @@ def test_a_stalled_meter_blocks_nothing(tmp_path: Path) -> None:
     assert load(sampler.path).energy(begun_s, time.monotonic())[1].samples > 0
 
 
-def test_a_failed_read_is_missing_counted_and_told(tmp_path: Path) -> None:
+def test_a_failed_read_is_missing_counted_and_reported(tmp_path: Path) -> None:
     clock = Clock()
 
     def answer() -> Sequence[float | None]:
@@ -226,7 +226,7 @@ def test_a_counter_read_that_took_too_long_is_missing(tmp_path: Path) -> None:
     assert "took 2.00 s" in (rates.last_error or "")
 
 
-def test_misuse_is_told(tmp_path: Path) -> None:
+def test_misuse_is_reported(tmp_path: Path) -> None:
     meter = ScriptedMeter([POWER], lambda: [1.0])
     for rate_hz in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(PowerError, match="Hz"):
@@ -271,7 +271,7 @@ def test_a_full_disk_is_reported_and_sampling_goes_on(tmp_path: Path) -> None:
     assert "not written: No space left" in (sampler.write_error or "")
 
 
-def test_a_disk_with_room_again_gets_the_whole_file(
+def test_a_disk_with_room_again_gets_the_complete_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class _Refusing(FileIO):

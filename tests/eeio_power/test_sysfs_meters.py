@@ -79,7 +79,7 @@ def test_iio_absent_or_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("named", ["rail_name_0", "in_power0_label"])
-def test_the_only_iio_channel_is_not_the_system_if_it_says_what_rail_it_is(
+def test_the_only_iio_channel_is_not_the_system_if_it_names_its_rail(
     tmp_path: Path, named: str
 ) -> None:
     write_tree(
@@ -201,7 +201,7 @@ def laptop(root: Path, files: dict[str, int | str]) -> Path:
     )  # fmt: skip
 
 
-def test_a_battery_beside_a_weak_charger_is_not_the_system(tmp_path: Path) -> None:
+def test_a_battery_next_to_a_weak_charger_is_not_the_system(tmp_path: Path) -> None:
     """A 15 W charger, online, and a battery that gives the 3 W which it lacks."""
     folder = laptop(tmp_path, {"AC/online": 1, "BAT0/power_now": 3_000_000})
     (meter,) = open_meters(["power_supply"], tmp_path)
@@ -335,7 +335,7 @@ def perf_counters(root: Path, cpumask: str, options: dict[str, str]) -> list[tup
     return list(zip(names, cpus, strict=True))
 
 
-def test_perf_counts_a_package_of_amd_once_whatever_cpumask_says(tmp_path: Path) -> None:
+def test_perf_counts_a_package_of_amd_once_whatever_cpumask_contains(tmp_path: Path) -> None:
     """`0,8,16,...,88` is what a 96-core EPYC of 12 dies showed before Linux 6.12 (the commit that
     mended arch/x86/events/rapl.c, D. Ugwekar, September 2024); newest kernels list every CPU."""
     write_tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: AuthenticAMD"})

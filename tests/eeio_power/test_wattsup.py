@@ -22,7 +22,7 @@ def opened(fake: FakeWattsUp) -> Meter:
     return meter
 
 
-def test_opening_asks_and_starts_the_log_and_writes_nothing_else() -> None:
+def test_opening_queries_and_starts_the_log_and_writes_nothing_else() -> None:
     with FakeWattsUp() as fake:
         meter = opened(fake)
         assert fake.logging.wait(5.0)
@@ -65,7 +65,7 @@ def test_noise_between_records_is_passed_over(noise: bytes, damaged: int) -> Non
         meter.close()
 
 
-def test_a_meter_that_misses_the_first_question_is_asked_again(
+def test_a_meter_that_misses_the_first_question_is_queried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(wattsup, "ANSWER_S", 0.05)
@@ -143,7 +143,7 @@ def test_the_meter_paces_itself_whatever_rate_is_wanted(tmp_path: Path) -> None:
     assert rates.requested_hz == 1.0, "a record a second comes, and one that does not is lost"
 
 
-def test_a_meter_that_lost_its_mains_is_told_to_log_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_meter_that_lost_its_mains_starts_to_log_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wattsup, "PATIENCE_S", 0.05)
     with FakeWattsUp() as fake:
         meter = opened(fake)
@@ -196,7 +196,7 @@ def test_finding_writes_to_no_line(tmp_path: Path) -> None:
     assert (tmp_path / "dev/ttyUSB0").read_text() == ""
 
 
-def test_what_is_no_line_says_so(tmp_path: Path) -> None:
+def test_what_is_no_line_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match=r"No such file.*dialout"):
         open_meters([f"wattsup:{tmp_path}/ttyUSB9"])
     (tmp_path / "file").write_text("")
@@ -216,7 +216,7 @@ def test_packets_survive_any_cut_of_the_stream(tenths: list[int], bite: int) -> 
 
 
 @given(st.binary(max_size=300))
-def test_any_noise_gives_whole_packets_or_none(noise: bytes) -> None:
+def test_any_noise_gives_complete_packets_or_none(noise: bytes) -> None:
     for packet in PacketReader().feed(noise + b";"):
         assert parse_packet(",".join((packet.command, packet.sub, str(len(packet.arguments))))) or (
             packet.arguments

@@ -56,7 +56,7 @@ def test_what_no_single_window_can_tell_the_campaign_does() -> None:
     assert agreement(slow_bmc(0.04)).contradictions == (), "within both accuracies, however long"
 
 
-def test_every_format_says_so() -> None:
+def test_every_format_is_reported() -> None:
     report = build([slow_bmc(0.16)])
     (words,) = (words for _, words in agreement(report.campaigns[0]).contradictions)
     found = document(report, lambda: page.render(report))
@@ -101,7 +101,7 @@ def test_a_reading_that_is_not_compared_contradicts_nobody(apart: dict[str, obje
     assert agreement(campaign(*windows)).contradictions == ()
 
 
-def test_parts_together_above_the_whole_are_told() -> None:
+def test_parts_together_above_the_total_are_reported() -> None:
     windows = [
         (
             reading("plug", "system", 100.0, 0.02), reading("rapl", "package", 80.0, 0.02),
@@ -114,7 +114,7 @@ def test_parts_together_above_the_whole_are_told() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_meters_within_their_limits_are_never_told(seed: int) -> None:
+def test_meters_within_their_limits_are_never_reported(seed: int) -> None:
     """Each says the truth but for its own accuracy, the same in all windows, and for chance."""
     rng = random.Random(seed)
     accuracies = {meter: rng.uniform(0.005, 0.05) for meter in ("plug", "bmc", "board")}

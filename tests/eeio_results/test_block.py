@@ -31,7 +31,7 @@ def test_lines_of_kernels_by_time() -> None:
     ]
 
 
-def test_what_a_kernel_said_of_fio() -> None:
+def test_what_a_kernel_reported_of_fio() -> None:
     """16 KiB at random, read and written past the page cache; the rest is of the whole machine."""
     lines = (DATA / "block/6.18/fio-randrw.txt").read_text().splitlines()
     every, _ = parse(lines, {})
@@ -59,7 +59,7 @@ def test_a_flush_without_data_is_none() -> None:
     assert parse([text], {}) == ([], None)
 
 
-def test_what_follows_a_full_buffer_is_not_the_whole() -> None:
+def test_what_follows_a_full_buffer_is_not_everything() -> None:
     lines = [line("R", "1.0", 0), line("R", "2.0", 1), line("R", "3.0", 1), line("R", "4.0", 0)]
     found, until_s = parse(lines, {0: 0, 1: 12})
     assert (len(found), until_s) == (3, 3.0)

@@ -154,7 +154,7 @@ def test_energy_of_an_operation_is_missing_with_its_reason(
     assert why in row.reasons["energy_j_per_operation"]
 
 
-def test_a_transaction_has_its_energy_beside_its_bytes() -> None:
+def test_a_transaction_has_its_energy_next_to_its_bytes() -> None:
     """Until durable: 2 s in which 100 transactions a second were made for 1 s."""
     wrote = replace(
         phase(8e6, (energy(50.0),)),
@@ -213,7 +213,7 @@ def test_an_invalid_reading_is_null_with_its_reason() -> None:
         assert row[figure] is None and row["reasons"][figure] == "gap of 5 s"
 
 
-def test_power_of_fewer_repetitions_than_bandwidth_says_so() -> None:
+def test_power_of_fewer_repetitions_than_bandwidth_is_reported() -> None:
     """`n` counts bandwidths: a power median of one of them must not pass for one of three."""
     runs = [run(0, (phase(1e6, (energy(50.0),)),)),
             run(1, (phase(1e6, (energy(None, reasons=("a gap of 3 s",)),)),)),
@@ -245,7 +245,7 @@ def _report_campaigns() -> list[Campaign]:
     return [first, _campaign(run(0, (phase(1e6),)), name="d", idle_reason="--meter none")]
 
 
-def test_every_format_tells_the_same() -> None:
+def test_every_format_reports_the_same() -> None:
     report = build(_report_campaigns())
     for written in (
         render_terminal(document(report)),
@@ -365,7 +365,7 @@ def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> N
         ({"device": None, "device_before": None, "device_after": None}, "gives no reason"),
     ],
 )  # fmt: skip
-def test_what_was_compared_with_a_device_is_told_under_the_table(
+def test_what_was_compared_with_a_device_is_reported_under_the_table(
     change: dict[str, Any], told: str | None
 ) -> None:
     runs = [replace(run(number, (phase(1e6),)), **change) for number in range(3)]

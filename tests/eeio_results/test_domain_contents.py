@@ -57,7 +57,7 @@ def every_format(made: Report) -> dict[str, str]:
     }
 
 
-def test_mb_j_of_a_domain_without_drives_says_so_beside_the_figure() -> None:
+def test_mb_j_of_a_domain_without_drives_is_reported_next_to_the_figure() -> None:
     shown = every_format(report(MODULE))
     for form in ("text", "markdown", "html"):
         assert "2 (without drives)" in shown[form].replace("\\", ""), form
@@ -80,7 +80,7 @@ def test_mb_j_of_the_wall_stands_alone() -> None:
 
 
 @pytest.mark.parametrize("domain", ["package", "dram", "module"])
-def test_a_record_of_an_older_version_says_it_by_its_domain(domain: str) -> None:
+def test_a_record_of_an_older_version_states_it_by_its_domain(domain: str) -> None:
     old = energy(50.0, domain=domain)
     fields = json.loads(json.dumps(run(0, (phase(1e6, (old,)),)).to_json()))
     (stored,) = fields["phases"][0]["energy"]
@@ -91,7 +91,7 @@ def test_a_record_of_an_older_version_says_it_by_its_domain(domain: str) -> None
     assert "(without drives)" in every_format(report(*loaded.phases[0].energy))["text"]
 
 
-def test_the_record_keeps_what_a_domain_holds() -> None:
+def test_the_record_keeps_what_a_domain_contains() -> None:
     whole = run(0, (phase(1e6, (MODULE, reading("system", doubts=(DOUBT,)))),))
     stored = json.loads(json.dumps(whole.to_json()))
     jsonschema.validate(stored, json.loads((SCHEMAS / "run.schema.json").read_text()))

@@ -108,7 +108,7 @@ def test_a_capture_that_is_none(tmp_path: Path) -> None:
             Capture.load(folder)
 
 
-def test_output_that_was_not_kept_whole_is_no_result(tmp_path: Path) -> None:
+def test_output_that_was_not_kept_completely_is_no_result(tmp_path: Path) -> None:
     folder = copied(tmp_path, "iozone/3.489/read")
     body = json.loads((folder / "capture.json").read_text())
     (folder / "capture.json").write_text(json.dumps({**body, "left_out": {"stdout": 12345}}))
@@ -238,7 +238,7 @@ def seen(coverage: float) -> EnergyReading:
 
 
 @pytest.mark.parametrize(("coverage", "ranked"), [(0.5, True), (0.49, False), (1.0, True)])
-def test_a_window_of_which_little_was_seen_is_not_ranked(
+def test_a_window_of_which_little_was_observed_is_not_ranked(
     tmp_path: Path, coverage: float, ranked: bool
 ) -> None:
     place = store.Store(tmp_path / "c")

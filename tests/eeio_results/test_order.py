@@ -59,7 +59,7 @@ def test_pieces_of_requests_that_were_under_way_together() -> None:
     assert describe(pieces, R) == "random"
 
 
-def test_what_the_kernel_asked_at_once() -> None:
+def test_what_the_kernel_requested_at_once() -> None:
     """Read-ahead and write-back join what the program asked for."""
     joined = at(*range(0, 24, 2), length=2 * R)
     assert describe(joined, 4096) == describe(joined, None) == "sequential"

@@ -58,12 +58,12 @@ def test_verdicts(figure: str, verdict: str) -> None:
     assert bool(found.reason) == (verdict in ("partial", "no"))
 
 
-def test_what_fits_better_is_partial_with_its_words() -> None:
+def test_what_fits_better_is_partial_with_its_text() -> None:
     found = _half("9", in_part="not halved it is there", remark="read as half")
     assert (found.verdict, found.reason) == ("partial", "not halved it is there; read as half")
 
 
-def test_a_statement_says_why_nothing_gives_it() -> None:
+def test_a_statement_reports_why_nothing_gives_it() -> None:
     with pytest.raises(ValueError, match="x: neither a formula nor why"):
         recompute(Statement("x", "table 1", "", "1"))
     with pytest.raises(ValueError, match="x: more than 10 inputs"):

@@ -130,7 +130,7 @@ def test_what_is_no_size(text: str) -> None:
         parse_size(text)
 
 
-def test_a_campaign_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_campaign_is_there_complete_or_not_at_all(tmp_path: Path) -> None:
     made = store.Store(tmp_path / "c")
     with pytest.raises(ZeroDivisionError), made.made_complete() as new:
         new.create(design("c", 1))

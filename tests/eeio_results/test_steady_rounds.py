@@ -71,7 +71,7 @@ def test_before_it_is_steady_another_round_is_run(tmp_path: Path, rounds: int) -
     assert build([made]).warnings == [f"c: {made.shortcomings[0]}"]
 
 
-def test_one_that_never_settles_ends_and_says_so(tmp_path: Path) -> None:
+def test_one_that_never_settles_ends_and_is_reported(tmp_path: Path) -> None:
     rule = replace(RULE, most_rounds=7)
     made = campaign(tmp_path / "c", (100, 200) * 3 + (100,), rule)
     found = made.steady_state

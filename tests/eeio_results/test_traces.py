@@ -458,7 +458,7 @@ def test_damaged_traces(tmp_path: Path, text: str, words: str) -> None:
         logs.read(path)
 
 
-def test_a_darshan_log_without_pydarshan_says_what_to_install(
+def test_a_darshan_log_without_pydarshan_reports_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "darshan", None)  # as if it were not installed

@@ -71,7 +71,7 @@ def test_a_write_is_judged_until_its_bytes_are_on_the_device() -> None:
     assert row.ranked and row.ranked_reason is None
 
 
-def test_what_is_above_idle_stands_beside_the_total() -> None:
+def test_what_is_above_idle_stands_next_to_the_total() -> None:
     """At 50 W over an idle of 30 W: 20 W, 80 J for the GB, 12.5 MB/J."""
     row = _row(_campaign(*[written()] * 3))
     assert _median(row, "marginal.power_w") == 20
@@ -142,7 +142,7 @@ def test_reads_have_neither_flush_nor_page_cache_rate() -> None:
     assert flush_of(replace(EXPERIMENT, flush="end"), "read") is None
 
 
-def test_a_tool_whose_time_holds_its_flush_has_no_page_cache_rate() -> None:
+def test_a_tool_whose_time_contains_its_flush_has_no_page_cache_rate() -> None:
     made = replace(WRITE, flush="end")
     row = _row(_campaign(written(flush=0.0, includes_flush=True), experiment=made))
     assert row.flush == "end" and row.durable
@@ -184,7 +184,7 @@ def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() ->
     assert "75%" in row.reasons["energy_j_per_gb"]
 
 
-def test_what_was_seen_at_the_target_is_told() -> None:
+def test_what_was_observed_at_the_target_is_reported() -> None:
     campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
     assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
     told = render_terminal(document(build([campaign])))
@@ -202,7 +202,7 @@ def test_what_the_drive_saw_is_called_so() -> None:
     assert "requests reached the drive as random" in told
 
 
-def test_what_was_not_seen_says_why() -> None:
+def test_what_was_not_observed_reports_why() -> None:
     unseen = replace(written(), spatiality_seen_reason="tracing the drive's requests needs root")
     row = _row(_campaign(unseen))
     assert row.to_json()["spatiality_seen_by"] is None
@@ -293,7 +293,7 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
         ("command", "drive", "the bytes that the drive moved for it"),
     ],
 )
-def test_every_format_tells_whose_bytes_an_application_s_are(
+def test_every_format_reports_whose_bytes_an_application_s_are(
     tool: str, whose: str, words: str
 ) -> None:
     experiment = replace(EXPERIMENT, level="application", tool=tool)
@@ -311,7 +311,7 @@ def test_every_format_tells_whose_bytes_an_application_s_are(
     assert line["bytes_of"] == row["bytes_of"] == whose
 
 
-def test_a_row_names_its_drive_or_says_why_not() -> None:
+def test_a_row_names_its_drive_or_reports_why_not() -> None:
     campaign = _campaign(written())
     assert _row(campaign).drive is None
     assert "no identity of the drive" in _row(campaign).reasons["drive"]

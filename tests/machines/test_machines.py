@@ -56,7 +56,7 @@ def _check_spec(living: Living, spec: str) -> None:
         assert adds_up(living, spec) == wanted
 
 
-def test_a_record_says_the_watts_of_the_table(living: Living) -> None:
+def test_a_record_reports_the_watts_of_the_table(living: Living) -> None:
     expected = living.machine.expected
     meters = wanted_meters(living)
     try:
@@ -78,7 +78,7 @@ def test_a_record_says_the_watts_of_the_table(living: Living) -> None:
         assert re.search(words, remarks), remarks
 
 
-def test_each_drive_says_what_the_table_says(living: Living) -> None:
+def test_each_drive_reports_what_the_table_contains(living: Living) -> None:
     for name, wanted in living.machine.expected.disks.items():
         device = block_device(Path("/dev") / name, living.root)
         assert device is not None, name
@@ -160,7 +160,7 @@ def _watts_now(root: Path) -> dict[tuple[str, str, str], list[float | None]]:
 
 
 @pytest.mark.parametrize("name", machines.names())
-def test_the_commands_say_what_the_table_says(
+def test_the_commands_report_what_the_table_contains(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`doctor`, `power list` and `plan`, of the description as a user would replay it."""
@@ -257,8 +257,8 @@ def test_an_accepted_capture_has_the_table_of_its_machine(
         assert watts == pytest.approx(machine.expected.watts[meter], rel=0.05)
     with alive(new, tmp_path / "again") as living:
         test_each_meter_is_found_or_rejected(living)
-        test_a_record_says_the_watts_of_the_table(living)
-        test_each_drive_says_what_the_table_says(living)
+        test_a_record_reports_the_watts_of_the_table(living)
+        test_each_drive_reports_what_the_table_contains(living)
     for bad in ("new", "Two Words"):
         with pytest.raises(RejectedError, match="--name"):
             accept.accept(tmp_path / "c.tar.gz", bad)

@@ -323,7 +323,7 @@ def test_without_scripts_tables_and_a_still_chart_stay(
     assert all("MB" not in row and "±2.00 %" in row for row in cells)
 
 
-def test_on_paper_the_colours_are_light_and_the_table_is_whole(
+def test_on_paper_the_colours_are_light_and_the_table_is_complete(
     reader: Reader, write: Write, one: str
 ) -> None:
     reader.open(write("one", one), dark=True)

@@ -61,7 +61,7 @@ def test_one_text_passes_the_parser(node: str, tmp_path: Path) -> None:
     _run(node, "--check", str(path))
 
 
-def test_the_script_says_what_it_is_and_cannot_leave_its_element() -> None:
+def test_the_script_states_what_it_is_and_cannot_leave_its_element() -> None:
     text = script()
     assert "SPDX-License-Identifier: GPL-3.0-or-later" in text[:600]
     assert "</script" not in text and "<!--" not in text

@@ -140,7 +140,7 @@ def test_simple_makes_one_call_a_row(
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_full_reaches_the_disk_in_whole_collective_buffers(
+def test_full_reaches_the_disk_in_full_collective_buffers(
     program: Program, tmp_path: Path, ranks: int
 ) -> None:
     _, dumps, dump_bytes, total, _ = TABLE["W"]
@@ -176,7 +176,7 @@ def test_a_trace_has_the_phases_of_writing_and_reading(program: Program, tmp_pat
 # --- wrong data -----------------------------------------------------------------------------------
 
 
-def test_a_wrong_value_is_told(program: Program, tmp_path: Path) -> None:
+def test_a_wrong_value_is_reported(program: Program, tmp_path: Path) -> None:
     """A value is overwritten between writing and reading: rank 0 is held there by strace."""
     programs.need("strace")
     # The read phase opens the file read-only: all of its opens wait for a second.
@@ -356,7 +356,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     assert list(profile.directory.iterdir()) == []
 
 
-def test_what_watches_mpirun_holds_nothing(
+def test_what_watches_mpirun_delays_nothing(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("btio")

@@ -95,7 +95,7 @@ def test_the_figures_are_of_the_time_of_writing(program: Program, tmp_path: Path
     assert metrics["late_checkpoints"] == sum(line["late"] for line in lines)
 
 
-def test_a_late_checkpoint_is_counted_and_told(program: Program, tmp_path: Path) -> None:
+def test_a_late_checkpoint_is_counted_and_reported(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
     phase, out = ran(program, folder, 2, "interval_ms=0", "checkpoints=3", "compute=busy")
@@ -107,7 +107,9 @@ def test_a_late_checkpoint_is_counted_and_told(program: Program, tmp_path: Path)
 
 
 @pytest.mark.parametrize("fsync", ["on", "off"])
-def test_what_is_flushed_is_what_was_asked(program: Program, tmp_path: Path, fsync: str) -> None:
+def test_what_is_flushed_is_what_was_requested(
+    program: Program, tmp_path: Path, fsync: str
+) -> None:
     programs.need("strace")
     folder, trace = tmp_path / "files", tmp_path / "strace"
     folder.mkdir()
@@ -226,7 +228,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Installer) -> None:
     assert list(profile.directory.iterdir()) == []
 
 
-def test_a_machine_without_mpi_is_told_the_packages(tmp_path: Path) -> None:
+def test_a_machine_without_mpi_gets_the_packages(tmp_path: Path) -> None:
     profile = Installed("checkpoint", tmp_path / "home", tmp_path / "disk")
     done = profile.install(EEIO_MPIRUN="/nowhere")
     assert done.returncode == 1

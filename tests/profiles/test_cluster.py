@@ -356,7 +356,7 @@ OMPIO_ALONE = """mca:io:ompio:version:"mca:2.1.0"
         (OMPI_5, "ompio", "ompio", "MPI-IO by ompio, mpirun (Open MPI) 5.0.5"),
     ],
 )
-def test_the_romio_of_this_open_mpi_is_asked(
+def test_the_romio_of_this_open_mpi_is_queried(
     tmp_path: Path, told: str, given: str | None, chosen: str, note: str
 ) -> None:
     """Asking for romio321, which Open MPI 5 does not have, ends every program that opens a file."""

@@ -251,7 +251,9 @@ def test_prefill_is_real_and_done_once(installed: Installer, tool: str) -> None:
     assert {file: file.stat().st_mtime_ns for file in files} == after
 
 
-def test_a_replay_is_whole_however_short_the_preset(installed: Installer, tmp_path: Path) -> None:
+def test_a_replay_is_complete_however_short_the_preset(
+    installed: Installer, tmp_path: Path
+) -> None:
     """The last request comes after the preset's run time."""
     profile = installed("dataserver")
     trace = tmp_path / "trace.csv"

@@ -94,7 +94,7 @@ MODELS = [
 @pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("api", ["posix", "mpiio"])
-def test_each_page_lies_where_the_model_says(
+def test_each_page_lies_where_the_model_puts_it(
     program: Program, tmp_path: Path, model: Model, api: str
 ) -> None:
     where = [*model.options(), f"directory={tmp_path}", "seed=7", f"api={api}"]
@@ -200,7 +200,7 @@ def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("parts", [(1000, 1000, 6192), (4, 4, 4094, 2, 4088), (8191, 1)])
-def test_what_is_written_in_parts_is_read_back_whole(
+def test_what_is_written_in_parts_is_read_back_completely(
     program: Program, tmp_path: Path, parts: tuple[int, ...]
 ) -> None:
     """Parts that end within a page, and within its stamp; small ones over large ones too."""
@@ -476,7 +476,7 @@ def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_d
 
 
 @pytest.mark.root
-def test_what_watches_mpirun_holds_nothing(
+def test_what_watches_mpirun_delays_nothing(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     """It looks every few seconds: neither who reads our output nor an umount waits for it."""

@@ -94,7 +94,7 @@ def test_a_flush_of_each_request_is_in_the_time_of_the_calls(slow: Program, tmp_
     assert body["latency_s"]["p50"] > 0.39
 
 
-def test_nothing_is_told_of_what_is_not_flushed(slow: Program, tmp_path: Path) -> None:
+def test_nothing_is_reported_of_what_is_not_flushed(slow: Program, tmp_path: Path) -> None:
     phase, body = told(slow, tmp_path, "flush=none")
     assert not [key for key in phase if key.startswith("durable")]
     assert body["aggregate"]["seconds"] < 0.39
@@ -111,7 +111,7 @@ def test_a_limit_of_time_ends_collective_calls_on_all_ranks(slow: Program, tmp_p
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("flush", ["none", "end", "each"])
-def test_the_profile_tells_the_rate_until_durable(
+def test_the_profile_reports_the_rate_until_durable(
     installed: Callable[[str], Installed], tmp_path: Path, flush: str
 ) -> None:
     profile = installed("dataserver")
@@ -130,7 +130,7 @@ def test_the_profile_tells_the_rate_until_durable(
     assert body["bandwidth_bytes_per_s"] == pytest.approx((4 << 20) / body["seconds"], rel=1e-3)
 
 
-def test_the_words_of_before_are_understood(
+def test_the_former_arguments_are_understood(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("dataserver")

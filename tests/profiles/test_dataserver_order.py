@@ -136,7 +136,7 @@ def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path:
          "file_size=16m", "strided", None, 32),
     ],
 )  # fmt: skip
-def test_the_record_has_what_was_asked_and_what_was_seen(
+def test_the_record_has_what_was_requested_and_what_was_observed(
     installed: Callable[[str], Installed],
     tmp_path: Path, words: str, asked: str, found: str | None, moved: int,
 ) -> None:  # fmt: skip

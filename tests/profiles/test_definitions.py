@@ -75,7 +75,7 @@ def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
-def test_profile_is_whole(folder: Path) -> None:
+def test_profile_is_complete(folder: Path) -> None:
     name = folder.name.rpartition("-")[0]
     for file in ("install.sh", "pre.sh", "post.sh", "presets.conf", f"{name}.sh"):
         assert file in complete.files(folder), f"{folder.name} has no {file}"

@@ -158,7 +158,7 @@ def test_nothing_runs_on_when_a_process_dies(
     cleaned(profile)
 
 
-def test_without_dlio_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_dlio_it_reports_what_to_do(tmp_path: Path) -> None:
     profile = Installed("dlio", tmp_path / "home", tmp_path / "disk")
     remedy = "run `eeio setup --ai`, or name the program dlio_benchmark by EEIO_DLIO"
     done = profile.install(EEIO_DLIO="/nowhere/dlio_benchmark")
@@ -312,7 +312,7 @@ def test_what_contradicts_is_invalid(
         (["nproc=2"], "unknown factor 'nproc=2'"),
     ],
 )
-def test_what_cannot_be_is_refused(stand_in: Installed, words: list[str], told: str) -> None:
+def test_what_cannot_be_is_rejected(stand_in: Installed, words: list[str], told: str) -> None:
     done = stand_in.script("pre.sh", *words)
     assert done.returncode == 2 and told in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -177,7 +177,7 @@ WRONG = [
 
 
 @pytest.mark.slow
-def test_wrong_words_submit_nothing(site: Site) -> None:
+def test_wrong_arguments_submit_nothing(site: Site) -> None:
     for words, said in WRONG:
         words = [word.replace("NODE", site.slurm.hosts.names[0]) for word in words]
         done = site.eeio("fleet", "submit", "-o", "nightly", *words)
@@ -187,7 +187,7 @@ def test_wrong_words_submit_nothing(site: Site) -> None:
         assert not (site.folder / "nightly").exists()
 
 
-def test_without_slurm_it_says_where_to_run_it(tmp_path: Path) -> None:
+def test_without_slurm_it_reports_where_to_run_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "eeio", "fleet", "submit", "--nodes", "2", "eeio-suite",
          "--directory", str(tmp_path)],

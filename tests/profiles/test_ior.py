@@ -66,7 +66,7 @@ exec "$@"
         (("operation=write", "fsync=off"), []),
     ],
 )
-def test_what_ior_is_told_to_flush(
+def test_what_ior_is_requested_to_flush(
     tmp_path: Path, words: tuple[str, ...], flags: list[str]
 ) -> None:
     profile = pretended(tmp_path, "4.0.0", "POSIX|MPIIO")

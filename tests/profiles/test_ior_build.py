@@ -70,7 +70,7 @@ def test_a_release_is_fetched_and_built(tmp_path: Path, release: Path, url: str)
     assert subprocess.run([tmp_path / "bin/ior"], check=False, timeout=300).returncode == 0
 
 
-def test_without_a_network_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_a_network_it_reports_what_to_do(tmp_path: Path) -> None:
     done = build(tmp_path)
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()

@@ -41,7 +41,7 @@ def _is_held(fio: Installed, folder: Path) -> bool:
 
 
 @pytest.mark.root
-def test_a_load_is_held_to_two_per_cent(fio: Installed, tmp_path: Path) -> None:
+def test_a_load_is_reached_to_two_per_cent(fio: Installed, tmp_path: Path) -> None:
     """Random reads of 64 KiB, at 10 to 90 % of a device that moves 100 MB/s. A busy machine delays
     fio, so one of five tries is enough."""
     with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
@@ -67,7 +67,7 @@ def test_the_maximum_is_measured_once_for_each_kind_and_forgotten_in_the_end(
     assert not (fio.home / "load.max").exists()
 
 
-def test_arrivals_by_poisson_are_asked_of_fio(fio: Installed) -> None:
+def test_arrivals_by_poisson_are_requested_of_fio(fio: Installed) -> None:
     words = [*WORDS.replace("runtime_s=2", "runtime_s=1").split(), "load=20", "arrivals=poisson"]
     assert fio.script("pre.sh", *words).returncode == 0
     assert fio.run(*words).returncode == 0
@@ -107,7 +107,7 @@ def servers(installed: Callable[[str], Installed]) -> Installed:
 
 @pytest.mark.slow
 @pytest.mark.root
-def test_data_servers_hold_a_load_for_the_whole_time(servers: Installed, tmp_path: Path) -> None:
+def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_path: Path) -> None:
     """Both together, of a device that moves 100 MB/s; their files are read over and over."""
     with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
         servers.environment["EEIO_DIRECTORY"] = str(directory)

@@ -49,7 +49,7 @@ def test_twice_is_written_twice_and_once_for_all_experiments(fio: Installed) -> 
     assert file.stat().st_size == 16 << 20
 
 
-def test_a_mix_is_that_which_was_asked(fio: Installed) -> None:
+def test_a_mix_is_that_which_was_requested(fio: Installed) -> None:
     assert fio.script("pre.sh", *WORDS).returncode == 0
     assert fio.run(*WORDS).returncode == 0
     (job,) = json.loads((fio.home / "output/fio.json").read_text())["jobs"]

@@ -159,7 +159,7 @@ def fake(folder: Path, *script: str) -> Path:
         (("true",), "db_bench told no result of fillrandom: it printed nothing"),
     ],
 )  # fmt: skip
-def test_what_fails_is_told_in_a_line(
+def test_what_fails_is_reported_in_a_line(
     installed: Installer, tmp_path: Path, script: tuple[str, ...], told: str
 ) -> None:
     profile = installed("rocksdb")
@@ -249,7 +249,7 @@ def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
 @pytest.mark.parametrize("workload", ["fillseq", "fillrandom", "readwhilewriting"])
-def test_the_footprint_is_the_room_that_is_asked(
+def test_the_footprint_is_the_room_that_is_required(
     installed: Installer, tmp_path: Path, preset: str, workload: str
 ) -> None:
     profile = installed("rocksdb")

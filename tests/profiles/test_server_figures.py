@@ -71,7 +71,7 @@ Latency (ms):
 """
 
 
-def test_what_sysbench_tells(server: ModuleType) -> None:
+def test_what_sysbench_reports(server: ModuleType) -> None:
     workload = _module("mariadb", "workload")
     assert workload.figures(SYSBENCH, 4.0) == {
         "operations": 100, "operations_per_s": 25.0, "returned_operations_per_s": 50.25,
@@ -88,7 +88,7 @@ def test_what_sysbench_tells(server: ModuleType) -> None:
             workload.figures(text, 4.0)
 
 
-def test_what_pgbench_tells(server: ModuleType) -> None:
+def test_what_pgbench_reports(server: ModuleType) -> None:
     workload = _module("postgresql", "workload")
     for words in ("without initial connection time", "excluding connections establishing"):
         text = f"tps = 9.5 (including connections establishing)\ntps = 10.5 ({words})\n"

@@ -190,7 +190,7 @@ def test_the_job_script_on_two_nodes(
             assert total["slurm"]["missing"].startswith("sacct: ")
 
 
-def test_a_campaign_in_a_job_holds_the_power_of_all_nodes(
+def test_a_campaign_in_a_job_contains_the_power_of_all_nodes(
     hosts: Hosts, eeio_on_path: str, tmp_path: Path
 ) -> None:
     suite, powercap = write_suite(tmp_path / "two-hosts"), tmp_path / "powercap"

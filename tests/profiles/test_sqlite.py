@@ -106,7 +106,7 @@ def test_rejected_factors(installed: Installer, words: str, said: str) -> None:
     assert list(profile.directory.iterdir()) == []
 
 
-def test_what_cannot_run_says_so_in_a_line(installed: Installer, tmp_path: Path) -> None:
+def test_what_cannot_run_is_reported_in_a_line(installed: Installer, tmp_path: Path) -> None:
     profile = installed("sqlite")
     done = profile.run()
     assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr

@@ -44,7 +44,7 @@ def ran(program: Program, folder: Path, ranks: int, *options: str) -> dict[str, 
     return dict(phase)
 
 
-def test_sizes_are_of_the_mean_that_was_asked(program: Program, tmp_path: Path) -> None:
+def test_sizes_are_of_the_mean_that_was_requested(program: Program, tmp_path: Path) -> None:
     program.good(3, "fill", "files=4000", "size=2000", f"directory={tmp_path}")
     found = sorted(sizes(tmp_path).values())
     assert len(found) == 4000
@@ -58,7 +58,9 @@ def test_sizes_are_of_the_mean_that_was_asked(program: Program, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("fsync", ["on", "off"])
-def test_what_is_told_is_what_the_kernel_saw(program: Program, tmp_path: Path, fsync: str) -> None:
+def test_what_is_reported_is_what_the_kernel_observed(
+    program: Program, tmp_path: Path, fsync: str
+) -> None:
     programs.need("strace")
     program.good(2, "fill", "files=40", f"directory={tmp_path}")
     trace, eeio = tmp_path / "strace", tmp_path / "eeio.json"

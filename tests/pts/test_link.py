@@ -163,7 +163,7 @@ def test_a_name_that_is_taken_is_rejected(tmp_path: Path, pts: Path) -> None:
         (("--dance",), {}, "usage"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
+def test_what_is_wrong_is_reported_in_a_line(
     tmp_path: Path, arguments: tuple[str, ...], more: dict[str, str], words: str
 ) -> None:
     if "was not found" in words and shutil.which("phoronix-test-suite"):

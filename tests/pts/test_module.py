@@ -153,7 +153,7 @@ def test_the_efficiency_is_of_the_time_that_the_tool_did_io_in(tmp_path: Path) -
     assert "efficiency" not in by_scale["J"]["json"]["eeio"]["trials"][0]
 
 
-def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: Path) -> None:
+def test_meters_that_contradict_each_other_are_reported_in_the_annotation(tmp_path: Path) -> None:
     hwmon = FakeHwmon(tmp_path / "h")
     hwmon.add_chip("power_meter", {"power1_average": 20_000_000, "power1_average_interval": 50})
     with FakeRapl(tmp_path / "r", (FakeZone("intel-rapl:0", "package-0", 1),), lambda _: 100.0):
@@ -248,7 +248,7 @@ def test_what_the_preset_leaves_out_is_not_run(tmp_path: Path) -> None:
     assert "the preset quick leaves out 1 tests of the suite" in said
 
 
-def test_without_a_protocol_the_random_order_asks_for_its_numbers(tmp_path: Path) -> None:
+def test_without_a_protocol_the_random_order_requires_its_numbers(tmp_path: Path) -> None:
     python = without_packages(tmp_path)
     settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PYTHON": python}
     alone = copied_module(tmp_path)
@@ -334,7 +334,7 @@ def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: P
     assert f"EEIO_METERS: {tmp_path}/none: No such file" in said
 
 
-def test_a_module_that_was_copied_without_its_classes_says_so(tmp_path: Path) -> None:
+def test_a_module_that_was_copied_without_its_classes_is_reported(tmp_path: Path) -> None:
     alone = tmp_path / "eeio_power.php"
     shutil.copy(MODULE, alone)
     code, _, said = run(tmp_path / "out", [experiment("a=1", "10")], alone)

@@ -218,7 +218,7 @@ def test_pts_takes_and_merges_what_we_export(
     assert [len(result.entries) for result in bandwidths] == [2, 2]
 
 
-def test_an_upload_reaches_the_endpoint_whole(random_run: Ran, tmp_path: Path) -> None:
+def test_an_upload_reaches_the_endpoint_complete(random_run: Ran, tmp_path: Path) -> None:
     """On loopback, in a network namespace that has nothing else."""
     if os.geteuid() != 0:
         pytest.skip("a network namespace needs root")
@@ -264,7 +264,7 @@ def test_an_upload_of_demo_power_is_rejected(random_run: Ran, tmp_path: Path) ->
     assert "Results Failed To Upload" not in done.output, "nothing was tried"
 
 
-def test_a_trial_that_fails_and_a_meter_that_dies_are_said(tmp_path: Path) -> None:
+def test_a_trial_that_fails_and_a_meter_that_dies_are_reported(tmp_path: Path) -> None:
     """Of four trials the second fails; from the third on the meter cannot be read."""
     home = home_with(tmp_path, [(TRIVIAL, f"{READ} sleep_s=0.3 fail_at=2 value=0", "Only")])
     fail = tmp_path / "fail"
@@ -308,7 +308,7 @@ def test_estimates_are_called_so(tmp_path: Path) -> None:
     assert all("ESTIMATE" in r.title and "ESTIMATE" in r.description for r in results)
 
 
-def test_ctrl_c_leaves_a_valid_file_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_valid_file_and_reports_what_is_missing(tmp_path: Path) -> None:
     tests = [(TRIVIAL, f"{READ} sleep_s=0.3", "Short"), (TRIVIAL, f"{READ} sleep_s=60", "Long")]
     home = home_with(tmp_path, tests)
     home.run("install", "eeio-two", timeout_s=30)

@@ -60,7 +60,7 @@ def test_each_file_and_api_has_its_counters(
     assert mpi["engine"] == "MPI-IO" and mpi["metrics"]["write_calls"] == 8
 
 
-def test_a_log_without_a_reader_says_what_to_install(
+def test_a_log_without_a_reader_reports_what_to_install(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

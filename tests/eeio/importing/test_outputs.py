@@ -92,7 +92,7 @@ SUMMARY rate: (of 3 iterations)
 """
 
 
-def test_mdtest_tells_the_mean_rate_of_what_it_tried() -> None:
+def test_mdtest_reports_the_mean_rate_of_what_it_tried() -> None:
     result = outputs.read("mdtest", MDTEST, "m.txt")
     assert {p.name: p.metrics["operations_per_s"] for p in result.phases} == {
         "file creation": 2534.318, "file stat": 8500.0,
@@ -163,7 +163,7 @@ def test_a_report_within_io500_that_was_cut_off_is_rejected(end: str, words: str
         outputs.read("io500", text[: text.index(end)], "i.txt")
 
 
-def test_bytes_that_ior_tells_rounded_are_not_taken() -> None:
+def test_bytes_that_ior_reports_rounded_are_not_taken() -> None:
     text = (IO500 / "ior-hard-read.txt").read_text()
     rounded = text.replace("blocksize           : 47008 bytes", "blocksize           : 45.91 KiB")
     assert rounded != text

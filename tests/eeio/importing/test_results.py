@@ -871,7 +871,7 @@ def test_indented_and_quoted_output_is_read(tmp_path: Path, name: str, margin: s
     assert [r.phases for r in found.reports] == [r.phases for r in plain.reports]
 
 
-def test_iozone_without_its_first_lines_says_nothing_of_direct_io(tmp_path: Path) -> None:
+def test_iozone_without_its_first_lines_reports_nothing_of_direct_io(tmp_path: Path) -> None:
     table = (
         "        random    random\n"
         "     kB  reclen    write  rewrite    read    reread\n"
@@ -1053,7 +1053,7 @@ def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
     assert "cut off" in why_rejected(tmp_path, whole[:-40])
 
 
-def test_a_quoted_report_below_words_about_fio(tmp_path: Path) -> None:
+def test_a_quoted_report_below_text_about_fio(tmp_path: Path) -> None:
     """As in answers to a mail: the job's line is found behind the mark, too."""
     whole = (DATA / "fio/jobs-3.41.txt").read_text()
     text = "I ran fio:\n\n" + "".join(f">> {line}\n" for line in whole.splitlines()) + "\nThanks\n"
@@ -1068,7 +1068,7 @@ def test_json_below_a_long_log(tmp_path: Path) -> None:
     assert read_one(tmp_path, text).form == "json"
 
 
-def test_times_of_hyperfine_below_words(tmp_path: Path) -> None:
+def test_times_of_hyperfine_below_text(tmp_path: Path) -> None:
     line = "  Time (mean ± σ):     {} s ±  0.4 s   [User: 360.2 s, System: 0.9 s]"
     text = f"Vanilla:\n{line.format('362.309')}\n\nAfter:\n{line.format('20.880')}\n"
     reports = read_one(tmp_path, text).reports
@@ -1233,7 +1233,7 @@ def test_fio_json_as_a_list_on_one_long_line(
     assert [report["phases"] for report in file["reports"]] == [wanted] * 9
 
 
-def test_fio_s_whole_reports_are_read_next_to_one_that_is_cut_off(
+def test_fio_s_complete_reports_are_read_next_to_one_that_is_cut_off(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = DATA / "fio/jobs-3.41.txt"

@@ -24,7 +24,7 @@ def changed(**campaign: Any) -> dict[str, Any]:
     return body
 
 
-def test_power_is_the_mean_of_the_samples_scaled_as_the_map_says(tmp_path: Path) -> None:
+def test_power_is_the_mean_of_the_samples_scaled_as_the_map_requires(tmp_path: Path) -> None:
     campaign = read(tmp_path)
     first, second = campaign.runs
     (phase,) = first.phases
@@ -122,7 +122,7 @@ def test_remarks_name_files_within_the_folder(tmp_path: Path) -> None:
     assert not any(str(tmp_path) in remark for remark in campaign.remarks)
 
 
-def test_a_machine_says_what_the_map_does_not_tell(tmp_path: Path) -> None:
+def test_a_machine_reports_what_the_map_does_not_contain(tmp_path: Path) -> None:
     machine = read(tmp_path).machine
     assert (machine.hostname, machine.device) == ("board", "sda")
     assert machine.missing["cpu_model"] == "not in the map"
@@ -140,7 +140,7 @@ def test_a_machine_says_what_the_map_does_not_tell(tmp_path: Path) -> None:
         ({"runs": made.FACTORS + ";rate;bytes;s\nerase;32;0;1;1;1;1\n"}, "no run in it"),
     ],
 )
-def test_files_that_are_not_what_the_map_says(
+def test_files_that_are_not_what_the_map_describes(
     tmp_path: Path, files: dict[str, str], words: str
 ) -> None:
     with pytest.raises(EeioError, match=words):
@@ -219,7 +219,7 @@ def test_the_clock_of_the_log_may_be_ahead(tmp_path: Path) -> None:
     assert "scope.csv: no sample during write_32_0_2" in campaign.remarks
 
 
-def test_a_mean_over_time_holds_each_value_until_the_next(tmp_path: Path) -> None:
+def test_a_mean_over_time_keeps_each_value_until_the_next(tmp_path: Path) -> None:
     uneven = (
         "Time (s);Watt\r\n2017-08-17 21:43:09.000;10\r\n2017-08-17 21:43:10.500;30\r\n"
         "2017-08-17 21:44:10.000;5\r\n"

@@ -190,7 +190,7 @@ def test_hdf5_of_ior() -> None:
 
 
 @given(st.data())
-def test_a_report_of_ior_that_is_cut_off_is_rejected_or_whole(data: st.DataObject) -> None:
+def test_a_report_of_ior_that_is_cut_off_is_rejected_or_complete(data: st.DataObject) -> None:
     text = ior_text(data.draw(st.sampled_from(IOR)), "collective.txt")
     try:
         found = phases("ior", text[: data.draw(st.integers(0, len(text)))])

@@ -35,7 +35,7 @@ def test_dates(text: str, utc: str) -> None:
         ("Thu Feb 30 00:00:00 UTC 2026", "day"),
     ],
 )
-def test_dates_that_cannot_be_told(text: str, words: str) -> None:
+def test_dates_that_cannot_be_recognized(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         testlog.parse_date(text)
 

@@ -308,7 +308,7 @@ def _reported_all(folder: Path) -> Path:
     )[0]  # fmt: skip
 
 
-def test_what_tells_whose_machine_it_is_is_replaced(tmp_path: Path) -> None:
+def test_what_identifies_a_machine_is_replaced(tmp_path: Path) -> None:
     root = _reported_all(tmp_path / "machine")
     said = json.dumps({"findings": [], "by": "/home/annabel on kestrel.example.org, 127.0.0.1"})
     taken = capture.take(said, root, Replacer(SECRETS["hosts"], SECRETS["users"]))
@@ -386,7 +386,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_on_a_terminal_it_asks_first(
+def test_on_a_terminal_it_prompts_first(
     home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, written: bool
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
@@ -501,7 +501,7 @@ def test_a_file_of_10_gb_is_rejected(tmp_path: Path) -> None:
         capture.load(tmp_path / "none.tar.gz")
 
 
-def test_what_doctor_said_must_be_sound(server: Path) -> None:
+def test_what_doctor_reported_must_be_sound(server: Path) -> None:
     wrong = '{"kind": "tool", "name": 5, "found": true, "detail": ""}'
     for said in ("{", "[]", '{"findings": [5]}', f'{{"findings": [{wrong}]}}'):
         body = SERVER.to_json()

@@ -141,7 +141,7 @@ def test_commands_answer_what_was_recorded_and_nothing_else(tmp_path: Path) -> N
     assert run() == (64, "", "hdparm: not in this description: \n")
 
 
-def test_ipmitool_answers_lines_as_the_meter_asks_them(
+def test_ipmitool_answers_lines_as_the_meter_sends_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, programs = descriptions.lay_out(WHOLE, tmp_path / "machine")

@@ -32,7 +32,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["native.xml", "random.xml"])
-def test_what_pts_wrote_is_read_whole(name: str) -> None:
+def test_what_pts_wrote_is_read_completely(name: str) -> None:
     file = composite.read(DATA / name)
     assert file.test_client == "Phoronix Test Suite v10.8.6"
     assert file.environment["EEIO_PRESET"] == "quick"
@@ -122,7 +122,7 @@ def test_any_text_survives_as_far_as_xml_can_hold_it(text: str, value: float, mo
     assert back.results[0].description == kept.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
-def test_the_words_that_pts_appends_name_the_phases() -> None:
+def test_the_descriptions_that_pts_appends_name_the_phases() -> None:
     assert composite.pts_descriptions(PROFILES / "eeio-fio-1.0.0") == {
         "read": "Read Bandwidth",
         "write": "Write Bandwidth",
@@ -311,7 +311,7 @@ def test_files_without_our_results_and_names_that_exist_are_rejected(
     assert main(["export", "nobody", "--pts"]) == 2
 
 
-def test_a_write_is_exported_until_durable_and_comes_back_whole(
+def test_a_write_is_exported_until_durable_and_comes_back_complete(
     results: Path, tmp_path: Path
 ) -> None:
     assert main(["import", str(DATA / "random.xml"), "--name", "first"]) == 0

@@ -81,7 +81,7 @@ def test_a_phase_without_further_figures_comes_back_from_php() -> None:
     assert first is not None and first["phases"][0]["metrics"] == {}
 
 
-def test_plain_pts_says_nothing() -> None:
+def test_plain_pts_reports_nothing() -> None:
     assert own_of(ResultEntry("x", "1")) is None
     assert own_of(ResultEntry("x", "1", json={"eeio": []})) is None
 

@@ -56,7 +56,7 @@ def test_suites_that_differ_give_a_reason_instead_of_a_number() -> None:
     assert body["reasons"] == {"idle_s": reason}
 
 
-def test_a_suite_that_fixes_the_work_says_so_and_beside_another_has_a_reason() -> None:
+def test_a_suite_that_fixes_the_work_is_reported_and_next_to_another_has_a_reason() -> None:
     both = [str(SUITES / name) for name in ("eeio-panadero2012", "eeio-suite")]
     assert protocol.protocol_of("standard", both[:1])["work_bytes"] == 1 << 30
     assert protocol.protocol_of("standard", both[1:])["work_bytes"] is None

@@ -54,7 +54,7 @@ def test_output_is_stamped_as_it_comes(tmp_path: Path) -> None:
     output.end()
 
 
-def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_command_that_fails_is_reported_with_its_last_message(tmp_path: Path) -> None:
     say = [sys.executable, "-c"]
     assert reported([*say, "print('{\"phases\": []}')"], tmp_path) == {"phases": []}
     with pytest.raises(PowerError, match="no such thing"):
@@ -119,7 +119,7 @@ def test_the_session_gives_each_phase_its_energy(tmp_path: Path) -> None:
     assert bad["readings"], "the energy of the whole trial is there all the same"
 
 
-def test_a_real_output_tells_its_phases_and_the_drive(
+def test_a_real_output_reports_its_phases_and_the_drive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """IOzone's own report (its numbers are made up; the form is that of 3.489)."""
@@ -149,7 +149,7 @@ def test_a_real_output_tells_its_phases_and_the_drive(
         pts_trial.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
 
 
-def test_what_pts_is_told_of_an_efficiency_is_the_rule_of_the_run_record() -> None:
+def test_what_pts_receives_of_an_efficiency_is_the_rule_of_the_run_record() -> None:
     def why(**changes: Any) -> str | None:
         whole: dict[str, Any] = {
             "name": "write", "operation": "write", "spatiality": "sequential",
@@ -225,7 +225,7 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
         "device": "vda", "device_reason": None, "disk_cache_found": "on"}  # fmt: skip
 
 
-def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
+def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
     own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
     values = own_of(ResultEntry("here", "1", json={"eeio": own}))
     assert isinstance(values, Values)
@@ -254,7 +254,7 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     [{"phases": None}, {"phases": [{}]}, {"phases": ["x"]}, {"context": [{"name": "x"}]},
      {"phases": [{**PHASE, "energy": [{"domain": "package"}]}]}, {"notes": None}],
 )  # fmt: skip
-def test_damaged_words_are_rejected(damage: dict[str, Any]) -> None:
+def test_damaged_text_is_rejected(damage: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="damaged"):
         pts_trial.with_reported(run_of(), {**TOLD, **damage})
 

@@ -68,7 +68,7 @@ def test_compare(imported: Path, eeio: Eeio) -> None:
     assert re.search(r"big disk-of-big +system +20 +20 +40\.45 +20\.45", done.stdout)
 
 
-def test_compare_says_what_changed_and_whether_it_helped(imported: Path, eeio: Eeio) -> None:
+def test_compare_reports_what_changed_and_whether_it_helped(imported: Path, eeio: Eeio) -> None:
     done = eeio("compare", "two-small", "two-big")
     assert "two-big against two-small: " in done.stdout
     assert "Changes: J/GB, two-small to two-big" in done.stdout

@@ -149,7 +149,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
 
 @pytest.mark.slow
 @pytest.mark.root
-def test_fewer_repetitions_than_asked_are_not_converged(home: Path, eeio: Eeio) -> None:
+def test_fewer_repetitions_than_requested_are_not_converged(home: Path, eeio: Eeio) -> None:
     """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
     suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+6")
     suite_file = Path(suite) / "protocol.yaml"
@@ -210,7 +210,7 @@ def test_a_frequency_that_is_not_reached_has_no_figures(
 
 
 @pytest.mark.root
-def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
+def test_a_tool_that_is_not_delayed_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     """The dummy never calls fsync, as a static program's calls would not be seen: its runs on
     plain ext4 count, those on delayjc do not, and the campaign goes on."""
     if delayjc.find_library() is None:
@@ -279,7 +279,7 @@ def test_without_root_it_is_rejected_before_anything_is_touched(
     assert "tracing the journal needs root" in capsys.readouterr().err
 
 
-def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:
+def test_no_cpufreq_is_a_reason_or_a_rejection(tmp_path: Path) -> None:
     study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
     cells, reason = study_settings(study, (), (), tmp_path)
     assert [cell.frequency_hz for cell in cells] == [None]
@@ -307,7 +307,7 @@ def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_fixed_number_asks_for_no_round() -> None:
+def test_a_fixed_number_needs_no_round() -> None:
     study = StudyProtocol(("ext4",), (), {}, 64, True, None, 300)
     protocol = Protocol(2, 0.0, 0.0, False, study=study)
     design = replace(made.design("c", 0), protocol=protocol, experiments=())

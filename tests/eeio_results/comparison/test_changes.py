@@ -79,7 +79,7 @@ def test_the_answer(factor: float, scatter: float, words: str) -> None:
     assert report.answer(made).startswith(f"new against old: {words}")
 
 
-def test_an_open_question_says_what_it_would_take() -> None:
+def test_an_open_question_reports_what_it_would_take() -> None:
     made = found([cell("a", "4 KiB", around(100, 0.02))], [cell("b", "4 KiB", around(104, 0.02))])
     ((*_, verdict),) = report.tables(made)[0].rows
     needed = made.experiments[0].metrics[J_PER_GB].change.needed

@@ -68,7 +68,7 @@ def campaign(
     )  # fmt: skip
 
 
-def test_a_cell_holds_the_valid_repetitions() -> None:
+def test_a_cell_contains_the_valid_repetitions() -> None:
     runs = [
         run(0, (phase(10.0, (energy(2.0),)),)),
         run(1, (phase(20.0, (energy(None, reasons=("broken",)),)),)),
@@ -84,7 +84,7 @@ def test_a_cell_holds_the_valid_repetitions() -> None:
     assert (found.factors["size"], found.request_size_bytes) == ("4 KiB", 4096)
 
 
-def test_a_write_s_cell_is_until_durable_and_says_how_it_was_flushed() -> None:
+def test_a_write_s_cell_is_until_durable_and_reports_how_it_was_flushed() -> None:
     metrics = {"latency_p99_s": 0.004}
     runs = [run(0, (written(metrics=metrics),), WRITE), run(1, (written(durable=False),), WRITE),
             run(2, (written(60.0),), WRITE)]  # fmt: skip
@@ -135,7 +135,7 @@ def test_a_read_is_compared_with_a_write_of_any_flush() -> None:
     assert len(list(pairs(cells, {"operation": "write"}, {"operation": "read"}))) == 1
 
 
-def test_experiments_above_a_latency_are_left_out_with_words() -> None:
+def test_experiments_above_a_latency_are_left_out_with_a_message() -> None:
     slow = replace(WRITE, request_size_bytes=8192)
     silent = replace(WRITE, request_size_bytes=16384)
     runs = [
@@ -299,7 +299,7 @@ def test_the_largest_confirmed_difference() -> None:
     assert (down.confirmed, down.largest) == (0, None)
 
 
-def test_three_repetitions_confirm_nothing_and_it_is_said() -> None:
+def test_three_repetitions_confirm_nothing_and_it_is_reported() -> None:
     cells = [cell([1, 2, 3], buffer="off"), cell([10, 20, 30], buffer="on")]
     (up, _) = sorted(
         effects(cells, factors=("buffer",), metrics=(BANDWIDTH,)),
@@ -344,7 +344,7 @@ def test_more_than_two_drives_of_two_types_are_compared_by_dunn() -> None:
     assert up.largest.p == pytest.approx(3.8e-7, rel=0.05)
 
 
-def test_machines_that_only_their_own_drives_tell_apart_stay_pairs_beside_dunn() -> None:
+def test_machines_that_only_their_own_drives_distinguish_stay_pairs_next_to_dunn() -> None:
     cells = [
         cell(spread(v), machine=name, device=drive)
         for name, v, drive in (("A", 1, "d1"), ("B", 2, "d2"), ("C", 3, "d2"), ("D", 9, "d2"))
@@ -395,7 +395,7 @@ def test_where_the_extra_power_goes() -> None:
     assert found["rest"].extra_w == pytest.approx(23 - 14.5)
 
 
-def test_without_idle_there_is_no_extra_and_it_says_why() -> None:
+def test_without_idle_there_is_no_extra_and_it_reports_why() -> None:
     made = replace(campaign(runs=[run(0, _powers(50, 30, 1))]), idle=(), idle_reason="no meter")
     found = idle_and_busy(made, cells_of(made))
     assert [item.extra_w for item in found] == [None] * 4

@@ -57,7 +57,7 @@ def test_the_trend_of_an_anchor_is_the_line_through_its_logarithms() -> None:
     assert found.interval[0] < 0.01 < found.interval[1]
 
 
-def test_the_report_says_how_often_experiments_were_repeated() -> None:
+def test_the_report_states_how_often_experiments_were_repeated() -> None:
     table = rounds_table([_campaign()])
     assert table is not None
     assert table.rows[0][:6] == ("c", "16", "1", "0", "0", "1")
@@ -153,7 +153,7 @@ def test_across_campaigns_values_stay_raw() -> None:
     assert values_to_test(b, a, POWER["system"])[0] == b.tested(POWER["system"])
 
 
-def test_one_cell_alone_tells_no_drift() -> None:
+def test_one_cell_alone_shows_no_drift() -> None:
     (cell,) = without_drift(_warming()[:1], ROUND_OF)
     assert cell.levelled == {}
 
@@ -166,7 +166,7 @@ def test_a_comparison_takes_the_drift_out_of_adaptive_campaigns_alone() -> None:
     assert not any(cell.levelled for cell in compared_cells(campaign))
 
 
-def test_the_report_says_that_drift_was_taken_out_and_how_large_it_was() -> None:
+def test_the_report_states_that_drift_was_taken_out_and_how_large_it_was() -> None:
     table = rounds_table([_campaign()])
     assert table is not None
     said = "Tests between its experiments are without the effects of its rounds on power"

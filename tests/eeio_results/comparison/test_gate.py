@@ -118,7 +118,7 @@ def test_a_quiet_row_among_noisy_ones_is_no_finding() -> None:
     assert verdicts(judged(before, slow))[-1] == "worse"
 
 
-def test_what_could_have_been_found_is_told() -> None:
+def test_what_could_have_been_found_is_reported() -> None:
     found = judged([cell("a", "4 KiB", around(100, 0.01))], [cell("b", "4 KiB", around(100, 0.01))])
     assert found.detectable is not None
     median, most = found.detectable

@@ -113,7 +113,9 @@ def test_a_file_on_another_drive_has_no_device_below() -> None:
         ("Samsung, S3Z, 1000 bytes", None, True),
     ],
 )
-def test_device_and_directory_are_told_apart(device: str, directory: str | None, one: bool) -> None:
+def test_device_and_directory_are_distinguished(
+    device: str, directory: str | None, one: bool
+) -> None:
     disks = {"device": device} | ({} if directory is None else {"directory": directory})
     assert on_one_drive(disks) is one
 
@@ -135,7 +137,7 @@ def test_a_layer_costs_the_difference_of_the_medians_with_its_interval() -> None
     assert less.verdict == "costs less"
 
 
-def test_what_cannot_be_told_is_not_told() -> None:
+def test_what_cannot_be_known_is_not_reported() -> None:
     (few,) = layer_costs(matches(cells_of(_campaign(FS, LIBRARY, repetitions=3), "c")))
     assert few.verdict == "too few repetitions" and few.energy_j_per_gb.interval is None
     (same,) = layer_costs(matches(cells_of(_campaign(FS, LIBRARY, step_w=0.001), "c")))
@@ -155,7 +157,7 @@ def test_a_write_that_is_not_durable_has_no_layer() -> None:
     assert not matches(cells_of(made, "c"))
 
 
-def test_the_report_holds_the_layers() -> None:
+def test_the_report_contains_the_layers() -> None:
     campaign = _campaign(FS, LIBRARY, MPI)
     costs = layer_costs(matches(cells_of(campaign, campaign.name)))
     report = replace(build([campaign]), layers=costs)

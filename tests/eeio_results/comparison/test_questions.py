@@ -25,7 +25,7 @@ def cell(id: str, size: str, *values: float, levelled: tuple[float, ...] = ()) -
 SMALL = cell("a", "4 KiB", 100.0, 101.0, 99.0, 100.0)
 
 
-def test_what_differs_in_one_factor_is_asked_in_each_figure_that_both_have() -> None:
+def test_what_differs_in_one_factor_is_compared_in_each_figure_that_both_have() -> None:
     other = replace(SMALL, factors={**SMALL.factors, "size": "1 MiB", "buffer": "on"})
     large = cell("b", "1 MiB", 150.0, 151.0, 149.0, 150.0)
     found = questions([SMALL, large, other], RULE)
@@ -36,7 +36,7 @@ def test_what_differs_in_one_factor_is_asked_in_each_figure_that_both_have() -> 
     assert counted(found)[BANDWIDTH]["higher"] == 1 and EFFICIENCY not in counted(found)
 
 
-def test_values_without_the_effect_of_their_round_are_asked() -> None:
+def test_values_without_the_effect_of_their_round_are_requested() -> None:
     drifting = cell("b", "1 MiB", 150.0, 180.0, 140.0, 130.0, levelled=(100.0, 101.0, 99.0, 100.0))
     assert questions([SMALL, drifting], RULE)[0].change.answer == "none above"
 
@@ -50,7 +50,7 @@ def test_open_questions_ask_for_repetitions_of_both() -> None:
     assert repetitions_requested(found, needed - 1) == {}, "more than may be"
 
 
-def test_an_experiment_without_a_pair_is_asked_against_itself() -> None:
+def test_an_experiment_without_a_pair_is_compared_with_itself() -> None:
     """As a gate compares it, before a change and after it."""
     (found,) = against_itself(SMALL, RULE)
     assert (found.metric, found.change.answer) == (BANDWIDTH, "none above")

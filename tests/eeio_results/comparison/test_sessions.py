@@ -29,7 +29,7 @@ def session(draw: random.Random, shift: float, experiments: int = 8, n: int = 5)
     ]
 
 
-def test_the_spread_between_sessions_is_found_beside_that_within() -> None:
+def test_the_spread_between_sessions_is_found_next_to_that_within() -> None:
     draw = random.Random(3)
     found = []
     for _ in range(200):

@@ -143,7 +143,7 @@ def test_sensitivities_are_the_formulas_own(
             assert math.isfinite(one.change or 0)
 
 
-def test_a_duty_that_cannot_grow_says_so() -> None:
+def test_a_duty_that_cannot_grow_has_a_reason() -> None:
     made = cost(ONE, None, replace(ALL, duty=0.95))
     (told,) = {(one.change, one.reason) for one in made.sensitivities if one.input == "duty"}
     assert told == (None, "a duty of 0.95 cannot be 10 % larger")

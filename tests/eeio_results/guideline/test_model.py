@@ -534,7 +534,7 @@ def test_a_workload_file() -> None:
     ]
 
 
-def test_shares_that_do_not_sum_to_one_are_normalised_and_said(tmp_path: Path) -> None:
+def test_shares_that_do_not_sum_to_one_are_normalised_and_reported(tmp_path: Path) -> None:
     text = (DATA / "mix.yaml").read_text(encoding="utf-8").replace("share: 0.5", "share: 1.5")
     (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
     found = load_workload(tmp_path / "w.yaml")
@@ -619,7 +619,7 @@ def test_text_markdown_and_json_hold_the_same_figures() -> None:
     assert len(body["experiments"]) == 3
 
 
-def test_markdown_holds_no_tag_and_no_heading_of_others() -> None:
+def test_markdown_contains_no_tag_and_no_heading_of_others() -> None:
     made = _full()
     name = "<script>alert(1)</script>[x](javascript:1)\n# heading"
     named = replace(made, traditional=replace(made.traditional, name=name))
@@ -680,7 +680,7 @@ def test_only_writes_of_the_same_flush_stand_against_each_other(
         assert found.experiments[0].reason.startswith(why)
 
 
-def test_a_system_with_two_flushes_asks_which() -> None:
+def test_a_system_with_two_flushes_requires_a_choice() -> None:
     both = Server("both", (*_flushed("end", True).cells, *_flushed("none", True).cells))
     found = guideline(_only(WRITE), both, _flushed("end", True))
     assert "both has it with flush end and flush none: state flush" in str(

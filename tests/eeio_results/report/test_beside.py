@@ -80,7 +80,7 @@ def test_what_has_no_counterpart_is_no_row_but_counted_with_its_reason() -> None
     assert beside.plots(Chapter(paper="X 2000", beside=(none,)), "") == []
 
 
-def test_pavans_claims_of_one_drive_stand_beside_a_campaign_of_its_suite() -> None:
+def test_pavans_claims_of_one_drive_stand_next_to_a_campaign_of_its_suite() -> None:
     found = {
         (figure.what, figure.of): figure
         for figure in _figures(_campaign("eeio-pavan2018", *SIZES))
@@ -116,13 +116,13 @@ def test_the_rise_of_the_drive_is_over_the_median_at_idle_as_pavans() -> None:
     }
 
 
-def test_nothing_stands_beside_a_campaign_of_another_suite() -> None:
+def test_nothing_stands_next_to_a_campaign_of_another_suite() -> None:
     other = _campaign("eeio-suite", *SIZES)
     assert _figures(other) == []
     assert "beside_papers" not in to_json(build([other]))
 
 
-def test_idle_and_busy_power_stand_beside_table_3_of_pavan_2017() -> None:
+def test_idle_and_busy_power_stand_next_to_table_3_of_pavan_2017() -> None:
     found = {(f.what, f.of): f for f in _figures(_campaign("eeio-pavan2017", *SIZES))}
     assert {of for _, of in found} == {"MPSoC, SSD1", "MPSoC, SSD2", "PC, SSD1", "PC, SSD2"}
     idle = found["idle", "PC, SSD1"]
@@ -130,7 +130,7 @@ def test_idle_and_busy_power_stand_beside_table_3_of_pavan_2017() -> None:
     assert found["during the experiments", "MPSoC, SSD2"].ours == pytest.approx(21.0)
 
 
-def test_the_power_of_writes_over_reads_stands_beside_machado() -> None:
+def test_the_power_of_writes_over_reads_stands_next_to_machado() -> None:
     # Direct, flushed within the tool's own time: as durable as it says.
     write = (replace(_read(64 * KIB), operation="write", flush="each"), 10e6, 30.0)
     campaign = _campaign("eeio-machado2017", (_read(64 * KIB), 10e6, 20.0), write)
@@ -142,7 +142,7 @@ def test_the_power_of_writes_over_reads_stands_beside_machado() -> None:
     assert [figure.ours for figure in _figures(alone)] == [None, None]
 
 
-def test_bt_ios_deviation_stands_beside_table_1_of_panadero() -> None:
+def test_bt_ios_deviation_stands_next_to_table_1_of_panadero() -> None:
     library = replace(_read(128 * KIB), level="library", tool="ior")
     application = replace(_read(128 * KIB), level="application", tool="btio")
     found = _figures(
@@ -192,7 +192,7 @@ def test_chang_has_counterparts_of_the_same_workload_alone() -> None:
         assert all(figure.ours is None for figure in other)
 
 
-def test_every_format_has_it_and_says_quick(tmp_path: Path) -> None:
+def test_every_format_has_it_and_its_quick_mark(tmp_path: Path) -> None:
     report = build([_campaign("eeio-pavan2017", *SIZES, measurement=False)])
     title = (
         "Pavan et al. 2017 compared with this report: power of the system - QUICK: not a "

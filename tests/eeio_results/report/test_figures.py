@@ -168,7 +168,7 @@ def test_a_logarithmic_scale_is_marked() -> None:
         assert "logarithmic" not in _svgs(_campaign())[name]
 
 
-def test_who_cannot_see_it_is_told() -> None:
+def test_who_cannot_see_it_gets_a_reason() -> None:
     for svg in _svgs(_campaign()).values():
         root = documents.parse_xml(svg.encode())
         assert root.get("role") == "img" and root.get("aria-label")
@@ -205,7 +205,7 @@ def test_the_same_data_gives_the_same_file(form: str, begins: bytes) -> None:
     assert made[0] == made[1] and made[0].startswith(begins)
 
 
-def test_long_legends_wrap_and_are_whole() -> None:
+def test_long_legends_wrap_and_are_complete() -> None:
     labels = [f"a long word of what is drawn, number {n}" for n in range(9)]
     figure = drawing.sheet(3.5, 5.0, labels)
     figure.subplots(1, 1)

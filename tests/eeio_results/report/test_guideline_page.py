@@ -23,7 +23,7 @@ def _server(name: str, bandwidth: float, power: float, *keys: CellKey) -> Server
 PC, BOARD = _server("PC", 100e6, 40.0, READ, WRITE), _server("board", 50e6, 10.0, READ, WRITE)
 
 
-def test_the_answer_stands_first_and_every_point_is_drawn_and_told() -> None:
+def test_the_answer_stands_first_and_every_point_is_drawn_and_reported() -> None:
     text = page.render(guideline(MIX, PC, BOARD, counts=[3.0]), ())
     answer = "Replacing one PC by 2 "
     assert answer in text and text.index(answer) < text.index("<figure")
@@ -45,7 +45,7 @@ def test_quick_is_a_mark_and_stands_in_the_map_itself() -> None:
     assert 'class="stamp"' not in page.render(made, ())
 
 
-def test_without_a_common_experiment_the_page_says_why_and_draws_nothing() -> None:
+def test_without_a_common_experiment_the_page_reports_why_and_draws_nothing() -> None:
     made = guideline(MIX, PC, _server("board", 50e6, 10.0, WRITE))
     assert made.reason is not None
     text = page.render(made, ())

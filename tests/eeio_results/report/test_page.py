@@ -65,7 +65,7 @@ def test_the_answer_is_the_best_and_the_worst_past_the_page_cache() -> None:
     assert found["Idle power, system"].below[0].text == "no baseline was asked for"
 
 
-def test_a_wide_limit_of_error_is_a_warning_beside_its_figure() -> None:
+def test_a_wide_limit_of_error_is_a_warning_next_to_its_figure() -> None:
     wide = replace(energy(5.0), uncertainty_j=4.0)
     made = page_of(build([_of(run(0, (phase(1e8, (wide,)),)))]))
     assert "the ranking limit is 10 %" in "".join(part.text for part in answer(made))
@@ -99,7 +99,7 @@ def test_an_estimate_names_no_winner() -> None:
     ]
 
 
-def test_the_model_holds_the_figures_of_the_report() -> None:
+def test_the_model_contains_the_figures_of_the_report() -> None:
     made = build([campaign()])
     shown = page_of(made)
     body = to_json(shown)
@@ -139,14 +139,14 @@ def test_no_name_breaks_the_page(name: str) -> None:
     assert len(text.split("</body>")) == 2
 
 
-def test_a_campaign_without_any_run_says_so() -> None:
+def test_a_campaign_without_any_run_is_reported() -> None:
     said = words(page.render(build([_of()])))
     assert "0 of 1 runs" in said or "1 of 1 runs are not done" in said
     assert "no run" in said and "not measured" in said
     assert "No experiment has both bandwidth and power: there is nothing to draw." in said
 
 
-def test_a_campaign_without_a_valid_run_says_why() -> None:
+def test_a_campaign_without_a_valid_run_reports_why() -> None:
     failed = [
         run(n, (phase(1e8, (energy(5.0),)),), validity=("the disk was full",)) for n in (0, 1)
     ]
@@ -169,7 +169,7 @@ def test_metadata_and_what_was_never_planned_are_no_lines_with_figures() -> None
     assert "not measured: no raw device was given" in said
 
 
-def test_what_is_not_durable_is_not_ranked_and_says_so() -> None:
+def test_what_is_not_durable_is_not_ranked_and_is_reported() -> None:
     experiment = replace(EXPERIMENT, operation="write", flush="none")
     plan = design("c", 1, experiment)
     made = Campaign(
@@ -179,7 +179,7 @@ def test_what_is_not_durable_is_not_ranked_and_says_so() -> None:
     assert body["lines"][0]["lasting"] == "another write of the run came after it"
 
 
-def test_the_page_is_the_same_each_time_and_holds_no_other_page() -> None:
+def test_the_page_is_the_same_each_time_and_contains_no_other_page() -> None:
     made = build([campaign()])
     text = page.render(made)
     assert text == page.render(made)
@@ -193,7 +193,7 @@ def test_a_page_of_54_experiments_is_below_2_mb_and_one_of_10_000_runs_below_8()
 
 
 @pytest.mark.slow
-def test_a_page_of_10_000_experiments_is_whole() -> None:
+def test_a_page_of_10_000_experiments_is_complete() -> None:
     text = page.render(build([campaign(10_000, 1)]))
     assert text.count('<tr id="e') == 10_000 and text.endswith("</html>")
     assert text.count('<g class="mark') == 10_000 and len(text) < 7e6
@@ -239,7 +239,7 @@ def test_what_is_missing_is_a_dash_in_every_column() -> None:
         assert column.cell(bare.row, None).text == expected
 
 
-def test_a_figure_that_is_not_ranked_says_so() -> None:
+def test_a_figure_that_is_not_ranked_is_reported() -> None:
     read = replace(energy(40.0), leaves_out=("drives",))
     (line,) = page_of(build([_of(run(0, (phase(100e6, (read,)),)))])).lines
     figures = replace(line.row.domains[0], ranked_reason="too short")

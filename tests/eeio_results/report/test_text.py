@@ -46,12 +46,12 @@ def test_no_number_is_broken_at_80() -> None:
     assert "101.5 [100.5 - 102.5]" in text and "12 [11 - 13]" in text
 
 
-def test_what_is_the_same_in_every_row_is_said_once() -> None:
+def test_what_is_the_same_in_every_row_is_reported_once() -> None:
     text = render_table(WIDE, 80)
     assert text.count("sequential") == 1 and "in every row: Operation: write (rewrite)" in text
 
 
-def test_rows_of_a_table_in_parts_are_told_by_numbers() -> None:
+def test_rows_of_a_table_in_parts_are_recognized_by_numbers() -> None:
     header = tuple(f"column{n} of many (unit)" for n in range(12))
     rows = tuple(tuple(f"{row}.{n:08}" for n in range(12)) for row in range(2))
     text = render_table(Table("Wide", header, rows, frozenset(range(12))), 60)
@@ -73,7 +73,7 @@ def test_a_word_longer_than_the_terminal_is_broken_and_kept() -> None:
     assert hash_ in text.replace("\n", "").replace(" ", "")
 
 
-def test_a_remark_that_all_figures_have_is_said_once() -> None:
+def test_a_remark_that_all_figures_have_is_reported_once() -> None:
     rows = tuple((f"pattern {n} of many that there are", f"{n}.5 [1 - 2] (without drives)", "-")
                  for n in range(3))  # fmt: skip
     table = Table("t", ("Pattern", "MB/J", "J/GB"), rows, frozenset({1, 2}))

@@ -20,11 +20,11 @@ def test_the_root_of_an_exact_line() -> None:
     assert not found.beyond and found.reason is None and found.n == 3
 
 
-def test_a_root_between_no_measured_pauses_is_told() -> None:
+def test_a_root_between_no_measured_pauses_is_reported() -> None:
     assert break_even([line(30), line(60), line(90)]).beyond
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_contains_the_truth_as_often_as_stated() -> None:
     draw = random.Random(7)
     pauses = [10.0, 20.0, 40.0, 80.0] * 3
     inside = 0
@@ -45,7 +45,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         ([(10, 15.0), (30, 35.0), (60, 65.0)], "a pause of any length"),
     ],
 )
-def test_what_has_no_break_even_says_why(pairs: list[tuple[float, float]], said: str) -> None:
+def test_what_has_no_break_even_reports_why(pairs: list[tuple[float, float]], said: str) -> None:
     found = break_even(pairs)
     assert found.pause_s is found.low_s is found.high_s is None
     assert found.reason is not None and said in found.reason

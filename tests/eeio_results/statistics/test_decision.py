@@ -73,7 +73,7 @@ def test_the_repetitions_that_are_needed_give_an_answer() -> None:
     assert of(needed - 2 - needed % 2) == "open"
 
 
-def test_what_cannot_be_told() -> None:
+def test_what_cannot_be_recognized() -> None:
     assert change([], [1.0], RULE).reason == "not measured"
     one = change([1.0], [1.2, 1.3], RULE)
     assert (one.answer, one.interval, one.reason) == ("open", None, "n = 1: no spread is known")

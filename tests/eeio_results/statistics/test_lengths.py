@@ -34,7 +34,7 @@ def test_a_length_that_a_longer_one_contradicts_is_not_proven() -> None:
 
 
 @pytest.mark.parametrize("last", [0.98, 1.02])
-def test_a_run_whose_longest_cut_is_off_stays_whole(last: float) -> None:
+def test_a_run_whose_longest_cut_is_off_stays_complete(last: float) -> None:
     found = means(bandwidth=(1, 1, 1, last), power=(1, 1, 1, 1))
     assert proven_length(found, WHOLE, 0.01) is None
 
@@ -43,7 +43,7 @@ def test_a_cut_at_the_floor_is_within_it() -> None:
     assert proven_length({10.0: {"power": 50.5}}, {"power": 50.0}, 0.01) == 10
 
 
-def test_a_cut_without_a_metric_of_the_whole_proves_nothing() -> None:
+def test_a_cut_without_a_metric_of_the_complete_run_proves_nothing() -> None:
     assert proven_length(means(bandwidth=(1, 1, 1, 1)), WHOLE, 0.01) is None
     assert proven_length({}, WHOLE, 0.01) is None
     assert proven_length({10.0: {}}, {}, 0.01) is None

@@ -43,7 +43,7 @@ def test_an_interval_that_is_missing_names_what_the_range_covers() -> None:
     assert too_few_for_interval([6], 0.95) is None
 
 
-def test_intervals_are_of_95_percent_unless_another_is_asked_for() -> None:
+def test_intervals_are_of_95_percent_unless_another_is_requested() -> None:
     for found in (median_interval(range(9)), ratio_interval(range(1, 9), range(1, 9))):
         assert found.interval is not None and found.interval.confidence == 0.95
 

@@ -34,7 +34,7 @@ def test_no_spread_takes_two_and_too_much_never_ends() -> None:
     assert repetitions_to_detect(0.05, (4.0, 4.0), RULE) is None
 
 
-def test_what_is_below_the_floor_is_never_told() -> None:
+def test_what_is_below_the_floor_is_never_reported() -> None:
     with pytest.raises(EeioError, match=r"is below the minimum effect of 0\.01"):
         repetitions_to_detect(0.01, (0.0, 0.0), RULE)
 

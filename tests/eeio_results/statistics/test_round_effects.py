@@ -21,7 +21,7 @@ LEVELS = {"a": 1.0, "b": 4.0, "c": -2.0, "d": 0.5}
 RISING = {1: 0.00, 2: 0.01, 3: 0.02, 4: 0.05}
 
 
-def test_what_all_share_is_found_whole() -> None:
+def test_what_all_share_is_found_completely() -> None:
     found = round_effects(made(LEVELS, RISING))
     assert found.common == pytest.approx({r: e - 0.02 for r, e in RISING.items()})
     assert all(of == pytest.approx(found.common) for of in found.of.values())
@@ -63,7 +63,7 @@ def test_an_outlier_stays_that_of_its_experiment() -> None:
     assert abs(found.of["a", "read"][2]) < 1e-9
 
 
-def test_no_experiment_tells_its_own_effect_in_none_of_its_phases() -> None:
+def test_no_experiment_shows_its_own_effect_in_none_of_its_phases() -> None:
     """Of two phases of the same runs neither lifts the other's."""
     logs = made(LEVELS, dict.fromkeys(RISING, 0.0))
     logs["a", "write"] = dict(logs["a", "read"])

@@ -113,7 +113,7 @@ def test_intervals_hold_the_range_and_scale_with_the_unit(values: list[float], b
     assert scaled.interval.high == pytest.approx(by * found.interval.high, rel=1e-9)
 
 
-def test_what_has_no_interval_says_why() -> None:
+def test_what_has_no_interval_reports_why() -> None:
     assert bootstrap.median_interval(()).reason == "no values"
     equal = bootstrap.median_interval((0.1,) * 10)
     assert equal.interval is not None and equal.interval.low == equal.interval.high == 0.1
@@ -224,7 +224,7 @@ def test_normality_does_not_depend_on_the_unit(scale: float) -> None:
         assert getattr(scaled, name).p == pytest.approx(getattr(plain, name).p, rel=1e-6)
 
 
-def test_normality_that_cannot_be_tested_says_why() -> None:
+def test_normality_that_cannot_be_tested_reports_why() -> None:
     equal = normality.normality((0.1,) * 10)
     assert {equal.lilliefors.reason, equal.shapiro_wilk.reason} == {"all values are equal"}
     for n in range(5):

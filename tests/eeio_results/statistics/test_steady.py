@@ -33,7 +33,7 @@ def test_by_hand(
 
 
 @pytest.mark.parametrize("values", [(), (5.0,), (0.0, 0.0), (1.0, math.nan), (1.0, math.inf)])
-def test_what_says_nothing_is_not_steady(values: tuple[float, ...]) -> None:
+def test_what_shows_nothing_is_not_steady(values: tuple[float, ...]) -> None:
     found = steadiness(values)
     assert found == Steadiness(None, None) and not found.within(1e6, 1e6)
 

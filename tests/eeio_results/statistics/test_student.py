@@ -31,7 +31,7 @@ def test_equal_values_have_no_width() -> None:
     assert student_replicates([5.0] * 3, 100, 1, 0) == pytest.approx(np.full(100, 5.0))
 
 
-def test_the_interval_of_a_ratio_of_few_holds_the_truth() -> None:
+def test_the_interval_of_a_ratio_of_few_contains_the_truth() -> None:
     """Deviations of 10 and 2 %, four values each; as wide as Welch's, or a little wider."""
     rng = np.random.default_rng(5)
     held, wider = 0, []

@@ -37,7 +37,7 @@ def _children_bytes_per_s(name: str) -> float:
     ("name", "threads"),
     [("iozone-64-ext4", 64), ("iozone-64-delayjc", 64), ("iozone-16-fast-commit", 16)],
 )
-def test_the_trace_tells_iozone_s_own_figure(name: str, threads: int) -> None:
+def test_the_trace_reports_iozone_s_own_figure(name: str, threads: int) -> None:
     found = metrics(_trace(name))
     assert found["threads"] == threads
     ratio = found["model_bandwidth_bytes_per_s"] / _children_bytes_per_s(name)
@@ -188,7 +188,7 @@ def test_equations_5_and_6_are_identities(
         assert equation(start_s, start_s + took_s, commit) == pytest.approx(complete_s, abs=1e-9)
 
 
-def test_a_trace_with_holes_says_so() -> None:
+def test_a_trace_with_holes_is_reported() -> None:
     with gzip.open(DATA / "metadata-8/journal.gz", "rt") as file:
         lines = file.read().replace("# overruns: 0", "# overruns: 12").splitlines()
     assert jbd2.parse([*lines, "CPU:1 [LOST 12 EVENTS]"]).overruns == 12

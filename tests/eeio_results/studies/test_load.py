@@ -102,7 +102,7 @@ def test_what_is_missing_leaves_no_figure(tmp_path: Path) -> None:
     assert without_top.reason == "the steps do not reach from idle to 100 %"
 
 
-def test_a_step_that_was_not_held_says_so(tmp_path: Path) -> None:
+def test_a_step_that_was_not_reached_is_reported(tmp_path: Path) -> None:
     whole = campaign(tmp_path / "c")
     (half,) = whole.runs[4].phases
     offered = replace(half, metrics={**half.metrics, "offered_bytes_per_s": 210e6})

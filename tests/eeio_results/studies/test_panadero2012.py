@@ -39,7 +39,7 @@ def test_the_deviation_is_in_percent_of_the_reference() -> None:
     assert found.differs == ("spatiality: sequential for strided", "processes: 1 for 4")
 
 
-def test_a_write_is_held_against_one_of_the_same_flush_alone() -> None:
+def test_a_write_is_compared_with_one_of_the_same_flush_alone() -> None:
     ours = {"flush": "end", "durable": "yes"}
     application = replace(APPLICATION, factors={**APPLICATION.factors, **ours})
     others = [cell(1.0, flush="none", durable="yes"), cell(2.0, flush="end", durable="no")]
@@ -102,7 +102,7 @@ def test_without_the_library_level_the_file_system_stands() -> None:
     assert found.reference.factors["level"] == "filesystem"
 
 
-def test_nothing_to_compare_with_is_said() -> None:
+def test_nothing_to_compare_with_is_reported() -> None:
     (found,) = references([APPLICATION, cell(5.0, operation="read")])
     assert found.reference is None
     assert found.reason is not None and "no write" in found.reason

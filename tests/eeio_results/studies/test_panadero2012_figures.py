@@ -108,7 +108,7 @@ def test_the_states_of_the_caches_are_lines() -> None:
         assert line in svg
 
 
-def test_an_application_stands_beside_its_reference_with_the_share_that_it_uses() -> None:
+def test_an_application_stands_next_to_its_reference_with_the_share_that_it_uses() -> None:
     application = cell(
         128 * KIB, 45e6, 21.0, level="application", tool="btio", api="mpiio", phase="dumps"
     )
@@ -120,7 +120,7 @@ def test_an_application_stands_beside_its_reference_with_the_share_that_it_uses(
     assert "105 % of the reference" in found.draw()
 
 
-def test_a_quick_campaign_says_so_and_several_are_told_apart() -> None:
+def test_a_quick_campaign_is_marked_and_several_are_distinguished() -> None:
     (found,) = plots(curve(), "raid5", "QUICK: not a measurement")
     assert found.name == "request-size-sequential-raid5.svg"
     assert "QUICK" in found.draw() and "raid5" in found.title

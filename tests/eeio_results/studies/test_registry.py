@@ -64,7 +64,7 @@ def test_a_study_of_ones_own_is_in_the_report_of_its_campaigns(folder: Path) -> 
     assert others.chapters == () and "own" not in to_json(others)
 
 
-def test_the_study_that_a_suite_names_says_what_is_repeated_for(folder: Path) -> None:
+def test_the_study_that_a_suite_names_states_what_is_repeated_for(folder: Path) -> None:
     (folder / "mine.py").write_text(OWN)
     runs = (run(0, (phase(1e6),)),)
     named, every = studies.of_campaign("mine"), studies.of_campaign(None)
@@ -90,7 +90,7 @@ def test_a_study_that_a_suite_names_wrongly_is_rejected_before_the_first_run(fol
         (OWN.replace('"own"', '"context"'), "'context' to a report's JSON"),
     ],
 )
-def test_a_broken_study_is_told_with_its_name(folder: Path, source: str, words: str) -> None:
+def test_a_broken_study_is_reported_with_its_name(folder: Path, source: str, words: str) -> None:
     (folder / "mine.py").write_text(source)
     with pytest.raises(EeioError, match=words):
         to_json(build([_campaign("mine")]))

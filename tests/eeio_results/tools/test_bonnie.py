@@ -123,7 +123,7 @@ def test_too_fast_is_no_number() -> None:
     assert "+++++" in read.invalid[0] and "file_size" in read.invalid[0]
 
 
-def test_direct_io_that_was_not_is_left_out_and_said() -> None:
+def test_direct_io_that_was_not_is_left_out_and_reported() -> None:
     result = parse("bonnie", kept("direct"))
     (write,) = result.phases
     assert write.name == "write" and write.invalid == ()

@@ -38,7 +38,7 @@ def test_bytes_are_exact_and_time_is_that_of_the_rate(
     assert result.notes[0].startswith("the original NPB 3.3, ")
 
 
-def test_a_failed_verification_is_told() -> None:
+def test_a_failed_verification_is_reported() -> None:
     bad = text("W-4-full.txt").replace(
         "Verification    =               SUCCESSFUL", "Verification    =             UNSUCCESSFUL"
     )
@@ -47,7 +47,7 @@ def test_a_failed_verification_is_told() -> None:
     assert phase.invalid == ("its verification: UNSUCCESSFUL",)
 
 
-def test_output_that_is_not_whole_is_rejected() -> None:
+def test_output_that_is_not_complete_is_rejected() -> None:
     whole = text("W-4-full.txt")
     for lines in (0, 5, 40, 100, 110):
         with pytest.raises(ToolOutputError, match="incomplete output"):

@@ -54,13 +54,13 @@ def test_spatiality_is_that_of_the_trace(tmp_path: Path, trace: str, told: str) 
     assert recorded(tmp_path, trace) == (told, ())
 
 
-def test_a_trace_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_trace_that_is_gone_is_reported(tmp_path: Path) -> None:
     found, notes = recorded(tmp_path, None)
     assert found == "mixed"
     assert "its trace cannot be read" in notes[0] and "trace.csv" in notes[0]
 
 
-def test_patterns_are_told_by_the_program(tmp_path: Path) -> None:
+def test_patterns_are_reported_by_the_program(tmp_path: Path) -> None:
     recorded(tmp_path, None)
     body = (tmp_path / "eeio.json").read_text().replace("mixed", "strided")
     (tmp_path / "eeio.json").write_text(body)

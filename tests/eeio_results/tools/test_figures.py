@@ -39,7 +39,7 @@ def _phase(capture: Capture) -> PhaseResult:
     return phase
 
 
-def test_time_and_nothing_else_where_nothing_was_asked(tmp_path: Path) -> None:
+def test_time_and_nothing_else_where_nothing_was_requested(tmp_path: Path) -> None:
     phase = _phase(_capture(tmp_path, DD))
     assert (phase.start_s, phase.end_s) == (0.5, 1.5)
     assert phase.bytes_moved is None and phase.bandwidth_bytes_per_s is None
@@ -121,7 +121,7 @@ def test_bytes_may_be_a_size_or_a_factor(tmp_path: Path, size: str, count: int) 
 
 
 @pytest.mark.parametrize(("flush", "holds"), [("none", False), ("end", True), ("each", True)])
-def test_a_command_that_flushes_tells_no_bandwidth_of_the_page_cache(
+def test_a_command_that_flushes_reports_no_bandwidth_of_the_page_cache(
     tmp_path: Path, flush: str, holds: bool
 ) -> None:
     capture = _capture(tmp_path, DD, operation="write", bytes=BYTES)
@@ -148,7 +148,7 @@ def test_a_figure_that_cannot_be_of_those_bytes_is_invalid(tmp_path: Path) -> No
         ("rate ([0-9]+)", f"{'x' * 70000}\nrate 1\n", "a line of 70000 characters"),
     ],
 )
-def test_what_does_not_fit_once_is_told(
+def test_what_does_not_fit_once_is_reported(
     tmp_path: Path, pattern: str, printed: str, words: str
 ) -> None:
     with pytest.raises(ToolOutputError, match=words):
@@ -169,14 +169,14 @@ def test_a_progress_bar_ends_its_lines_by_carriage_returns(tmp_path: Path) -> No
     assert _phase(_capture(tmp_path, "10 %\rdone 3\n", figure=figure)).metrics == {"told_s": 3.0}
 
 
-def test_without_the_lines_around_it_the_whole_run_is_the_window(tmp_path: Path) -> None:
+def test_without_the_lines_around_it_the_complete_run_is_the_window(tmp_path: Path) -> None:
     phase = _phase(_capture(tmp_path, DD, split=False))
     assert (phase.start_s, phase.end_s) == (0.0, 2.0)
     assert "is unknown" in phase.window_source
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", '{"schema_version": 2}', '{"schema_version": 1}'])
-def test_a_damaged_definition_is_told(tmp_path: Path, body: str) -> None:
+def test_a_damaged_definition_is_reported(tmp_path: Path, body: str) -> None:
     capture = _capture(tmp_path, DD)
     (tmp_path / "figures.json").write_text(body)
     with pytest.raises(ToolOutputError, match=r"figures\.json|KeyError"):

@@ -52,7 +52,7 @@ def test_sequential_read() -> None:
     assert phase.invalid == ()
 
 
-def test_a_ten_thousandth_is_told_of_ten_thousand_requests_alone(tmp_path: Path) -> None:
+def test_a_ten_thousandth_is_reported_of_ten_thousand_requests_alone(tmp_path: Path) -> None:
     """fio tells the slowest request as 99.99th percentile of however few."""
     body = json.loads((DATA / "read" / "fio.json").read_text())
     for requests, is_known in ((512, False), (9_999, False), (10_000, True)):

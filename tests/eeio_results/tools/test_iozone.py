@@ -188,7 +188,7 @@ def test_processes_that_were_stopped_early_are_marked(tmp_path: Path, name: str)
     assert phase.invalid and "-x" in phase.invalid[0]
 
 
-def test_the_least_transfer_alone_does_not_prove_whole_files(tmp_path: Path) -> None:
+def test_the_least_transfer_alone_does_not_prove_complete_files(tmp_path: Path) -> None:
     """Two of 16 writers had a rate, yet IOzone tells that the least moved its whole file."""
     text = (DATA / "other" / "16-stonewalled.txt").read_text()
     assert re.search(r"Min xfer\s+= +128\.00 kB", text)

@@ -117,12 +117,12 @@ def test_a_write_until_it_is_durable(tmp_path: Path) -> None:
     assert (phase.includes_flush, phase.durable_reason) == (False, None)
 
 
-def test_a_program_that_computes_tells_its_own_rate(tmp_path: Path) -> None:
+def test_a_program_that_computes_reports_its_own_rate(tmp_path: Path) -> None:
     (phase,) = of(tmp_path, document(**FLUSHED, durable_bandwidth_bytes_per_s=2e7)).phases
     assert phase.until_durable == Durable(1.5, 2e7, "the program's own fsync")
 
 
-def test_what_else_is_told_of_a_write(tmp_path: Path) -> None:
+def test_what_else_is_reported_of_a_write(tmp_path: Path) -> None:
     body = document(includes_flush=True, durable_reason="gone", spatiality_seen="sequential")
     (phase,) = of(tmp_path, body).phases
     assert phase.until_durable is None

@@ -52,7 +52,7 @@ def test_a_tool_without_a_parser_is_read_as_native(folder: Path) -> None:
         ("fio", PARSER, "eeio itself has a parser 'fio' already"),
     ],
 )
-def test_a_broken_parser_is_told(folder: Path, name: str, text: str, words: str) -> None:
+def test_a_broken_parser_is_reported(folder: Path, name: str, text: str, words: str) -> None:
     (folder / f"{name}.py").write_text(text)
     with pytest.raises(EeioError, match=words):
         tools.check("mine")
