@@ -126,10 +126,8 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
         pairs = (word.partition("=") for word in cell.factors["arguments"].split())
         arguments = {key: value for key, equals, value in pairs if equals}
         if (load := arguments.pop("load", "")).isdecimal():
-            rest = " ".join(f"{key}={value}" for key, value in arguments.items())
-            groups.setdefault(
-                f"{cell.label(without=('load',), tool=True)} {rest}".strip(), []
-            ).append((int(load), cell))
+            label = cell.label(without=("load",), tool=True)
+            groups.setdefault(label, []).append((int(load), cell))
     return [_curve(campaign, name, steps) for name, steps in groups.items()]
 
 
