@@ -183,15 +183,15 @@ def test_a_stored_pilot_answers_on_its_own_machine(home: Path) -> None:
             "fio was fio-3.33",
         ),
         ({"disks": {"directory": "drive-2"}}, "directory was drive-1, is drive-2"),
-        ({"asked": replace(ASKED, floor=0.02)}, "the floor was 0.01, is 0.02"),
-        ({"asked": replace(ASKED, meters=("rapl",))}, "the meters was none, is rapl"),
+        ({"task": replace(ASKED, floor=0.02)}, "the floor was 0.01, is 0.02"),
+        ({"task": replace(ASKED, meters=("rapl",))}, "the meters was none, is rapl"),
     ],
 )
 def test_a_pilot_of_another_machine_is_rejected_with_the_reason(
     home: Path, changed: dict[str, Any], said: str
 ) -> None:
     pilot_store.keep(stored())
-    now: dict[str, Any] = {"asked": ASKED, "machine": MACHINE, "disks": {"directory": "drive-1"}}
+    now: dict[str, Any] = {"task": ASKED, "machine": MACHINE, "disks": {"directory": "drive-1"}}
     known, why = pilot_store.best(**{**now, **changed})
     assert known is None and any(said in one for one in why), why
 

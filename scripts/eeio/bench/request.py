@@ -117,8 +117,8 @@ def _filled(command: Command, values: Mapping[str, str]) -> Command:
     call, name = command.call, command.name
     filled = fill(call) if isinstance(call, str) else tuple(fill(word) for word in call)
     if name is not None and values:
-        listed = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
-        name = fill(name) + (f" ({listed})" if listed else "")
+        assigned = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
+        name = fill(name) + (f" ({assigned})" if assigned else "")
     return Command(fill(command.text), filled, values, name)
 
 

@@ -104,9 +104,9 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
         return "; no power was measured: `eeio doctor` shows the meters' requirements"
-    print_left_out = f"; measured was {', '.join(known)}"
+    text = f"; measured was {', '.join(known)}"
     if choice.domain is not None:
-        print_left_out += f": --domain {known[0]}"
+        text += f": --domain {known[0]}"
     places = dict.fromkeys(
         f"--tool {run.experiment.tool} --level {run.experiment.level}"
         for campaign in campaigns
@@ -114,7 +114,7 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
         if run.experiment.level != "context"
         and (run.experiment.tool, run.experiment.level) != (choice.tool, choice.level)
     )
-    return print_left_out + (f"; there is {', '.join(places)}" if places else "")
+    return text + (f"; there is {', '.join(places)}" if places else "")
 
 
 def print_left_out(left_out: dict[str, list[str]]) -> None:

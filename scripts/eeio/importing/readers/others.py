@@ -286,13 +286,13 @@ def _iozone_table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
                 break
             continue
         for name, cell in zip(_iozone_names(names, line), cells[2:], strict=True):
-            parts = name.split()
+            fields = name.split()
             if int(cell) == 0:
                 continue  # The test of this column did not run (-+n).
             yield FoundPhase(
                 name=name,
                 operation="write" if "write" in name else "read",
-                access_pattern=_PATTERNS.get(parts[0], "sequential"),
+                access_pattern=_PATTERNS.get(fields[0], "sequential"),
                 group=f"{cells[0]} kB {cells[1]}",
                 request_bytes=int(cells[1]) * KIB,
                 direct=direct,
