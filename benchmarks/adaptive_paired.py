@@ -106,9 +106,9 @@ def run_both(home: Path, suite: Path, meter: str) -> tuple[Path, Path]:
     environment = {
         **os.environ, "XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state"),
     }  # fmt: skip
-    words = ["--directory", str(home / "target"), "--meter", meter, "--seed", "1"]
+    arguments = ["--directory", str(home / "target"), "--meter", meter, "--seed", "1"]
     begin = {
-        preset: ["run", str(suite), "--preset", preset, "--name", preset, *words]
+        preset: ["run", str(suite), "--preset", preset, "--name", preset, *arguments]
         for preset in ("adaptive", "fixed")
     }
     left = dict(begin)
@@ -122,16 +122,16 @@ def run_both(home: Path, suite: Path, meter: str) -> tuple[Path, Path]:
     return results / "fixed", results / "adaptive"
 
 
-def turn(words: list[str], environment: Mapping[str, str], runs: int) -> bool:
+def turn(arguments: list[str], environment: Mapping[str, str], runs: int) -> bool:
     """So many runs of a campaign; whether it ended."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", *words], env=dict(environment), text=True,
+        [sys.executable, "-m", "eeio", *arguments], env=dict(environment), text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stderr is not None
-    done, said = 0, ""
+    done, message = 0, ""
     for line in process.stderr:
-        said = line
+        message = line
         if "INVALID" in line:
             print(line, end="", file=sys.stderr)
         done += re.match(r"\[\d+/\d+\]", line) is not None
@@ -143,7 +143,7 @@ def turn(words: list[str], environment: Mapping[str, str], runs: int) -> bool:
     if code in (0, 3):
         return True
     if code != 128 + signal.SIGINT:
-        raise SystemExit(f"eeio {' '.join(words)}: exit code {code}: {said}")
+        raise SystemExit(f"eeio {' '.join(arguments)}: exit code {code}: {message}")
     return False
 
 

@@ -87,7 +87,7 @@ def simulate(
     are asked for servers where they have the same drive."""
     sums = Sums()
     rule = rule_of(protocol)
-    asked = Rule(rule.indifference, rule.floor)
+    requested = Rule(rule.indifference, rule.floor)
     for number in range(campaigns):
         rng = np.random.default_rng((seed, number))
         of_site = []
@@ -95,17 +95,17 @@ def simulate(
             draws = site.draw(rng, FIXED_REPETITIONS + 1)
             proven = pilot(site, draws, FIXED_REPETITIONS, rule.floor, site.settled_s)
             short = adaptive(site, draws, protocol, proven.lengths, rng, drift)
-            whole = fixed(site, draws, rng)
-            sums.adaptive.add(inside(site, short.cells, asked))
-            sums.fixed.add(inside(site, whole.cells, asked))
+            complete = fixed(site, draws, rng)
+            sums.adaptive.add(inside(site, short.cells, requested))
+            sums.fixed.add(inside(site, complete.cells, requested))
             sums.seconds += short.seconds
             sums.pilot_s += proven.seconds
-            sums.fixed_s += whole.seconds
+            sums.fixed_s += complete.seconds
             sums.runs += short.runs
             sums.campaigns += 1
             for length in proven.lengths.values():
                 sums.lengths[length] = sums.lengths.get(length, 0) + 1
-            of_site.append((site, short.cells, whole.cells))
+            of_site.append((site, short.cells, complete.cells))
         of_site.sort(key=lambda one: (one[0].drive, one[0].machine == "PC"))
         for (low, short_low, complete_low), (high, short_high, complete_high) in pairwise(of_site):
             if low.drive == high.drive:
@@ -120,14 +120,14 @@ def figures(sums: Sums) -> dict[str, Any]:
     return {
         "time_share": (sums.seconds + sums.pilot_s) / sums.fixed_s,
         "time_share_without_pilot": sums.seconds / sums.fixed_s,
-        "wrong": ours.wrong / ours.asked,
-        "wrong_fixed": theirs.wrong / theirs.asked,
-        "open": ours.open / ours.asked,
-        "open_fixed": theirs.open / theirs.asked,
-        "wrong_sign_above_d": ours.wrong_sign_above / ours.asked,
-        "wrong_sign_above_d_fixed": theirs.wrong_sign_above / theirs.asked,
-        "coverage_servers": ours.held / ours.intervals,
-        "coverage_servers_fixed": theirs.held / theirs.intervals,
+        "wrong": ours.wrong / ours.questions,
+        "wrong_fixed": theirs.wrong / theirs.questions,
+        "open": ours.open / ours.questions,
+        "open_fixed": theirs.open / theirs.questions,
+        "wrong_sign_above_d": ours.wrong_sign_above / ours.questions,
+        "wrong_sign_above_d_fixed": theirs.wrong_sign_above / theirs.questions,
+        "coverage_servers": ours.covered / ours.intervals,
+        "coverage_servers_fixed": theirs.covered / theirs.intervals,
         "half_width_servers": float(np.median(ours.half_widths)) if ours.half_widths else None,
         "runs": sums.runs / sums.campaigns,
     }
@@ -159,7 +159,7 @@ def misses(found: dict[str, Any], is_made: bool) -> list[str]:
                 f"time without the pilot above {100 * MOST_TIME_WITHOUT_PILOT:g} %",
             ),
         ]
-    return [words for is_missed, words in checks if is_missed]
+    return [message for is_missed, message in checks if is_missed]
 
 
 def made_rows(

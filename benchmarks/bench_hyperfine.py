@@ -47,7 +47,7 @@ def main() -> None:
 
 def eeio(home: Path, command: str, name: str) -> tuple[float, int]:
     """Seconds of an execution, all included, and how many there were."""
-    words = [
+    arguments = [
         sys.executable, "-m", "eeio", "bench", command, "-r", str(RUNS), "--meter", "none",
         "--directory", str(home), "--name", name, "--format", "json",
     ]  # fmt: skip
@@ -55,16 +55,16 @@ def eeio(home: Path, command: str, name: str) -> tuple[float, int]:
         **os.environ, "XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state"),
     }  # fmt: skip
     began_s = time.monotonic()
-    done = subprocess.run(words, env=environment, check=True, capture_output=True, timeout=600)
+    done = subprocess.run(arguments, env=environment, check=True, capture_output=True, timeout=600)
     lasted_s = time.monotonic() - began_s
     executions = json.loads(done.stdout)["commands"][0]["executions"]
     return lasted_s / executions, executions
 
 
 def hyperfine(command: str, runs: int) -> float:
-    words = ["hyperfine", "--style", "none", "--runs", str(runs), command]
+    arguments = ["hyperfine", "--style", "none", "--runs", str(runs), command]
     began_s = time.monotonic()
-    subprocess.run(words, check=True, capture_output=True, timeout=600)
+    subprocess.run(arguments, check=True, capture_output=True, timeout=600)
     return (time.monotonic() - began_s) / runs
 
 

@@ -56,10 +56,10 @@ class Bench:
     ranks: int
     pairs: int
 
-    def run(self, *words: str, hints: Path | None = None) -> str:
+    def run(self, *arguments: str, hints: Path | None = None) -> str:
         more = {"ROMIO_HINTS": str(hints)} if hints else {}
         return subprocess.run(
-            ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(self.ranks), *words],
+            ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(self.ranks), *arguments],
             check=True, capture_output=True, text=True, env={**os.environ, **MPI, **more},
             timeout=600, cwd=self.folder,
         ).stdout  # fmt: skip
@@ -74,12 +74,12 @@ class Bench:
         return path if buffer else None
 
     def requests(
-        self, words: Sequence[str], hints: Path | None = None
+        self, arguments: Sequence[str], hints: Path | None = None
     ) -> dict[str, list[tuple[int, int]]]:
         """(offset, size) of each write and of each read, by time."""
         before = ("strace", "-ff", "-ttt", "-y", "-s0", "-e", "trace=pwrite64,pread64", "-o",
                   str(self.folder / "strace"))  # fmt: skip
-        self.run(*before, *words, hints=hints)
+        self.run(*before, *arguments, hints=hints)
         found: dict[str, list[tuple[float, int, int]]] = {"write": [], "read": []}
         for path in self.folder.glob("strace.*"):
             for line in path.read_text().splitlines():
@@ -95,7 +95,7 @@ def seconds(out: str, what: str = "I/O timing in seconds") -> float:
     return float(match[1])
 
 
-def told(times: Sequence[float]) -> str:
+def summary(times: Sequence[float]) -> str:
     return f"{statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f})"
 
 
@@ -152,10 +152,10 @@ def against_original(bench: Bench, npb: Path, subtype: str, buffer: int) -> None
                 path.unlink()
             print(f"  {one}: {times[one][-1]:.4f} s", file=sys.stderr, flush=True)
     what = f"class {bench.size}, {bench.ranks} ranks, {subtype}, collective_buffer={buffer}"
-    print(f"{what}: original {told(times['original'])}")
+    print(f"{what}: original {summary(times['original'])}")
     for one in ("at once", "computing"):
         busy = f" {compute_ms} ms a dump" if one == "computing" else ""
-        print(f"{what}: ours, {one}{busy}: {told(times[one])}: "
+        print(f"{what}: ours, {one}{busy}: {summary(times[one])}: "
               f"{judged(times[one], times['original'])}", flush=True)  # fmt: skip
 
 
@@ -179,22 +179,22 @@ def plain(folder: Path, calls: list[tuple[int, int]]) -> float:
 
 
 def against_plain(bench: Bench, buffer: int) -> None:
-    words = bench.ours("subtype=full", f"collective_buffer={buffer}")
-    calls = bench.requests(words)["write"]
+    arguments = bench.ours("subtype=full", f"collective_buffer={buffer}")
+    calls = bench.requests(arguments)["write"]
     ours: list[float] = []
     other: list[float] = []
     for number in range(bench.pairs):
         for one in ("ours", "other") if number % 2 else ("other", "ours"):
             os.sync()
             if one == "ours":
-                ours.append(seconds(bench.run(*words)))
+                ours.append(seconds(bench.run(*arguments)))
             else:
                 other.append(plain(bench.folder, calls))
     sizes = {size for _, size in calls}
     print(
         f"class {bench.size}, {bench.ranks} ranks, full, collective_buffer={buffer}: {len(calls)} "
-        f"requests of {min(sizes)} to {max(sizes)} bytes; {told(ours)} against plain "
-        f"{told(other)}: {judged(ours, other)}",
+        f"requests of {min(sizes)} to {max(sizes)} bytes; {summary(ours)} against plain "
+        f"{summary(other)}: {judged(ours, other)}",
         flush=True,
     )
 

@@ -68,10 +68,10 @@ class Result:
     windows: int
 
 
-def run(*words: str, **options: object) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload]
+def run(*arguments: str, **options: object) -> str:
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload]
     if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
+        sys.exit(f"{' '.join(arguments)}: {done.stderr or done.stdout}")
     return str(done.stdout)
 
 
@@ -130,23 +130,23 @@ def slow_disk(folder: Path) -> Iterator[tuple[Path, Path]]:
     fuse, ext4 = folder / "fuse", folder / "ext4"
     fuse.mkdir()
     ext4.mkdir()
-    with ExitStack() as held:
+    with ExitStack() as stack:
         server = subprocess.Popen(
             [str(folder / "slow_flush"), str(SIZE_BYTES), str(FLUSH_US), str(fuse)]
         )
-        held.callback(unmount, fuse, server)
+        stack.callback(unmount, fuse, server)
         deadline_s = time.monotonic() + 10
         while not (fuse / "disk").exists():
             if server.poll() is not None or time.monotonic() > deadline_s:
                 sys.exit("skipped: FUSE cannot be mounted here")
             time.sleep(0.01)
         node = run("losetup", "--find", "--show", str(fuse / "disk")).strip()
-        held.callback(run, "losetup", "--detach", node)
+        stack.callback(run, "losetup", "--detach", node)
         # Everything is initialized now, not by a kernel thread during the runs.
         run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
         # The periodic commit would be counted.
         run("mount", "-o", "noatime,commit=600", node, str(ext4))
-        held.callback(run, "umount", str(ext4))
+        stack.callback(run, "umount", str(ext4))
         yield ext4, Path(f"/proc/fs/jbd2/{Path(node).name}-8/info")
 
 
@@ -168,7 +168,7 @@ def iozone(
     run("sync", "-f", str(target))
     before = transactions(info)
     try:
-        said = run(
+        message = run(
             "iozone", "-t", str(threads), "-s", "128k", "-r", "32k", "-i", "0", "-x", "-+n", "-e",
             "-F", *map(str, files), env=environment, cwd=folder,
         )  # fmt: skip
@@ -178,7 +178,7 @@ def iozone(
     finally:
         for path in (log, state):
             path.unlink(missing_ok=True)
-    found = re.findall(r"(Children|Parent) sees? throughput for.*?= *([0-9.]+)", said)
+    found = re.findall(r"(Children|Parent) sees? throughput for.*?= *([0-9.]+)", message)
     children, parent = (float(value) for _, value in found[:2])
     return Result(
         commits, children, parent, statistics.mean(calls_ns) / 1e6, len(calls_ns),

@@ -30,7 +30,7 @@ from typing import Any
 # As a script it is to find the parts beside it, as with -m.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.held import LAZY, held_to
+from benchmarks.held import LAZY, throttled
 from tests.simulators.powercap import FakeRapl
 
 WATTS = 20.0
@@ -49,22 +49,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
         folder = Path(name)
         size_bytes = 8 * arguments.size << 20
-        with held_to(folder, arguments.rate, size_bytes, ("write",), GEOMETRY) as (target, _):
+        with throttled(folder, arguments.rate, size_bytes, ("write",), GEOMETRY) as (target, _):
             records = measured(folder, target, arguments)
     show(records, arguments.size << 20, arguments.rate)
 
 
 def measured(folder: Path, target: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """The records of one campaign over all tools."""
-    words = (
+    options = (
         "spatiality=sequential operation=write buffer=on request_size=1m "
         f"file_size={arguments.size}m"
     )
-    own = f"level=library {words} api=posix"
+    own = f"level=library {options} api=posix"
     entries = [
-        ("eeio-fio-1.0.0", f"level=filesystem {words} runtime_s=60 flush=end"),
-        ("eeio-fio-1.0.0", f"level=filesystem {words} runtime_s=60 flush=none"),
-        ("eeio-iozone-1.0.0", f"level=filesystem {words} flush=end"),
+        ("eeio-fio-1.0.0", f"level=filesystem {options} runtime_s=60 flush=end"),
+        ("eeio-fio-1.0.0", f"level=filesystem {options} runtime_s=60 flush=none"),
+        ("eeio-iozone-1.0.0", f"level=filesystem {options} flush=end"),
         ("eeio-dataserver-1.0.0", f"{own} clients=1 flush=end"),
     ]
     path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"

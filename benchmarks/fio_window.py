@@ -102,8 +102,8 @@ def measured(
         "file_size": f"{max(64, int(seconds * _MIB_PER_S))}m",
         "runtime_s": f"{seconds:g}", "processes": str(processes), "spatiality": "random",
     }  # fmt: skip
-    words = [f"{key}={value}" for key, value in factors.items()]
-    for done in (profile.install(), profile.script("pre.sh", *words)):
+    arguments = [f"{key}={value}" for key, value in factors.items()]
+    for done in (profile.install(), profile.script("pre.sh", *arguments)):
         if done.returncode != 0:
             raise SystemExit(done.stderr)
     tracer = subprocess.Popen(
@@ -115,8 +115,8 @@ def measured(
         captures = [profile.capture(folder / f"run-{n}", factors) for n in range(runs)]
     finally:
         tracer.terminate()
-        told, _ = tracer.communicate(timeout=60)
-    return [(*windows(capture), truth(capture, told, processes)) for capture in captures]
+        reported, _ = tracer.communicate(timeout=60)
+    return [(*windows(capture), truth(capture, reported, processes)) for capture in captures]
 
 
 def windows(capture: Capture) -> tuple[Window, Window]:
@@ -134,16 +134,16 @@ def windows(capture: Capture) -> tuple[Window, Window]:
     return recorded, Window(min(stamps[0]), max(stamps[1]))
 
 
-def truth(capture: Capture, told: str, processes: int) -> Window:
+def truth(capture: Capture, reported: str, processes: int) -> Window:
     """From the first request of any process of this run to the end of the last one."""
     ahead_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
     times: dict[str, list[float]] = {"first": [], "last": []}
-    for edge, _, nanoseconds in _LINE.findall(told):
+    for edge, _, nanoseconds in _LINE.findall(reported):
         at_s = int(nanoseconds) / 1e9 - ahead_s
         if capture.started_monotonic_s <= at_s <= capture.ended_monotonic_s:
             times[edge].append(at_s)
     if len(times["first"]) != processes or len(times["last"]) != processes:
-        raise SystemExit(f"bpftrace saw {len(times['first'])} of {processes}: {told[:300]}")
+        raise SystemExit(f"bpftrace saw {len(times['first'])} of {processes}: {reported[:300]}")
     return Window(min(times["first"]), max(times["last"]))
 
 

@@ -78,11 +78,11 @@ def store(folder: Path, nodes: int) -> None:
         )
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fleets", type=int, default=200)
     parser.add_argument("--nodes", type=int, default=1000)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(options)
     draw = np.random.default_rng(1)
     print("nodes   bad   found   false   false without bad nodes (share of fleets)")
     for nodes in (8, 16, 50, 200, 1000):
@@ -94,9 +94,9 @@ def main(words: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store(folder / "results", arguments.nodes)
-        words = ["fleet", "collect", str(folder / "results"), "-o", str(folder / "fleet.html")]
+        options = ["fleet", "collect", str(folder / "results"), "-o", str(folder / "fleet.html")]
         begun_s = time.monotonic()
-        done = subprocess.run([sys.executable, "-m", "eeio", *words], check=False)
+        done = subprocess.run([sys.executable, "-m", "eeio", *options], check=False)
         taken_s = time.monotonic() - begun_s
         memory_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
         print(

@@ -37,11 +37,11 @@ def share_of_failures(n: int, change: float, two_modes: bool, campaigns: int, se
     return failed / campaigns
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(options)
     print("true change  noise       n = 3   n = 6   n = 10")
     for change in (0.0, 0.03, 0.10):
         for two_modes in (False, True):

@@ -13,7 +13,7 @@ LAZY = ("-E", "lazy_itable_init=0,lazy_journal_init=0")
 
 
 @contextmanager
-def held_to(
+def throttled(
     folder: Path,
     rate_bytes_per_s: int,
     size_bytes: int,

@@ -21,7 +21,7 @@ from typing import Any
 # As a script it is to find the parts beside it, as with -m.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.held import held_to
+from benchmarks.held import throttled
 from tests.simulators.powercap import FakeRapl
 
 IDLE_W, J_PER_BYTE = 20.0, 0.2e-6
@@ -35,7 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(dir=arguments.directory) as name,
-        held_to(
+        throttled(
             Path(name), arguments.rate, 512 << 20, ("read", "write"), attach=("--direct-io=on",)
         ) as (target, sysfs),
         FakeRapl(Path(name) / "powercap", power_w=Line(sysfs / "stat")),
@@ -59,8 +59,8 @@ class Line:
         return IDLE_W + J_PER_BYTE * (moved - before) / (time_s - before_s)
 
     def _moved(self) -> int:
-        words = self._stat.read_text().split()
-        return 512 * (int(words[2]) + int(words[6]))
+        fields = self._stat.read_text().split()
+        return 512 * (int(fields[2]) + int(fields[6]))
 
 
 def reported(folder: Path, target: Path) -> dict[str, Any]:

@@ -56,9 +56,9 @@ print(json.dumps({
 
 
 def measured(spec: str, folder: Path, seconds: float, rate_hz: float) -> dict[str, Any]:
-    words = [spec, str(folder / f"{spec.partition(':')[0]}.gz"), str(seconds), str(rate_hz)]
+    arguments = [spec, str(folder / f"{spec.partition(':')[0]}.gz"), str(seconds), str(rate_hz)]
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, *words], capture_output=True, text=True,
+        [sys.executable, "-c", CHILD, *arguments], capture_output=True, text=True,
         timeout=seconds + 120, check=False,
         env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
     )  # fmt: skip
@@ -112,7 +112,7 @@ def snmp(folder: Path, seconds: float) -> str:
         outlet = f"outlets=1,oid={oid},unit=0.1W,period_s=1"
         spec = f"snmp:127.0.0.1:{port},{outlet},password_file={folder}/word"
         found = measured(spec, folder, seconds, 1.0)
-    return told(found, PDU_W * (found["ended_s"] - found["begun_s"]))
+    return summary(found, PDU_W * (found["ended_s"] - found["begun_s"]))
 
 
 # --- Prometheus -----------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def prometheus(folder: Path, seconds: float) -> str:
         with started(command, lambda: has_scraped(port), folder / "prometheus.log"):
             spec = f"prometheus:127.0.0.1:{port},metric=node_joules_total,domain=system,period_s=1"
             found = measured(spec, folder, seconds, 1.0)
-    return told(found, joules(found["ended_s"]) - joules(found["begun_s"]))
+    return summary(found, joules(found["ended_s"]) - joules(found["begun_s"]))
 
 
 def has_scraped(port: int) -> bool:
@@ -204,10 +204,10 @@ def quarch(folder: Path, seconds: float) -> str:
         found = measured(f"quarch:{address}", folder, seconds, 100.0)
     first, last = ((found[key] - Qis.begun_s) / ROW_S for key in ("begun_s", "ended_s"))
     true_j = ROW_S * math.fsum(sum(row_w(k)) for k in range(round(first), round(last)))
-    return told(found, true_j)
+    return summary(found, true_j)
 
 
-def told(found: dict[str, Any], true_j: float) -> str:
+def summary(found: dict[str, Any], true_j: float) -> str:
     energy_j = found["energy_j"]
     error = "no energy" if energy_j is None else f"energy {100 * (energy_j / true_j - 1):+.3f} %"
     remarks = "; ".join(found["reasons"])

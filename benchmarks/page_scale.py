@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path)
     arguments = parser.parse_args()
-    for words, experiments, repetitions, campaigns in _CASES:
+    for label, experiments, repetitions, campaigns in _CASES:
         with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
             folders = [
                 stored(Path(name) / f"c{number}", experiments, repetitions)
@@ -50,7 +50,7 @@ def main() -> None:
             size = page.stat().st_size
             paint, ready = opened(page)
         print(
-            f"{words}: made in {took_s:.2f} s, {size / 1e6:.2f} MB, first paint {paint:.2f} s, "
+            f"{label}: made in {took_s:.2f} s, {size / 1e6:.2f} MB, first paint {paint:.2f} s, "
             f"drawn {ready:.2f} s",
             flush=True,
         )

@@ -90,8 +90,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.meter:
         with tempfile.TemporaryDirectory() as folder:
-            words = [arguments.meter, "/", f"{folder}/samples.gz", str(arguments.seconds), "0"]
-            print(_run([sys.executable, "-c", CHILD, *words], Path(folder)))
+            options = [arguments.meter, "/", f"{folder}/samples.gz", str(arguments.seconds), "0"]
+            print(_run([sys.executable, "-c", CHILD, *options], Path(folder)))
         return 0
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
@@ -107,9 +107,9 @@ def main() -> int:
             ("ipmi", "ipmi,period_s=0.1", 0.0),
             ("without helper", "ipmi,period_s=0.1,reader=no", 0.0),
         ):
-            words = [spec, str(root), str(root / "samples.gz"), str(arguments.seconds)]
-            words.append(str(counters_hz))
-            print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], root / 'bin')}")
+            options = [spec, str(root), str(root / "samples.gz"), str(arguments.seconds)]
+            options.append(str(counters_hz))
+            print(f"{name:15}{_run([sys.executable, '-c', CHILD, *options], root / 'bin')}")
         problem = ipmi_sim.missing()
         if problem is not None:
             print(f"{'ipmi, lanplus':15}{problem}")
@@ -119,11 +119,11 @@ def main() -> int:
                 os.environ.update(bmc.environment)
                 for name, more in (("ipmi, lanplus", ""), ("without helper", ",reader=no")):
                     spec = f"{bmc.spec},period_s=0.1{more}"
-                    words = [spec, "/", str(root / "samples.gz"), str(arguments.seconds), "0"]
-                    print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], Path('/bin'))}")
+                    options = [spec, "/", str(root / "samples.gz"), str(arguments.seconds), "0"]
+                    print(f"{name:15}{_run([sys.executable, '-c', CHILD, *options], Path('/bin'))}")
         if arguments.peer:
-            words = [arguments.peer, "-c", PEER, str(arguments.seconds)]
-            print(f"{'codecarbon':15}{_run(words, root / 'bin')}")
+            options = [arguments.peer, "-c", PEER, str(arguments.seconds)]
+            print(f"{'codecarbon':15}{_run(options, root / 'bin')}")
     return 0
 
 

@@ -17,7 +17,7 @@ from eeio_power.samples import MeterInfo, MeterSamples, Samples
 
 HOURS, RATE_HZ, WINDOWS = 24, 10, 1000
 GOAL_S = 2.0
-ASKED, WINDOW_GOAL_S = 50, 0.002
+REQUESTED, WINDOW_GOAL_S = 50, 0.002
 
 
 def day(number: int, draw: random.Random) -> MeterSamples:
@@ -69,10 +69,10 @@ def window_in_a_session(session: MeterSamples) -> tuple[float, float]:
     taken = []
     for bounds in ((-math.inf, math.inf), (start_s, end_s)):
         begun_s = time.perf_counter()
-        for _ in range(ASKED):
+        for _ in range(REQUESTED):
             part = copied(session.info, session.times_s, session.values, *bounds)
             part.energy(start_s, end_s)
-        taken.append((time.perf_counter() - begun_s) / ASKED)
+        taken.append((time.perf_counter() - begun_s) / REQUESTED)
     return taken[0], taken[1]
 
 

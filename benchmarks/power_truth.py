@@ -51,10 +51,10 @@ class Truth:
         self.phase_s = draw.uniform(0.0, 10.0)
 
     def energy_j(self, time_s: float) -> float:
-        whole, rest_s = divmod(time_s + self.phase_s, self.low_s + self.high_s)
+        complete, rest_s = divmod(time_s + self.phase_s, self.low_s + self.high_s)
         cycle_j = self.low_s * self.low_w + self.high_s * self.high_w
         in_low_s = min(rest_s, self.low_s)
-        return whole * cycle_j + in_low_s * self.low_w + (rest_s - in_low_s) * self.high_w
+        return complete * cycle_j + in_low_s * self.low_w + (rest_s - in_low_s) * self.high_w
 
     def mean_w(self, from_s: float, to_s: float) -> float:
         return (self.energy_j(to_s) - self.energy_j(from_s)) / (to_s - from_s)
@@ -255,8 +255,8 @@ def session(name: str, draw: random.Random, gain: float | None) -> tuple[MeterSa
             return csv_session(Path(folder), truth, draw, gain), truth
         accuracy = 0.0 if gain is not None else draw.uniform(-1.0, 1.0)
         # The class is the meter's own: open once to ask for it.
-        with METERS[name](Path(folder) / "ask", truth, 1.0) as asked:  # type: ignore[attr-defined]
-            worst = asked.meter.channels[0].accuracy_relative
+        with METERS[name](Path(folder) / "ask", truth, 1.0) as running:  # type: ignore[attr-defined]
+            worst = running.meter.channels[0].accuracy_relative
         # A class is a share of the reading, not of the truth.
         factor = 1.0 / (1.0 - accuracy * worst)
         with METERS[name](Path(folder) / "run", truth, factor) as stage:  # type: ignore[attr-defined]

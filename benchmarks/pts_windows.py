@@ -39,8 +39,8 @@ SHOWN_EVERY_S = 0.1
 
 def true_energy_j(t_s: float) -> float:
     """Energy since 0 of 60 W with 140 W for 0.45 s in every 1.3 s, exactly."""
-    whole, rest_s = divmod(t_s, 1.3)
-    return 60.0 * t_s + 80.0 * (0.45 * whole + min(rest_s, 0.45))
+    complete, rest_s = divmod(t_s, 1.3)
+    return 60.0 * t_s + 80.0 * (0.45 * complete + min(rest_s, 0.45))
 
 
 class Meter(threading.Thread):
@@ -80,8 +80,8 @@ class Meter(threading.Thread):
 def benchmark(home: PtsHome, trials: int, sleep_s: float, environment: dict[str, str],
               before: tuple[str, ...] = ()) -> tuple[ResultFile, float]:  # fmt: skip
     """One test of `trials` trials; the result file and the wall time, s."""
-    words = f"level=filesystem operation=read sleep_s={sleep_s}"
-    home.add_suite("eeio-figures", [(TRIVIAL, words, "Trivial")])
+    factors = f"level=filesystem operation=read sleep_s={sleep_s}"
+    home.add_suite("eeio-figures", [(TRIVIAL, factors, "Trivial")])
     settings = {
         "TEST_RESULTS_NAME": "figures",
         "FORCE_TIMES_TO_RUN": str(trials),

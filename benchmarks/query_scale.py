@@ -64,18 +64,21 @@ def direct_s(folder: Path, sql: str, table: str) -> float:
 
 def eeio_s(folder: Path, sql: str, table: str) -> float:
     begun_s = time.monotonic()
-    words = ["query", sql.format(**{table: table}), str(folder), "--format", "json"]
+    arguments = ["query", sql.format(**{table: table}), str(folder), "--format", "json"]
     subprocess.run(
-        [sys.executable, "-m", "eeio", *words], check=True, stdout=subprocess.DEVNULL, timeout=600
+        [sys.executable, "-m", "eeio", *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=600,
     )
     return time.monotonic() - begun_s
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--samples", type=int, default=10_000_000)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(options)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder, "phases", arguments.runs)
@@ -86,7 +89,7 @@ def main(words: Sequence[str] | None = None) -> None:
             ("characterization", "phases", CHARACTERIZATION, COLUMNS),
             ("power", "power", POWER, POWER_COLUMNS),
         ):
-            read_s, own_s, whole_s = (
+            read_s, own_s, total_s = (
                 min(one() for _ in range(3))
                 for one in (
                     lambda t=table, q=columns: direct_s(folder, q, t),
@@ -96,8 +99,8 @@ def main(words: Sequence[str] | None = None) -> None:
             )
             print(
                 f"{label}: columns read {read_s:.3f} s, same SQL in DuckDB {own_s:.3f} s, eeio "
-                f"query {whole_s:.3f} s ({(whole_s - start_s) / read_s:.1f} times the columns, "
-                f"{(whole_s - start_s) / own_s:.1f} times the same SQL, without the start)"
+                f"query {total_s:.3f} s ({(total_s - start_s) / read_s:.1f} times the columns, "
+                f"{(total_s - start_s) / own_s:.1f} times the same SQL, without the start)"
             )
         memory_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
         print(f"peak memory of eeio query: {memory_mb:.0f} MB")

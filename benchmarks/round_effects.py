@@ -65,7 +65,7 @@ def main() -> None:
     print(f"{'drift':>6} {'late':>5}   {'raw':>14} {'own':>14} {'others':>14}")
     for drift in (0.0, 0.01, 0.03, 0.10):
         for late in (2, 3, 5, 8):
-            held: dict[str, list[tuple[bool, float]]] = {}
+            covered: dict[str, list[tuple[bool, float]]] = {}
             for _ in range(campaigns):
                 for way, logs in ways(campaign(rng, drift, late)).items():
                     values = [np.exp(row[~np.isnan(row)]).tolist() for row in logs]
@@ -73,8 +73,8 @@ def main() -> None:
                         interval = change(a, b, rule).interval
                         if len(a) != len(b) and interval is not None:
                             low, high = np.log(interval)
-                            held.setdefault(way, []).append((low <= 0 <= high, (high - low) / 2))
-            means = (100 * np.mean(of, axis=0) for of in held.values())
+                            covered.setdefault(way, []).append((low <= 0 <= high, (high - low) / 2))
+            means = (100 * np.mean(of, axis=0) for of in covered.values())
             cells = (f"{share:6.1f} ±{half:5.2f}" for share, half in means)
             print(f"{100 * drift:5.0f}% {late:5}   {' '.join(f'{cell:>14}' for cell in cells)}")
 

@@ -33,12 +33,12 @@ def main() -> None:
     found: dict[bool, list[float]] = {True: [], False: []}
     kept, journal = 0, UndoJournal()
     with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
-        words = fio(Path(name) / "file", arguments.seconds)
-        iops(words)  # lays the file out
+        command = fio(Path(name) / "file", arguments.seconds)
+        iops(command)  # lays the file out
         try:
             for _ in range(arguments.pairs):
                 for traced in random.sample((True, False), 2):
-                    rate, requests = measured(words, device if traced else None, journal)
+                    rate, requests = measured(command, device if traced else None, journal)
                     found[traced].append(rate)
                     kept = max(kept, requests)
         finally:
@@ -54,26 +54,26 @@ def fio(path: Path, seconds: float) -> list[str]:
     ]  # fmt: skip
 
 
-def iops(words: list[str]) -> float:
-    done = subprocess.run(words, check=True, capture_output=True, timeout=600, text=True)
+def iops(command: list[str]) -> float:
+    done = subprocess.run(command, check=True, capture_output=True, timeout=600, text=True)
     return float(json.loads(done.stdout)["jobs"][0]["read"]["iops"])
 
 
 def measured(
-    words: list[str], device: BlockDevice | None, journal: UndoJournal
+    command: list[str], device: BlockDevice | None, journal: UndoJournal
 ) -> tuple[float, int]:
     """IOPS, and how many requests were kept of the run."""
     if device is None:
-        return iops(words), 0
+        return iops(command), 0
     view = DriveView(device, journal)
     view.begin()
     try:
-        rate = iops(words)
+        rate = iops(command)
     finally:
-        seen = view.end()
-    if seen.reason is not None:
-        raise SystemExit(seen.reason)
-    return rate, len(seen.requests)
+        observed = view.end()
+    if observed.reason is not None:
+        raise SystemExit(observed.reason)
+    return rate, len(observed.requests)
 
 
 def show(traced: list[float], plain: list[float], kept: int) -> None:

@@ -44,9 +44,9 @@ def main() -> None:
                 simulate(draws(random, name, rsd, size), arguments.half_width, quantiles)
                 for _ in range(arguments.simulations)
             ]
-            held = sum(hit for hit, _ in ends) / len(ends)
+            covered = sum(hit for hit, _ in ends) / len(ends)
             middle = sorted(n for _, n in ends)[len(ends) // 2]
-            print(f"RSD {rsd:.0%}, {name}: coverage {held:.1%}, median {middle} repetitions")
+            print(f"RSD {rsd:.0%}, {name}: coverage {covered:.1%}, median {middle} repetitions")
 
 
 def draws(random: np.random.Generator, name: str, rsd: float, size: int) -> np.ndarray:

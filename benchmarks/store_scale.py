@@ -51,8 +51,8 @@ def main() -> None:
         lines_s = json_s(big / "runs.jsonl")
         print(f"json.loads of the lines of {arguments.report_runs} runs: {lines_s:.1f} s")
         for what in ("", ", from the figures that the first one saved"):
-            told = f"report of {arguments.report_runs} runs{what}"
-            took_s = eeio(told, folder, "report", str(big))
+            reported = f"report of {arguments.report_runs} runs{what}"
+            took_s = eeio(reported, folder, "report", str(big))
             print(f"  {took_s / lines_s:.2f} times json.loads")
         results = folder / "eeio/results"
         results.mkdir(parents=True)
@@ -99,11 +99,11 @@ def json_s(path: Path) -> float:
     return time.process_time() - start_s
 
 
-def eeio(what: str, data: Path, *words: str) -> float:
+def eeio(what: str, data: Path, *arguments: str) -> float:
     """Times one command in a process of its own."""
     before = os.times()
     done = subprocess.run(
-        [sys.executable, "-c", _EEIO, *words], check=True, timeout=1800, text=True,
+        [sys.executable, "-c", _EEIO, *arguments], check=True, timeout=1800, text=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         env={**os.environ, "XDG_DATA_HOME": str(data), "XDG_CACHE_HOME": str(data / "cache")},
     )  # fmt: skip

@@ -36,19 +36,19 @@ MPI = {
 }
 
 
-def printed(words: list[str], folder: Path, tracer: str | None) -> str:
+def printed(arguments: list[str], folder: Path, tracer: str | None) -> str:
     """What a program prints, bare or traced."""
     out = folder / "out"
-    words = ["sh", "-c", 'exec "$@" >"$0"', str(out), *words]
+    arguments = ["sh", "-c", 'exec "$@" >"$0"', str(out), *arguments]
     if tracer is None:
-        subprocess.run(words, check=True, timeout=300)
+        subprocess.run(arguments, check=True, timeout=300)
     else:
         trace = folder / "trace"
         trace.mkdir()
-        exit_code, _ = tracers.run(tracer, words, trace, lambda: None, to_stderr=False)
+        exit_code, _ = tracers.run(tracer, arguments, trace, lambda: None, to_stderr=False)
         shutil.rmtree(trace)
         if exit_code != 0:
-            raise SystemExit(f"{words}: exit code {exit_code}")
+            raise SystemExit(f"{arguments}: exit code {exit_code}")
     return out.read_text()
 
 

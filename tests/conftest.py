@@ -134,15 +134,15 @@ def eeio(home: Path, starter: Starter) -> Eeio:
     """Runs the command as a user would, and gives what it printed."""
 
     def run(
-        *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+        *arguments: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
     ) -> "subprocess.CompletedProcess[str]":
         """With words `before` it, and where the environment changes how an interpreter starts, in
         an interpreter of its own."""
         merged = {**os.environ, **(environment or {})}
         if not before and starter.fits(merged):
-            return starter.run(words, merged)
+            return starter.run(arguments, merged)
         return subprocess.run(
-            [*before, sys.executable, "-m", "eeio", *words],
+            [*before, sys.executable, "-m", "eeio", *arguments],
             env=merged,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -11,7 +11,7 @@ def suite(home: Path, *arguments: str) -> str:
     """A suite of dummy experiments with these arguments; its folder."""
     source = Path(os.environ["EEIO_SUITES"]) / "dummy-suite"
     protocol = (source / "protocol.yaml").read_text()
-    entries = [("dummy", words, words) for words in arguments]
+    entries = [("dummy", message, message) for message in arguments]
     return str(written(home / "suites/made", entries, protocol))
 
 

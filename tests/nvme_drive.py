@@ -17,9 +17,9 @@ from eeio_power.meters.nvme import ADMIN_COMMAND
 from tests.simulators.nvme_states import FakeNvmeStates
 
 
-def run(file: Path, words: list[str]) -> int:
-    refuses = [int(word) for word in os.environ.get("NVME_REFUSES", "").split()]
-    fake = FakeNvmeStates(file, refuses=refuses)
+def run(file: Path, arguments: list[str]) -> int:
+    rejects = [int(word) for word in os.environ.get("NVME_REFUSES", "").split()]
+    fake = FakeNvmeStates(file, rejects=rejects)
     ioctl, preadv = fcntl.ioctl, os.preadv
 
     def of_drive(fd: int, request: int, *further: Any) -> Any:
@@ -27,15 +27,15 @@ def run(file: Path, words: list[str]) -> int:
             return fake.ioctl(fd, request, *further)
         return ioctl(fd, request, *further)
 
-    def reading(*words: Any) -> int:
+    def reading(*arguments: Any) -> int:
         if not os.environ.get("NVME_CACHES"):
             fake.access()
-        return preadv(*words)
+        return preadv(*arguments)
 
     fcntl.ioctl = of_drive  # type: ignore[assignment]
     os.preadv = reading  # type: ignore[assignment]
     nvme_power.controller_of = lambda disk, dev=Path("/dev"): NvmeController(file)
-    return main(words)
+    return main(arguments)
 
 
 if __name__ == "__main__":

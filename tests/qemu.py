@@ -87,9 +87,9 @@ class Guest:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             timeout=LIMIT_S, check=False,
         )  # fmt: skip
-        said = done.stdout[-20_000:] + done.stderr[-2_000:]
-        print(said)
-        return said
+        output = done.stdout[-20_000:] + done.stderr[-2_000:]
+        print(output)
+        return output
 
     def _initramfs(
         self,

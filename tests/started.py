@@ -53,10 +53,10 @@ class Starter:
         return _at_start(environment) == self._environment
 
     def run(
-        self, words: Sequence[str], environment: Mapping[str, str]
+        self, arguments: Sequence[str], environment: Mapping[str, str]
     ) -> "subprocess.CompletedProcess[str]":
         """Raises OSError if the process that forks has ended."""
-        request = json.dumps([list(words), dict(environment), str(Path.cwd())]).encode()
+        request = json.dumps([list(arguments), dict(environment), str(Path.cwd())]).encode()
         mine, theirs = zip(os.pipe(), os.pipe(), os.pipe(), strict=True)
         null = os.open(os.devnull, os.O_RDONLY)
         try:
@@ -86,7 +86,7 @@ class Starter:
                     os.kill(int(texts[status].split()[0]), signal.SIGKILL)
         _, code = texts[status].split()
         return subprocess.CompletedProcess(
-            ["eeio", *words], int(code), _text(texts[stdout]), _text(texts[stderr])
+            ["eeio", *arguments], int(code), _text(texts[stdout]), _text(texts[stderr])
         )
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ def _serve(requests: socket.socket) -> None:
         os.write(status, b"%d\n" % child)
         os.write(status, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         os._exit(0)
-    words, environment, folder = json.loads(message)
+    arguments, environment, folder = json.loads(message)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -130,7 +130,7 @@ def _serve(requests: socket.socket) -> None:
     os.environ.update(environment)
     time.tzset()
     os.chdir(folder)
-    sys.argv[1:] = words
+    sys.argv[1:] = arguments
     sys.path[0] = folder
 
 

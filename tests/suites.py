@@ -10,9 +10,9 @@ def written(folder: Path, entries: Iterable[tuple[str, str, str]], protocol: str
     """The folder, with a suite of these (tool, arguments, description)."""
     folder.mkdir(parents=True, exist_ok=True)
     experiments = "".join(
-        f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
+        f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{factors}</Arguments>"
         f"<Description>{description}</Description></Execute>"
-        for tool, words, description in entries
+        for tool, factors, description in entries
     )
     (folder / "suite-definition.xml").write_text(
         f"<PhoronixTestSuite><SuiteInformation><Title>{folder.name}</Title></SuiteInformation>"

@@ -67,10 +67,10 @@ class Copy:
             written.append(path)
         return [path for path in written if path.suffix == ".py" and path.exists()]
 
-    def run(self, words: list[str] | str) -> "subprocess.CompletedProcess[str]":
+    def run(self, arguments: list[str] | str) -> "subprocess.CompletedProcess[str]":
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "EEIO_"))}
         return subprocess.run(
-            ["sh", "-c", words] if isinstance(words, str) else words,
+            ["sh", "-c", arguments] if isinstance(arguments, str) else arguments,
             cwd=self.root,
             env={
                 **kept,
@@ -94,9 +94,9 @@ class Copy:
             command, _, expected = part.partition("\n")
             done = self.run(command)
             assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-            first, *words = shlex.split(command)
+            first, *fields = shlex.split(command)
             if first == "export":
-                for name, _, value in (word.partition("=") for word in words):
+                for name, _, value in (word.partition("=") for word in fields):
                     self.exported[name] = value.replace("$PWD", str(self.root))
             lines = iter(done.stdout.splitlines())
             for wanted in expected.splitlines():
@@ -171,6 +171,6 @@ def test_a_guide_is_true(guide: str, copy: Copy) -> None:
     blocks = len(re.findall(r"^```\w", page, flags=re.MULTILINE))
     assert blocks == len(list(_STEP.finditer(page))), "a block that nobody is told what to do with"
     written = list(map(str, copy.follow(page)))
-    for words in (["check"], ["format", "--check"]) if written else ():
-        done = copy.run([".venv/bin/ruff", *words, *written])
+    for arguments in (["check"], ["format", "--check"]) if written else ():
+        done = copy.run([".venv/bin/ruff", *arguments, *written])
         assert done.returncode == 0, done.stdout

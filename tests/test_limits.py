@@ -43,11 +43,12 @@ def test_long():
 """
 
 
-def run(folder: Path, text: str, *words: str) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, text: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     (folder / "test_own.py").write_text(text)
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider",
-         "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-q", *words, str(folder)],
+         "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-q", *arguments,
+          str(folder)],
         cwd=ROOT, env={**os.environ, "EEIO_TEST_SLOWNESS": "1"}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip

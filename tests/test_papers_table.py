@@ -35,15 +35,15 @@ def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
 def test_the_counts_in_its_text_are_those_of_its_rows() -> None:
     verdicts = [row[3] for row in ROWS]
     one, no = verdicts.count(""), sum(v.startswith("no: ") for v in verdicts)
-    told = re.search(r"Of (\d+) rows (\d+) .* (\d+) with a stand-in, and\s(\d+) are not", PAGE)
-    assert told is not None
-    assert [int(n) for n in told.groups()] == [len(ROWS), one, len(ROWS) - one - no, no]
+    reported = re.search(r"Of (\d+) rows (\d+) .* (\d+) with a stand-in, and\s(\d+) are not", PAGE)
+    assert reported is not None
+    assert [int(n) for n in reported.groups()] == [len(ROWS), one, len(ROWS) - one - no, no]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_understood(command: str) -> None:
-    words = shlex.split(command)[1:]
-    parser(words[0]).parse_args(words)
+    fields = shlex.split(command)[1:]
+    parser(fields[0]).parse_args(fields)
 
 
 @pytest.mark.fast_variants(4)
@@ -52,8 +52,8 @@ def test_a_campaign_is_planned(command: str, home: Path, monkeypatch: pytest.Mon
     """On a machine whose frequencies can be set."""
     monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
     tree = cpufreq.pstate_tree(home / "tree")
-    words = shlex.split(re.sub(r"/mnt/\w+", str(home), command))[1:]
-    words += ["--meter", "none", "--sysfs-root", str(tree)]
-    options = campaign_options.options_of(parser("run").parse_args(words))
+    fields = shlex.split(re.sub(r"/mnt/\w+", str(home), command))[1:]
+    fields += ["--meter", "none", "--sysfs-root", str(tree)]
+    options = campaign_options.options_of(parser("run").parse_args(fields))
     plan = plans.make(options, suites.find(options.suite))
     assert plan.runs and plan.expected_s > 0

@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("log-normal", "heavy tails", "two modes")
 DRIFTS = (0.0, 0.03, 0.10)
 BIASES = (0.0, 0.01, 0.03)
 
-WHOLE_S = 60.0
+COMPLETE_S = 60.0
 FIXED_HOURS = 12 * 10 * 80.0 / 3600
 # Effects that a factor may have: none, below the floor, below the indifference, above, far above.
 _EFFECTS = (0.0, 0.005, 0.03, 0.07, 0.4)
@@ -63,7 +63,7 @@ def _experiments() -> tuple[Experiment, ...]:
     return tuple(
         Experiment(
             f"{operation}-{spatiality}-{size}-{buffer}",
-            operation, spatiality, size, buffer, WHOLE_S, buffer == "off",
+            operation, spatiality, size, buffer, COMPLETE_S, buffer == "off",
         )
         for operation, spatiality, size, buffer in product(
             ("read", "write"), ("sequential", "random"), (32 << 10, 4 << 20), ("off", "on")
@@ -83,14 +83,14 @@ def _site(generator: Generator, rng: np.random.Generator, machine: str) -> Site:
     off_at_20_s = rng.normal(0.0, generator.bias, len(experiments))
     # What differs lies in the first seconds, so the mean of s seconds is off by 1 / s less its
     # part in the whole.
-    shape = np.array([1 / s - 1 / WHOLE_S for s in LENGTHS_S]) / (1 / 20 - 1 / WHOLE_S)
+    shape = np.array([1 / s - 1 / COMPLETE_S for s in LENGTHS_S]) / (1 / 20 - 1 / COMPLETE_S)
     slope = rng.choice((-1.0, 1.0)) * np.log1p(generator.drift) / FIXED_HOURS
 
     def draw(random: np.random.Generator, runs: int) -> Draws:
         chance = _chance(generator.kind, random, (*truth.shape[:1], runs, len(METRICS)))
         cut = np.stack(
             [
-                within_runs(random, deviation[:, m], [WHOLE_S] * len(experiments), runs)
+                within_runs(random, deviation[:, m], [COMPLETE_S] * len(experiments), runs)
                 for m in range(len(METRICS))
             ],
             axis=-1,

@@ -26,15 +26,15 @@ class Score:
     """Counted over questions. `wrong` is a sign that is not that of the true difference of the mean
     logarithms, or "none above" where there is one. `wrong_sign_above` is such a sign where that
     difference is above the indifference, and that of the medians has its sign: where one slow run
-    in ten turns the mean against the median no sign is the true one. Intervals: `held` of
+    in ten turns the mean against the median no sign is the true one. Intervals: `covered` of
     `intervals` of the number of servers hold the true ratio of the medians."""
 
-    asked: int = 0
+    questions: int = 0
     wrong: int = 0
     open: int = 0
     wrong_sign_above: int = 0
     intervals: int = 0
-    held: int = 0
+    covered: int = 0
     half_widths: list[float] = field(default_factory=list)
 
     def add(self, other: "Score") -> None:
@@ -63,7 +63,7 @@ def inside(site: Site, cells: Sequence[Cell], rule: Rule) -> Score:
             opposite = (found.answer == "higher" and real <= 0) or (
                 found.answer == "lower" and real >= 0
             )
-            score.asked += 1
+            score.questions += 1
             score.open += found.answer == "open"
             score.wrong += opposite or (found.answer == "none above" and is_above)
             middle = medians[b][metric] - medians[a][metric]
@@ -89,7 +89,7 @@ def servers(
         if interval is not None:
             low, high = math.log(interval.low), math.log(interval.high)
             # A world without chance has intervals without width.
-            score.held += low - 1e-9 <= truth[row.key] <= high + 1e-9
+            score.covered += low - 1e-9 <= truth[row.key] <= high + 1e-9
             score.half_widths.append((high - low) / 2)
     return score
 

@@ -55,14 +55,14 @@ def pilot(site: Site, draws: Draws, run: int, floor: float, pauses: Sequence[flo
     for place, experiment in enumerate(site.experiments):
         if not experiment.is_cut:
             continue
-        whole = draws.whole[place, run]
+        complete = draws.complete[place, run]
         means = {
-            length: dict(zip(METRICS, np.exp(whole + draws.cut[place, run, n]), strict=True))
+            length: dict(zip(METRICS, np.exp(complete + draws.cut[place, run, n]), strict=True))
             for n, length in enumerate(LENGTHS_S)
             if length < experiment.complete_s
         }
         lengths[experiment.id] = proven_length(
-            means, dict(zip(METRICS, np.exp(whole), strict=True)), floor
+            means, dict(zip(METRICS, np.exp(complete), strict=True)), floor
         )
         seconds += experiment.complete_s + pauses[place % len(pauses)]
     return Pilot(lengths, seconds)
@@ -94,7 +94,7 @@ def adaptive(
         if done < protocol.repetitions:
             continue
         cells = {cell.experiment_id: cell for cell in campaign.cells()}
-        asked = [
+        requested = [
             Candidate(
                 experiment.id,
                 rule.most_repetitions if experiment.is_cut else rule.most_whole,
@@ -103,7 +103,7 @@ def adaptive(
             )
             for experiment, place in zip(site.experiments, range(len(places)), strict=True)
         ]
-        ids, anchors, stopped = who_goes_on(asked, anchors, stopped, rule.precision)
+        ids, anchors, stopped = who_goes_on(requested, anchors, stopped, rule.precision)
         active = [id for id in places if id in ids]
     ended = campaign.ended()
     if drift == "left in":
@@ -143,7 +143,7 @@ class _Runs:
         """The drawn run of that number, after a pause."""
         experiment = self.site.experiments[place]
         length = self.lengths.get(experiment.id)
-        found = self.draws.whole[place, number].copy()
+        found = self.draws.complete[place, number].copy()
         if length is not None:
             found += self.draws.cut[place, number, LENGTHS_S.index(length)]
         found += self.site.drift(self.start_h + self.seconds / 3600) * POWERS

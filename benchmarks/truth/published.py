@@ -89,7 +89,7 @@ def _site(tables: Path, machine: str, drive: str, zero: float, settled: Sequence
     deviation = np.array([np.std([logs[k][0] for k in group], ddof=1) for group in groups])
 
     def draw(rng: np.random.Generator, runs: int) -> Draws:
-        whole = np.empty((len(groups), runs, len(METRICS)))
+        complete = np.empty((len(groups), runs, len(METRICS)))
         cut = np.zeros((len(groups), runs, len(LENGTHS_S), len(METRICS)))
         for place, group in enumerate(groups):
             found = np.array([logs[k] for k in group])
@@ -99,11 +99,11 @@ def _site(tables: Path, machine: str, drive: str, zero: float, settled: Sequence
             noise = rng.standard_normal((runs, len(METRICS)))
             apart = (found[picked] - level[place]) * math.sqrt(n / (n - 1))
             apart = (apart + _SMOOTH * spread * noise) / math.sqrt(1 + _SMOOTH**2)
-            whole[place] = level[place] + apart
+            complete[place] = level[place] + apart
             cut[place, :, :, 1:] = np.array([cuts[k] for k in group])[picked]
         lasts = [e.complete_s for e in experiments]
         cut[..., 0] = within_runs(rng, deviation, lasts, runs)
-        return Draws(whole, cut)
+        return Draws(complete, cut)
 
     return Site(
         f"{machine} {drive}", machine, drive, experiments, level, middle, draw, drift,
@@ -136,8 +136,8 @@ def _mean(trace: Sequence[tuple[float, float]], length_s: float | None) -> Float
 
 def _cut(trace: Sequence[tuple[float, float]]) -> Floats:
     """What the first seconds are off the whole, by length and power."""
-    whole = np.log(_mean(trace, None))
-    found: Floats = np.array([np.log(_mean(trace, s)) - whole for s in LENGTHS_S])
+    complete = np.log(_mean(trace, None))
+    found: Floats = np.array([np.log(_mean(trace, s)) - complete for s in LENGTHS_S])
     return found
 
 

@@ -36,10 +36,10 @@ class Experiment:
 @dataclass(frozen=True)
 class Draws:
     """Runs of each experiment, drawn before anybody runs them, so that each protocol meets the
-    same chance. `whole` has the logarithms by experiment, run and metric, without drift; `cut`
+    same chance. `complete` has the logarithms by experiment, run and metric, without drift; `cut`
     what the first LENGTHS_S seconds are off them, by experiment, run, length and metric."""
 
-    whole: Floats
+    complete: Floats
     cut: Floats
 
 
@@ -70,16 +70,16 @@ def within_runs(
     chance within them. Lengths that are no shorter than the whole are off by nothing."""
     ends = np.array([0.0, *LENGTHS_S])
     off = np.zeros((len(complete_s), runs, len(LENGTHS_S)))
-    for place, whole in enumerate(complete_s):
-        edges = np.unique(np.append(np.minimum(ends, whole), whole))
+    for place, complete in enumerate(complete_s):
+        edges = np.unique(np.append(np.minimum(ends, complete), complete))
         lasts = np.diff(edges)
         # Variance of the mean of s seconds: share x deviation^2 x whole / s.
-        scale = np.sqrt(WITHIN_SHARE * whole / lasts) * deviation[place]
+        scale = np.sqrt(WITHIN_SHARE * complete / lasts) * deviation[place]
         parts = rng.standard_normal((runs, len(lasts))) * scale
         sums = np.cumsum(parts * lasts, axis=1)
-        mean = sums[:, -1] / whole
+        mean = sums[:, -1] / complete
         for number, length in enumerate(LENGTHS_S):
-            if length < whole:
+            if length < complete:
                 at = int(np.searchsorted(edges[1:], length))
                 off[place, :, number] = sums[:, at] / length - mean
     return off

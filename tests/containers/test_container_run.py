@@ -48,10 +48,10 @@ def _engine(tmp_path: Path, name: str, architecture: str | None) -> Path:
 
 
 def _run(
-    tree: Path, *words: str, environment: Mapping[str, str] | None = None
+    tree: Path, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [str(RUN), "--results", str(tree.parent / "results"), *words],
+        [str(RUN), "--results", str(tree.parent / "results"), *arguments],
         env={**os.environ, "CONTAINER_RUN_TREE": str(tree), **(environment or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -62,10 +62,10 @@ def _run(
 
 
 def _printed(
-    tree: Path, *words: str, engine: str = "docker", code: int = 0
+    tree: Path, *arguments: str, engine: str = "docker", code: int = 0
 ) -> tuple[list[str], list[str]]:
     """(the words of the printed command, what is said to be lost)."""
-    done = _run(tree, "--engine", engine, "--print", *words)
+    done = _run(tree, "--engine", engine, "--print", *arguments)
     assert done.returncode == code, done.stderr
     lost = [line.partition("lost: ")[2] for line in done.stderr.splitlines()]
     return shlex.split(done.stdout), lost
@@ -77,8 +77,8 @@ def test_a_bare_machine_gives_a_bare_command(machine: Path) -> None:
     assert command[-3:] == ["eeio", *CAMPAIGN]
     assert not [word for word in command if word.startswith(("--device", "--cap-add", "--priv"))]
     assert "--network=none" in command
-    assert any("dropping all caches" in words and "--root" in words for words in lost)
-    assert any("RAPL" in words for words in lost)
+    assert any("dropping all caches" in message and "--root" in message for message in lost)
+    assert any("RAPL" in message for message in lost)
     assert not (machine.parent / "results").exists()
 
 
@@ -122,7 +122,7 @@ def test_a_user_gets_meters_and_nothing_that_is_roots(machine: Path) -> None:
     command, lost = _printed(machine, *CAMPAIGN)
     assert "--device=/dev/ttyUSB0" in command and "--tmpfs=/sys/class/powercap" in command
     assert not [word for word in command if "ipmi" in word or "tracing" in word or "drop" in word]
-    assert [words for words in lost if words.startswith("IPMI")]
+    assert [message for message in lost if message.startswith("IPMI")]
 
 
 def test_privileged_only_if_requested(machine: Path) -> None:
@@ -131,11 +131,11 @@ def test_privileged_only_if_requested(machine: Path) -> None:
     filesystem = (*CAMPAIGN, "--filesystem", "ext4")
     command, lost = _printed(machine, "--root", *filesystem)
     assert "--privileged" not in command
-    assert [words for words in lost if "--filesystem" in words and "--privileged" in words]
+    assert [message for message in lost if "--filesystem" in message and "--privileged" in message]
 
 
 @pytest.mark.parametrize(
-    ("words", "flag"),
+    ("arguments", "flag"),
     [
         (["--device", "/dev/sda", "--erase", "/dev/sda"], "--device=/dev/sda"),
         (["--device=/dev/sda", "--erase=/dev/sda"], "--device=/dev/sda"),
@@ -145,9 +145,11 @@ def test_privileged_only_if_requested(machine: Path) -> None:
         (["--meter", "ipmi:lanplus,host=bmc"], "--network=host"),
     ],
 )
-def test_what_the_command_names_is_passed_on(machine: Path, words: list[str], flag: str) -> None:
+def test_what_the_command_names_is_passed_on(
+    machine: Path, arguments: list[str], flag: str
+) -> None:
     _everything(machine)
-    assert flag in _printed(machine, "--root", *CAMPAIGN, *words)[0]
+    assert flag in _printed(machine, "--root", *CAMPAIGN, *arguments)[0]
 
 
 def test_the_directory_has_the_same_name_inside(machine: Path, tmp_path: Path) -> None:
@@ -181,7 +183,7 @@ def test_what_podman_needs_otherwise(machine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("arguments", "named"),
     [
         ((*CAMPAIGN, "--device", "/dev/not-there"), "/dev/not-there"),
         ((*CAMPAIGN, "--directory", "/not/there"), "/not/there"),
@@ -190,9 +192,9 @@ def test_what_podman_needs_otherwise(machine: Path) -> None:
     ],
 )
 def test_bad_input_is_rejected_in_one_line(
-    machine: Path, words: tuple[str, ...], named: str
+    machine: Path, arguments: tuple[str, ...], named: str
 ) -> None:
-    done = _run(machine, "--engine", "docker", "--print", *words)
+    done = _run(machine, "--engine", "docker", "--print", *arguments)
     assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if "lost: " not in line]
     assert len(lines) == 1 and lines[0].startswith("container-run: ") and named in lines[0]
@@ -246,8 +248,8 @@ def test_arguments_with_spaces_and_quotes_arrive_completely(machine: Path, tmp_p
     (engine / "docker").write_text(
         (engine / "docker").read_text().replace('echo "$@"', 'for w; do echo "[$w]"; done')
     )
-    words = ("report", "it's a name", "--format", "csv")
-    done = _run(machine, "--engine", "docker", *words, environment=_path(engine))
-    assert done.stdout.splitlines()[-4:] == [f"[{word}]" for word in words]
+    arguments = ("report", "it's a name", "--format", "csv")
+    done = _run(machine, "--engine", "docker", *arguments, environment=_path(engine))
+    assert done.stdout.splitlines()[-4:] == [f"[{word}]" for word in arguments]
     shown = next(line for line in done.stderr.splitlines() if line.startswith("docker run"))
-    assert shlex.split(shown)[-4:] == list(words)
+    assert shlex.split(shown)[-4:] == list(arguments)

@@ -22,8 +22,8 @@ def test_doctor_can_fail(home: Path, eeio: Eeio) -> None:
     assert eeio("doctor", "--format", "json", "--require", "tool").returncode == 1
     assert eeio("doctor", "--require", "csv").returncode == 1
     assert eeio("doctor", "--require", "modelled").returncode == 0
-    refused = eeio("doctor", "--require", "modelled,luck")
-    assert refused.returncode == 2 and "luck" in refused.stderr
+    rejected = eeio("doctor", "--require", "modelled,luck")
+    assert rejected.returncode == 2 and "luck" in rejected.stderr
 
 
 @pytest.mark.parametrize("layered", ["overlay", "fuse.fuse-overlayfs", "aufs"])

@@ -89,7 +89,7 @@ OTHERS = (
 
 def record(directory: Path) -> None:
     """All cases, in place of what was kept of the same version before."""
-    for tool, case, words in CASES:
+    for tool, case, arguments in CASES:
         profile = Installed(tool, directory / "install" / tool, directory / "files")
         if not (profile.home / "tool.conf").exists():
             named = {k: os.environ[k] for k in ("EEIO_IO500",) if k in os.environ}
@@ -99,15 +99,15 @@ def record(directory: Path) -> None:
         conf = dict(
             line.split("=", 1) for line in (profile.home / "tool.conf").read_text().splitlines()
         )
-        prepared = profile.script("pre.sh", *words.split())
+        prepared = profile.script("pre.sh", *arguments.split())
         if prepared.returncode != 0:
             sys.exit(prepared.stderr)
         # Measured elsewhere, then moved: fio's report names the folder of its logs.
         output = directory / "output" / tool / case
-        capture = profile.capture(output, dict(word.split("=", 1) for word in words.split()))
+        capture = profile.capture(output, dict(word.split("=", 1) for word in arguments.split()))
         for log in output.glob("*.log"):
             log.unlink()
-        (output / "command").write_text(f"eeio-{tool} {words}\n")
+        (output / "command").write_text(f"eeio-{tool} {arguments}\n")
         place = DATA / tool / conf["version"].removeprefix("fio-") / case
         shutil.rmtree(place, ignore_errors=True)
         shutil.move(output, place)

@@ -162,7 +162,7 @@ class _Power(PowerMonitor):
 
 
 @pytest.mark.parametrize(
-    ("idle_at_s", "idle_w", "after_s", "words"),
+    ("idle_at_s", "idle_w", "after_s", "message"),
     [
         (0.5, 10.0, 3.0, "power is back at idle and the drive does no I/O"),
         (6.0, 10.0, 8.0, "power is back at idle and the drive does no I/O"),
@@ -172,14 +172,14 @@ class _Power(PowerMonitor):
     ],
 )
 def test_a_pause_ends_when_the_machine_has_settled(
-    idle_at_s: float | None, idle_w: float | None, after_s: float, words: str
+    idle_at_s: float | None, idle_w: float | None, after_s: float, message: str
 ) -> None:
     power = _Power(idle_at_s)
     known = {} if idle_w is None else {("m", "system"): idle_w}
     found = measurement.settle(
         RULE, power, known, None, 7.0, sleep=power.sleep, clock=lambda: power.now_s
     )
-    assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == words
+    assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == message
 
 
 def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, aft
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("--adaptive", "--precision", "0"), "precision 0: a share above 0"),
         (("--adaptive", "--precision", "1"), "a share below 1"),
@@ -308,10 +308,10 @@ def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, aft
     ],
 )
 def test_a_rule_that_makes_no_sense_is_rejected(
-    home: Path, eeio: Eeio, words: tuple[str, ...], said: str
+    home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), *words)
-    assert done.returncode == 2 and said in done.stderr
+    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), *arguments)
+    assert done.returncode == 2 and message in done.stderr
 
 
 def test_run_times_are_whole_seconds_as_profiles_take_them() -> None:
@@ -320,10 +320,10 @@ def test_run_times_are_whole_seconds_as_profiles_take_them() -> None:
 
 
 def test_plan_as_json_has_the_least_and_the_most(home: Path, eeio: Eeio) -> None:
-    words = ("plan", "dummy-suite", "--directory", str(home / "target"), "--format", "json")
-    fixed = json.loads(eeio(*words).stdout)
+    arguments = ("plan", "dummy-suite", "--directory", str(home / "target"), "--format", "json")
+    fixed = json.loads(eeio(*arguments).stdout)
     assert fixed["least_s"] == fixed["most_s"] == fixed["expected_s"] == fixed["fixed_s"]
-    body = json.loads(eeio(*words, "--adaptive", "--repetitions", "3").stdout)
+    body = json.loads(eeio(*arguments, "--adaptive", "--repetitions", "3").stdout)
     assert set(body) == {
         "schema_version", "runs", "expected_s", "least_s", "most_s", "fixed_s", "bytes_written",
         "experiments",
@@ -350,7 +350,7 @@ def test_every_suite_that_repeats_by_no_rule_of_its_own_has_the_preset(
 
 def _noisy_pair(home: Path) -> tuple[str, ...]:
     """Beside them two noisy experiments that differ in one factor: a question."""
-    words = _adaptive(home)
+    made = _adaptive(home)
     definition = home / "own/suite-definition.xml"
     entries = "".join(
         "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read "
@@ -360,38 +360,47 @@ def _noisy_pair(home: Path) -> tuple[str, ...]:
     )
     end = "</PhoronixTestSuite>"
     definition.write_text(definition.read_text().replace(end, f"{entries}{end}"))
-    return words
+    return made
 
 
 def test_plan_and_extend_repeat_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
     assert eeio(*_noisy_pair(home), "c").returncode == 0
-    _plan_tells(home, eeio)
+    _plan_reports(home, eeio)
     _extend_repeats(home, eeio)
 
 
-def _plan_tells(home: Path, eeio: Eeio) -> None:
-    words = ("plan", str(home / "own"), "--preset", "adaptive", "--directory", str(home / "target"))
-    done = eeio(*words, "--detect", "5%", "--format", "json")
+def _plan_reports(home: Path, eeio: Eeio) -> None:
+    arguments = (
+        "plan",
+        str(home / "own"),
+        "--preset",
+        "adaptive",
+        "--directory",
+        str(home / "target"),
+    )
+    done = eeio(*arguments, "--detect", "5%", "--format", "json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
-    asked = body["detect"]
-    assert asked["earlier"] == "c" and asked["share"] == 0.05 and asked["expected_s"] > 0
-    assert len(asked["repetitions"]) == 6 and min(asked["repetitions"].values()) >= 3
-    assert {one["metric"] for one in asked["questions"]} == {"bandwidth_bytes_per_s"}
+    requested = body["detect"]
+    assert (
+        requested["earlier"] == "c" and requested["share"] == 0.05 and requested["expected_s"] > 0
+    )
+    assert len(requested["repetitions"]) == 6 and min(requested["repetitions"].values()) >= 3
+    assert {one["metric"] for one in requested["questions"]} == {"bandwidth_bytes_per_s"}
     # The others differ in more than one factor.
     later = "against itself later"
-    (pair,) = [q for q in asked["questions"] if not q["experiment"].endswith(later)]
-    assert "random" in pair["experiment"] and len(asked["questions"]) == 5
+    (pair,) = [q for q in requested["questions"] if not q["experiment"].endswith(later)]
+    assert "random" in pair["experiment"] and len(requested["questions"]) == 5
     assert 10 < pair["repetitions"] < 200, "5 % of a spread of 5 %"
-    table = eeio(*words, "--detect", "5%", "--from", "c")
+    table = eeio(*arguments, "--detect", "5%", "--from", "c")
     assert "to see 5.0% in 8 of 10 campaigns, by the spread of c" in table.stdout
-    for wrong, said in (
+    for wrong, message in (
         (("--detect", "0.5%"), "is below the minimum effect"),
         (("--from", "c"), "--from requires --detect"),
         (("--detect", "5%", "--from", "nobody"), "nobody"),
     ):
-        refused = eeio(*words, *wrong)
-        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        rejected = eeio(*arguments, *wrong)
+        assert rejected.returncode == 2 and message in rejected.stderr, rejected.stderr
 
 
 def _extend_repeats(home: Path, eeio: Eeio) -> None:
@@ -420,11 +429,11 @@ def _extend_repeats(home: Path, eeio: Eeio) -> None:
 
 
 def test_extend_rejects_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
-    words = (
+    arguments = (
         "run", "dummy-suite", "--preset", "quick", "--directory", str(home / "target"),
         "--meter", "none", "--settle", "0", "--idle", "0", "--name", "fixed",
     )  # fmt: skip
-    assert eeio(*words).returncode in (0, 3)
+    assert eeio(*arguments).returncode in (0, 3)
     done = eeio("resume", "--extend", "fixed")
     assert done.returncode == 2 and "a fixed number and one random order" in done.stderr
     assert "plan --detect 5% --from fixed" in done.stderr

@@ -32,9 +32,9 @@ from eeio.cli import main
     ],
 )
 def test_a_former_command(former: str, now: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words, note = translated(former.split())
-    assert words == now.split() and note is not None
-    assert translated(words) == (words, None)
+    fields, note = translated(former.split())
+    assert fields == now.split() and note is not None
+    assert translated(fields) == (fields, None)
     with pytest.raises(SystemExit) as ended:
         main([*former.split()[: 2 if former.startswith("power") else 1], "--help"]
              if "--pts" not in former else ["export", "--pts", "--help"])  # fmt: skip
@@ -54,15 +54,15 @@ def test_json_and_former_options(home: Path, eeio: Eeio) -> None:
 
 
 def test_former_names_are_in_no_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["--help"], ["cost", "--help-all"], ["list", "--help"]):
+    for arguments in (["--help"], ["cost", "--help-all"], ["list", "--help"]):
         with pytest.raises(SystemExit):
-            main(words)
+            main(arguments)
         text = capsys.readouterr().out
         assert "--json" not in text and "--purchase" not in text and "new-profile" not in text
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["cost"], "which campaign?"),
         (["cost", "--traditional", "a"], "--low-power NAME is missing"),
@@ -75,7 +75,7 @@ def test_former_names_are_in_no_help(capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_options_of_another_form_of_the_command(
-    home: Path, words: list[str], message: str, eeio: Eeio
+    home: Path, arguments: list[str], message: str, eeio: Eeio
 ) -> None:
-    done = eeio(*words)
+    done = eeio(*arguments)
     assert done.returncode == 2 and message in done.stderr

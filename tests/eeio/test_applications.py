@@ -34,7 +34,7 @@ def _suite(home: Path, *arguments: str, tool: str = "sqlite") -> str:
     """eeio-applications with these experiments of one program alone."""
     of_suite = ROOT / "suites/eeio-applications"
     protocol = (of_suite / "protocol.yaml").read_text().partition("\noptional:")[0]
-    entries = [(tool, words, words) for words in arguments]
+    entries = [(tool, factors, factors) for factors in arguments]
     protocol = protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n"
     return str(written(home / "suites/apps", entries, protocol))
 
@@ -107,22 +107,24 @@ def test_calls_are_delayed_where_delayjc_is_requested(home: Path, eeio: Eeio) ->
     assert done.returncode == 0, done.stderr
     lines = (home / "data/eeio/results/apps/runs.jsonl").read_text().splitlines()
     runs = {run["experiment"]["target"]: run for run in map(json.loads, lines)}
-    plain, held = runs["file on ext4"], runs["file on ext4+delayjc"]
-    write, read = held["phases"]
+    plain, delayed = runs["file on ext4"], runs["file on ext4+delayjc"]
+    write, read = delayed["phases"]
     assert write["metrics"]["delayjc_calls"] >= 40
     assert 0 < write["metrics"]["delayjc_windows"] <= write["metrics"]["delayjc_calls"]
     assert write["metrics"]["delayjc_held_mean_s"] >= 0.001
     for phase in (*plain["phases"], read):
         assert "delayjc_calls" not in phase["metrics"]
-    assert any("windows of 1 ms" in note for note in held["notes"])
+    assert any("windows of 1 ms" in note for note in delayed["notes"])
 
 
 @pytest.mark.tools
 def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) -> None:
     if not shutil.which("mpicc"):
         pytest.skip("mpicc is not installed")
-    words = "level=application operation=write buffer=on processes=2 checkpoints=7"
-    suite = _suite(home, f"{words} interval_s=600", f"{words} interval_s=soon", tool="checkpoint")
+    factors = "level=application operation=write buffer=on processes=2 checkpoints=7"
+    suite = _suite(
+        home, f"{factors} interval_s=600", f"{factors} interval_s=soon", tool="checkpoint"
+    )
     done = eeio(
         "plan", suite, "--preset", "quick", "--directory", str(home / "target"), "--meter", "none",
         "--repetitions", "1", "--format", "json",
@@ -136,8 +138,8 @@ def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) 
 @pytest.mark.parametrize("tool", ["sqlite", "archive", "rocksdb", "varmail", "checkpoint"])
 def test_room_is_made_for_the_footprint_of_the_preset(tool: str, preset: str) -> None:
     profile = profiles.find(f"eeio-{tool}-1.0.0")
-    told = int(profile.presets[preset]["footprint"])
-    assert file_bytes_of(profile, {"buffer": "on"}, preset, Path("/")) == told
+    reported = int(profile.presets[preset]["footprint"])
+    assert file_bytes_of(profile, {"buffer": "on"}, preset, Path("/")) == reported
 
 
 MIXED = "level=application operation=mixed buffer=on"
@@ -208,8 +210,8 @@ def test_a_killed_campaign_leaves_nothing(
 ) -> None:
     if tool in PROGRAMS and not shutil.which(PROGRAMS[tool]):
         pytest.skip(f"{PROGRAMS[tool]} is not installed")
-    words, at_work = LONG[tool]
-    suite = _suite(home, words, tool=tool)
+    factors, at_work = LONG[tool]
+    suite = _suite(home, factors, tool=tool)
     target = home / "target"
     log = home / "stderr.txt"
     with log.open("wb") as stderr:

@@ -33,12 +33,14 @@ CONTRACT = {
 }  # fmt: skip
 
 
-def bench(home: Path, eeio: Eeio, *words: str) -> "subprocess.CompletedProcess[str]":
-    return eeio("bench", "--directory", str(home / "target"), "--seed", "1", "--name", "b", *words)
+def bench(home: Path, eeio: Eeio, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return eeio(
+        "bench", "--directory", str(home / "target"), "--seed", "1", "--name", "b", *arguments
+    )
 
 
-def found(home: Path, eeio: Eeio, *words: str) -> dict[str, Any]:
-    done = bench(home, eeio, "--format", "json", *words)
+def found(home: Path, eeio: Eeio, *arguments: str) -> dict[str, Any]:
+    done = bench(home, eeio, "--format", "json", *arguments)
     assert done.returncode == 0, done.stderr
     body: dict[str, Any] = json.loads(done.stdout)
     return body
@@ -281,7 +283,7 @@ def test_options_may_stand_between_commands(home: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("exit 3",), 1, "exit 3: exit code 3; to measure it anyway, use --ignore-failure"),
         (("no-such-command",), 1, "a shell finds no such command"),
@@ -301,13 +303,13 @@ def test_options_may_stand_between_commands(home: Path, eeio: Eeio) -> None:
     ],
 )
 def test_what_cannot_be_measured_is_one_line(
-    home: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str
+    home: Path, eeio: Eeio, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    meter = () if "--meter" in words else ("--meter", "none")
-    place = words.index("--") if "--" in words else len(words)
-    done = bench(home, eeio, *words[:place], *meter, *words[place:])
+    meter = () if "--meter" in arguments else ("--meter", "none")
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    done = bench(home, eeio, *arguments[:place], *meter, *arguments[place:])
     assert done.returncode == code, done.stderr
-    assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert not (home / "data/eeio/results/b").exists()
 
 
@@ -329,12 +331,12 @@ def test_a_command_that_fails_later_is_no_figure(home: Path, eeio: Eeio) -> None
 
 
 def test_it_goes_on_after_a_kill(home: Path, eeio: Eeio) -> None:
-    words = (
+    arguments = (
         "bench", "sleep 0.2", "sleep 0.25", "-r", "4", "--meter", "none", "--seed", "1", "--name",
         "b", "--directory", str(home / "target"),
     )  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", *words],
+        [sys.executable, "-m", "eeio", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
@@ -388,10 +390,11 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
     (home / "target/a").write_bytes(b"x" * MIB)
     # No writes: on a busy machine their flush may begin too late, which leaves them out.
     for name, text in (("before", "cat a a >/dev/null"), ("after", "cat a >/dev/null")):
-        words = ("bench", "-n", "copy", text, "sleep 0.2", "-r", "3", "--meter", "demo",
+        arguments = ("bench", "-n", "copy", text, "sleep 0.2", "-r", "3", "--meter", "demo",
                  "--directory", str(home / "target"))  # fmt: skip
         exported = home / "hyperfine.json", home / "table.md"
-        done = eeio(*words, "--name", name, "--format", "json", "--export-json", str(exported[0]),
+        done = eeio(*arguments, "--name", name, "--format", "json",
+                    "--export-json", str(exported[0]),
                     "--export-markdown", str(exported[1]))  # fmt: skip
         assert done.returncode == 0, done.stderr
         commands = json.loads(done.stdout)["commands"]
@@ -417,12 +420,12 @@ def test_names_of_commands() -> None:
     assert names(["a {x} {y}"], ["of {x}"], x=["1", "2"], y=["3"]) == [
         "of 1 (y = 3)", "of 2 (y = 3)",
     ]  # fmt: skip
-    for texts, given, said in (
+    for texts, given, message in (
         (["a"], ["x", "y"], "2 names"),
         (["a", "b"], ["x", "x"], "two commands have this name"),
         (["a"], [" "], "a name is empty"),
     ):
-        with pytest.raises(RejectedError, match=said):
+        with pytest.raises(RejectedError, match=message):
             names(texts, given)
 
 

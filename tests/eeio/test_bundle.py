@@ -72,10 +72,10 @@ def test_it_contains_what_a_paper_needs(bundled: Path) -> None:
 
 def test_the_checksums_are_of_all_else(bundled: Path) -> None:
     lines = (bundled / "SHA256SUMS").read_text().splitlines()
-    told = dict(reversed(line.split("  ", 1)) for line in lines)
+    listed = dict(reversed(line.split("  ", 1)) for line in lines)
     files = {str(path.relative_to(bundled)) for path in bundled.rglob("*") if path.is_file()}
-    assert set(told) == files - {"SHA256SUMS"}
-    for name, digest in told.items():
+    assert set(listed) == files - {"SHA256SUMS"}
+    for name, digest in listed.items():
         assert hashlib.sha256((bundled / name).read_bytes()).hexdigest() == digest
 
 
@@ -115,11 +115,11 @@ def test_the_same_campaign_gives_the_same_archive(bundled: Path, home: Path) -> 
 
 
 def test_the_methods_tell_what_was_run(bundled: Path) -> None:
-    said = (bundled / "methods.md").read_text()
-    assert "QUICK: not a measurement" in said
-    assert "5 of 6 windows" not in said and "1 x the tool failed" in said
-    assert "6 of 6 runs were done, 1 of them invalid" in said
-    assert "uncertainty of the energy" in said and "Idle baseline" in said
+    output = (bundled / "methods.md").read_text()
+    assert "QUICK: not a measurement" in output
+    assert "5 of 6 windows" not in output and "1 x the tool failed" in output
+    assert "6 of 6 runs were done, 1 of them invalid" in output
+    assert "uncertainty of the energy" in output and "Idle baseline" in output
     tex = (bundled / "methods.tex").read_text()
     assert "\\input" not in tex and r"b\$oard\_\{" in tex
 
@@ -192,7 +192,7 @@ def test_a_link_is_not_followed(
 @pytest.mark.parametrize("rate", [(), ("--rate", "20")])
 def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> None:
     """Typed again, it asks for the same: an option that it forgot would be another campaign."""
-    words = [
+    arguments = [
         "run", "eeio-suite", "--preset", "quick", "--directory", "/d", "--device", "/dev/x",
         "--erase", "/dev/x", "--lose", "gpt", "--drive-label", "a b", "--hash-serial",
         "--filesystem", "ext4,xfs", "--variant", "nojc", "--frequency", "lowest", "--smt", "on",
@@ -206,7 +206,7 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "--drop-caches-by",
         "ssh nas 'sync'", "--server-power", "ssh nas eeio meter node -", *rate,
     ]  # fmt: skip
-    options = campaign_options.options_of(parser().parse_args(words))
+    options = campaign_options.options_of(parser().parse_args(arguments))
     usual = Options(preset="standard", device=None, seed=0)
     same = [f.name for f in fields(Options) if getattr(options, f.name) == getattr(usual, f.name)]
     assert set(same) <= ({"rate_hz"} if not rate else set()), "an option that is not tried"

@@ -115,7 +115,7 @@ METERS = (
 def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> None:
     errors_w: list[float] = []
     limits_w: list[float] = []
-    refused: list[str] = []
+    reasons: list[str] = []
 
     @settings(max_examples=400, derandomize=True, database=None)
     @given(PAIRS, st.floats(0.0, 1.0))
@@ -127,7 +127,7 @@ def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> N
             powers = steps.step_powers((meter, "package"), (reference, "package"), windows[:-1])
             fitted = fit(powers, "m against r")
         except EeioError as error:
-            refused.append(str(error))
+            reasons.append(str(error))
             return
         found = steps.calibrated(
             fitted, powers, METERS, "package", step_s=10.0, seed=pair.seed, temperature_c=None
@@ -144,8 +144,8 @@ def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> N
     one()
     covered = sum(map(float.__le__, errors_w, limits_w)) / len(errors_w)
     ratio = statistics.median(limits_w) / statistics.median(errors_w)
-    print(f"{len(errors_w)} pairs: {covered:.1%} covered, {ratio:.1f}; {len(refused)} refused")
-    assert len(errors_w) >= 250 and len(refused) < 40, refused[:5]
+    print(f"{len(errors_w)} pairs: {covered:.1%} covered, {ratio:.1f}; {len(reasons)} refused")
+    assert len(errors_w) >= 250 and len(reasons) < 40, reasons[:5]
     assert covered >= 0.95
     assert ratio <= 10.0
 
@@ -154,7 +154,7 @@ def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> N
 
 
 @pytest.mark.parametrize(
-    ("powers", "says"),
+    ("powers", "text"),
     [
         (EXACT[:5], "5 usable steps, and 6 are needed"),
         ([(20.0, 23.0)] * 10, "the load does not change the power, 20 W in each step"),
@@ -169,12 +169,12 @@ def test_the_limit_covers_the_truth_and_is_not_much_larger_than_the_error() -> N
     ],
 )
 def test_a_line_that_is_not_certain_is_rejected(
-    powers: list[tuple[float, float]], says: str
+    powers: list[tuple[float, float]], text: str
 ) -> None:
     with pytest.raises(EeioError) as caught:
         fit(powers, "rapl (package) against shelly (system)")
     message = str(caught.value)
-    assert message.startswith("rapl (package) against shelly (system): ") and says in message
+    assert message.startswith("rapl (package) against shelly (system): ") and text in message
     assert "\n" not in message
 
 
@@ -303,7 +303,7 @@ def test_a_calibrated_reading(quantity: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("power_w", "used", "says"),
+    ("power_w", "used", "message"),
     [
         (14.9, USED, "the power is outside its range from 15 W to 75 W"),
         (75.1, USED, "the power is outside its range from 15 W to 75 W"),
@@ -311,10 +311,10 @@ def test_a_calibrated_reading(quantity: Any) -> None:
     ],
 )
 def test_outside_its_validity_a_reading_is_as_without_it(
-    power_w: float, used: Calibration, says: str
+    power_w: float, used: Calibration, message: str
 ) -> None:
     found = reading(power_w, used)
-    assert found.reasons == (f"not calibrated: {says} (against r on 2026-11-24)",)
+    assert found.reasons == (f"not calibrated: {message} (against r on 2026-11-24)",)
     plain = reading(power_w, replace(USED, domain="dram"))
     assert replace(found, reasons=()) == plain
 
@@ -435,8 +435,8 @@ def calibrate(
     monkeypatch.setattr(steps, "_loaded", Loaded)
     monkeypatch.setattr(steps, "lengths_s", lambda meters: (0.1, 0.1))
 
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(["meter", *words])
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["meter", *arguments])
         out = capsys.readouterr()
         return code, out.out, out.err
 
@@ -469,7 +469,7 @@ def test_a_reference_that_reads_more_is_only_reported(calibrate: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("arguments", "code", "message"),
     [
         (["--reference", "r"], 2, "name the meter to calibrate with --meter"),
         (["--seed", "1"], 2, "--directory and --seed need --reference"),
@@ -487,7 +487,7 @@ def test_a_reference_that_reads_more_is_only_reported(calibrate: Run) -> None:
         (["--meter", "m", "--reference", "flat"], 1, "and 10 % is needed"),
     ],
 )
-def test_calibrate_rejects(calibrate: Run, words: list[str], code: int, says: str) -> None:
-    done, _, err = calibrate("calibrate", *words)
-    assert done == code and says in err.splitlines()[-1], err
+def test_calibrate_rejects(calibrate: Run, arguments: list[str], code: int, message: str) -> None:
+    done, _, err = calibrate("calibrate", *arguments)
+    assert done == code and message in err.splitlines()[-1], err
     assert calibration.stored() == []

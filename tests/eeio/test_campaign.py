@@ -24,9 +24,9 @@ from eeio.system.owner import start_ticks
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 
 
-def _run(home: Path, eeio: Eeio, suite: str, *words: str, expected: int = 0) -> dict[str, Any]:
+def _run(home: Path, eeio: Eeio, suite: str, *arguments: str, expected: int = 0) -> dict[str, Any]:
     """Runs a campaign `c` and gives its report, checked against the published schema."""
-    done = eeio("run", suite, "--directory", str(home / "target"), "--name", "c", *words)
+    done = eeio("run", suite, "--directory", str(home / "target"), "--name", "c", *arguments)
     assert done.returncode == expected, done.stderr
     report = eeio("report", "c", "--format", "json")
     assert report.returncode == 0, report.stderr
@@ -45,8 +45,8 @@ def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
-    words = "level=filesystem operation=read spatiality=sequential sleep_s=0.5 bytes_moved=500000"
-    suite = _suite(home, words)
+    factors = "level=filesystem operation=read spatiality=sequential sleep_s=0.5 bytes_moved=500000"
+    suite = _suite(home, factors)
     with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
         report = _run(
             home, eeio, suite, "--meter", f"rapl,root={home / 'powercap'}", "--idle", "0.5"
@@ -207,9 +207,9 @@ def test_memory_filesystems_give_only_invalid_runs(home: Path, eeio: Eeio) -> No
     shm = Path("/dev/shm")
     if not os.access(shm, os.W_OK):
         pytest.skip("no writable /dev/shm")
-    words = ("run", "dummy-suite", "--directory", str(shm), "--meter", "none")
-    assert eeio(*words).returncode == 2
-    done = eeio(*words, "--allow-memory-filesystem")
+    arguments = ("run", "dummy-suite", "--directory", str(shm), "--meter", "none")
+    assert eeio(*arguments).returncode == 2
+    done = eeio(*arguments, "--allow-memory-filesystem")
     assert done.returncode == 3
     assert "no storage device was measured" in done.stdout
 
@@ -377,8 +377,8 @@ def test_a_campaign_may_have_any_name(home: Path, eeio: Eeio) -> None:
 
 
 def test_two_processes_cannot_write_one_campaign(home: Path, eeio: Eeio) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
-    assert eeio(*words, "--name", "c").returncode == 0
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
+    assert eeio(*arguments, "--name", "c").returncode == 0
     folder = home / "data/eeio/results/c"
     with store_lock(folder):
         done = eeio("resume", "c", environment={"EEIO_LOCKS": str(home)})
@@ -387,8 +387,8 @@ def test_two_processes_cannot_write_one_campaign(home: Path, eeio: Eeio) -> None
 
 
 def test_resume_overwrites_no_samples_where_a_file_is_missing(home: Path, eeio: Eeio) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "modelled")
-    assert eeio(*words, "--name", "c", "--allow-estimates").returncode == 0
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "modelled")
+    assert eeio(*arguments, "--name", "c", "--allow-estimates").returncode == 0
     folder = home / "data/eeio/results/c"
     samples = folder / "samples"
     (samples / "power-0001.csv.gz").rename(samples / "power-0003.csv.gz")

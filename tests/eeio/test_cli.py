@@ -18,7 +18,7 @@ from eeio_results.tools import native
 _SCIENCE = ("numpy", "scipy", "matplotlib", "jinja2", "pandas")
 
 
-def _imported(*words: str) -> set[str]:
+def _imported(*arguments: str) -> set[str]:
     """The modules there are after a command, which must end with 0."""
     code = (
         "import sys\n"
@@ -31,7 +31,7 @@ def _imported(*words: str) -> set[str]:
         "sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
@@ -71,7 +71,7 @@ def test_the_version_imports_nothing_that_it_does_not_need() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("--help",),
         ("doctor",),
@@ -79,17 +79,17 @@ def test_the_version_imports_nothing_that_it_does_not_need() -> None:
         ("record", "power", "--meter", "modelled", "--", "sleep", "0.5"),
         ("run", "dummy-suite", "--directory", "{home}/target", "--meter", "none", "--name", "c"),
     ],
-    ids=lambda words: " ".join(words[:2]),
+    ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_what_runs_on_the_measured_machine_needs_no_science(
-    home: Path, eeio: Eeio, words: tuple[str, ...]
+    home: Path, eeio: Eeio, arguments: tuple[str, ...]
 ) -> None:
     """Boards have none of it, and must not miss it."""
     for name in _SCIENCE:
         (home / "blocked" / name).mkdir(parents=True)
         (home / "blocked" / name / "__init__.py").write_text("raise ImportError('blocked')\n")
     done = eeio(
-        *(word.format(home=home) for word in words),
+        *(word.format(home=home) for word in arguments),
         environment={"PYTHONPATH": str(home / "blocked")},
     )
     assert done.returncode == 0, done.stderr
@@ -118,8 +118,14 @@ def test_too_little_memory_stops_a_campaign_and_stores_no_run_as_invalid(
         raise MemoryError
 
     monkeypatch.setattr(native, "parse", parse)
-    words = ["--directory", str(home / "target"), "--meter", "none", "--allow-memory-filesystem"]
-    assert main(["run", "dummy-suite", "--name", "few", *words]) == 1
+    arguments = [
+        "--directory",
+        str(home / "target"),
+        "--meter",
+        "none",
+        "--allow-memory-filesystem",
+    ]
+    assert main(["run", "dummy-suite", "--name", "few", *arguments]) == 1
     assert "eeio: out of memory" in capsys.readouterr().err
     assert not (home / "data/eeio/results/few/runs.jsonl").exists()
 

@@ -76,10 +76,10 @@ def test_kinds_stay_apart_and_meters_of_one_domain_too() -> None:
     wall = replace(system, meter="wattsup")
     model = replace(system, meter="modelled", kind="modelled")
     total = add([node("a", system, wall), node("b", system, wall), node("c", system, model)])
-    told = {(r.meter, r.kind): r for r in total.readings}
-    assert told["ipmi", "measured"].energy_j == 3000.0
-    assert told["wattsup", "measured"].reasons == ("c: no reading of system",)
-    assert not told["modelled", "modelled"].valid
+    reported = {(r.meter, r.kind): r for r in total.readings}
+    assert reported["ipmi", "measured"].energy_j == 3000.0
+    assert reported["wattsup", "measured"].reasons == ("c: no reading of system",)
+    assert not reported["modelled", "modelled"].valid
     # One meter a node, whichever: the nodes' power is that of the machine.
     (one,) = add([node("a", system), node("b", wall)]).readings
     assert (one.meter, one.energy_j) == ("ipmi+wattsup", 2000.0)
@@ -112,8 +112,8 @@ def rapl(tmp_path: Path) -> Iterator[str]:
 def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     sleep = ("--", sys.executable, "-c", "import time; time.sleep(0.5)")
     nodes = tmp_path / "nodes"
-    refused = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep)
-    assert refused.returncode == 2 and "not started by mpirun or srun" in refused.stderr
+    rejected = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep)
+    assert rejected.returncode == 2 and "not started by mpirun or srun" in rejected.stderr
     second = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
     assert eeio("meter", "node", str(nodes), *sleep, environment=second).returncode == 0
     assert not nodes.exists()
@@ -154,22 +154,22 @@ def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
     sacct = tmp_path / "bin/sacct"
     sacct.parent.mkdir()
 
-    def told(*lines: str, exit_code: int = 0, job: str = "123") -> dict[str, Any]:
+    def reported(*lines: str, exit_code: int = 0, job: str = "123") -> dict[str, Any]:
         body = "\n".join(lines)
         sacct.write_text(f"#!/bin/sh\ncat <<'E'\n{body}\nE\necho disabled >&2\nexit {exit_code}\n")
         sacct.chmod(0o755)
         environment = {"SLURM_JOB_ID": job, "PATH": f"{sacct.parent}:/usr/bin:/bin"}
-        words = ("meter", "sum", str(tmp_path / "n1.json"))
-        done = eeio(*words, "--format", "json", environment=environment)
+        arguments = ("meter", "sum", str(tmp_path / "n1.json"))
+        done = eeio(*arguments, "--format", "json", environment=environment)
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         if isinstance(found.get("slurm"), dict) and "energy_j" in found["slurm"]:
-            text = eeio(*words, environment=environment).stdout
+            text = eeio(*arguments, environment=environment).stdout
             assert "1040 J in 11 s, step 123.1 by sacct; 1.04 x package" in text
         return found
 
     steps = ["123|2100|40", "123.batch|2100|40", "123.0|7|1", "123.1|1040|11", "123.10.x|1|1"]
-    assert told(*steps)["slurm"] == {"step": "123.1", "energy_j": 1040, "duration_s": 11}
+    assert reported(*steps)["slurm"] == {"step": "123.1", "energy_j": 1040, "duration_s": 11}
     for lines, why in (
         (("123|2100|40", "123.batch|2100|40"), "no finished step of job 123"),
         (("123.0|0|10",), "AcctGatherEnergyType"),
@@ -177,17 +177,17 @@ def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
         (("123.0||10",), "AcctGatherEnergyType"),
         (("garbage",), "no finished step"),
     ):
-        assert why in told(*lines)["slurm"]["missing"], lines
-    assert "disabled" in told(exit_code=1)["slurm"]["missing"]
-    assert "slurm" not in told(*steps, job="x; rm")
+        assert why in reported(*lines)["slurm"]["missing"], lines
+    assert "disabled" in reported(exit_code=1)["slurm"]["missing"]
+    assert "slurm" not in reported(*steps, job="x; rm")
 
 
 def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:
     first = {"SLURM_LOCALID": "0"}
-    words = ("meter", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
-    done = eeio(*words, sys.executable, "-c", "import sys; sys.exit(7)", environment=first)
+    arguments = ("meter", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
+    done = eeio(*arguments, sys.executable, "-c", "import sys; sys.exit(7)", environment=first)
     assert done.returncode == 7
-    done = eeio(*words, "/nowhere", environment=first)
+    done = eeio(*arguments, "/nowhere", environment=first)
     assert done.returncode == 2 and "/nowhere: No such file" in done.stderr
 
 
@@ -252,7 +252,7 @@ def write_node(folder: Path, name: str, ranks: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "told"),
+    ("ranks", "reported"),
     [
         ({"OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_SIZE": "4"}, "2 of 4 ranks"),
         ({"SLURM_STEP_NUM_NODES": "2"}, "1 of 2 nodes"),
@@ -260,13 +260,13 @@ def write_node(folder: Path, name: str, ranks: dict[str, str]) -> None:
     ],
 )
 def test_a_node_that_is_missing_is_noticed(
-    tmp_path: Path, ranks: dict[str, str], told: str
+    tmp_path: Path, ranks: dict[str, str], reported: str
 ) -> None:
     folder = tmp_path / "nodes"
     with pytest.raises(RejectedError, match="no node has written its power"):
         load_nodes(folder)
     write_node(folder, "a", ranks)
-    with pytest.raises(RejectedError, match=rf"the power of {told} is in .* \(a\)"):
+    with pytest.raises(RejectedError, match=rf"the power of {reported} is in .* \(a\)"):
         load_nodes(folder)
     if ranks:
         write_node(folder, "b", ranks)

@@ -141,12 +141,12 @@ class User:
     starter: Starter
 
     def type(self, line: str) -> "subprocess.CompletedProcess[str]":
-        words = shlex.split(
+        fields = shlex.split(
             line.replace("NEW", f"n{len(list(self.home.glob('data/eeio/results/*')))}")
         )
-        place = 2 if words[0] == "record" else 1
-        if " ".join(words[:place]) in _TAKES_METER:
-            words[place:place] = ["--meter", self.meter]
+        place = 2 if fields[0] == "record" else 1
+        if " ".join(fields[:place]) in _TAKES_METER:
+            fields[place:place] = ["--meter", self.meter]
         environment = {
             **os.environ,
             "HOME": str(self.home),
@@ -158,7 +158,7 @@ class User:
             "EEIO_SUITES": f"{self.home / 'own-suites'}:{DATA / 'suites'}",
         }
         with contextlib.chdir(self.home):
-            return self.starter.run(words, environment)
+            return self.starter.run(fields, environment)
 
 
 def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
@@ -226,13 +226,15 @@ def nobody(tmp_path_factory: pytest.TempPathFactory, starter: Starter) -> Iterat
 
 
 def _check(done: "subprocess.CompletedProcess[str]", line: str, allowed: set[int]) -> None:
-    told = f"eeio {line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    assert "Traceback" not in done.stdout + done.stderr, told
-    assert done.returncode in allowed, f"status {done.returncode}: {told}"
+    reported = f"eeio {line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert "Traceback" not in done.stdout + done.stderr, reported
+    assert done.returncode in allowed, f"status {done.returncode}: {reported}"
     if done.returncode == 0:
-        assert done.stdout or done.stderr or "-o" in line or line == "doctor restore", told
+        assert done.stdout or done.stderr or "-o" in line or line == "doctor restore", reported
     else:
-        assert re.search(r"^(eeio|not tested)\b.*", done.stdout + done.stderr, re.MULTILINE), told
+        assert re.search(r"^(eeio|not tested)\b.*", done.stdout + done.stderr, re.MULTILINE), (
+            reported
+        )
 
 
 def _status(line: str, who: str) -> set[int]:

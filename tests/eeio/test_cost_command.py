@@ -32,18 +32,18 @@ def campaign(tmp_path: Path) -> str:
 
 def test_json(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cost", campaign, *GIVEN, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     for name, wanted in (
         ("j_per_gb", 700), ("kwh_per_tb", 0.291667), ("money_per_tb", 0.214253),
         ("g_co2e_per_tb", 154.692),
     ):  # fmt: skip
-        assert told[name]["value"] == pytest.approx(wanted, rel=1e-5)
-        assert told[name]["interval"]["low"] < wanted < told[name]["interval"]["high"]
-    assert told["sensitivities"][0]["answer"] == "j_per_gb"
+        assert reported[name]["value"] == pytest.approx(wanted, rel=1e-5)
+        assert reported[name]["interval"]["low"] < wanted < reported[name]["interval"]["high"]
+    assert reported["sensitivities"][0]["answer"] == "j_per_gb"
     assert main(["cost", campaign, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["money_per_tb"]["value"] is None
-    assert told["money_per_tb"]["reason"] == "not given: --price-per-kwh"
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["money_per_tb"]["value"] is None
+    assert reported["money_per_tb"]["reason"] == "not given: --price-per-kwh"
 
 
 def test_j_per_gb_is_that_of_the_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         (["--pue", "0.5"], "pue: 0.5 is not a number from 1 to 100"),
         (["--duty-cycle", "0"], "never in use"),
@@ -83,16 +83,16 @@ def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_numbers_that_cannot_be(
-    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        main(["cost", campaign, *words])
+        main(["cost", campaign, *arguments])
     assert stopped.value.code == 2
     assert why in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         (["--grid-g-per-kwh", "-3"], "is not a number from 0"),
         (["--grid-g-per-kwh", "none.csv"], "none.csv: cannot be read"),
@@ -103,10 +103,10 @@ def test_numbers_that_cannot_be(
     ],
 )
 def test_what_is_rejected_in_a_line(
-    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
-    words = [f"{words[0]}={words[1]}"]
-    assert main(["cost", campaign, *words]) == 2
-    told = capsys.readouterr().err
-    *left_out, refused = told.splitlines()
-    assert why in refused and all("left out: " in line for line in left_out)
+    arguments = [f"{arguments[0]}={arguments[1]}"]
+    assert main(["cost", campaign, *arguments]) == 2
+    reported = capsys.readouterr().err
+    *left_out, rejected = reported.splitlines()
+    assert why in rejected and all("left out: " in line for line in left_out)

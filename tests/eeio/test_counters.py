@@ -141,7 +141,7 @@ def test_those_of_a_64_bit_kernel_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "reported"),
     [
         ({"sys/class/block/sda/dev": "8:0"}, None),
         ({"sys/class/block/sda/dev": "253:0", "sys/class/block/sda/slaves/sdb": "",
@@ -153,15 +153,15 @@ def test_those_of_a_64_bit_kernel_do_not() -> None:
     ],
 )  # fmt: skip
 def test_what_a_device_lies_on_is_reported(
-    tmp_path: Path, files: dict[str, str], told: str | None
+    tmp_path: Path, files: dict[str, str], reported: str | None
 ) -> None:
     device = block_device(Path("/dev/sda"), write_tree(tmp_path, files))
     assert device is not None
-    assert counters.lies_on(device) == told
+    assert counters.lies_on(device) == reported
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("30 1 0:40 / /data rw - zfs tank/data rw,xattr", "its cache (ARC) may answer"),
         ("30 1 0:40 / /data rw - nfs4 server:/export rw", "its server has the devices"),
@@ -170,7 +170,7 @@ def test_what_a_device_lies_on_is_reported(
         ("30 1 0:40 / /data rw - btrfs /dev/sda rw", "/data spans 2 devices: sda, sdb"),
     ],
 )
-def test_why_no_device_was_compared_is_reported(tmp_path: Path, line: str, told: str) -> None:
+def test_why_no_device_was_compared_is_reported(tmp_path: Path, line: str, reported: str) -> None:
     pair = "sys/fs/btrfs/0b7a1c2e-1111-4222-8333-444455556666/devices"
     write_tree(
         tmp_path,
@@ -179,7 +179,7 @@ def test_why_no_device_was_compared_is_reported(tmp_path: Path, line: str, told:
     )  # fmt: skip
     device, reason = backing_device(Path("/data/files"), tmp_path)
     assert device is None
-    assert told in str(reason)
+    assert reported in str(reason)
 
 
 def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
@@ -189,8 +189,8 @@ def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
     target = home / "target"
     if backing_device(target)[0] is None:
         pytest.skip("no block device lies under the tests' folder")
-    told = itertools.cycle([BEFORE, AFTER])
-    monkeypatch.setattr(counters, "read_counters", lambda device: next(told))
+    states = itertools.cycle([BEFORE, AFTER])
+    monkeypatch.setattr(counters, "read_counters", lambda device: next(states))
     monkeypatch.setattr(counters, "lies_on", lambda device: "dm-0, which is on sda, sdb: both")
     monkeypatch.setattr("platform.machine", lambda: "armv7l")
     code = main(["run", "dummy-suite", "--directory", str(target), "--name", "c",

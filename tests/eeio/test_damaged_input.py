@@ -26,15 +26,15 @@ from eeio_results.errors import EeioError
 from eeio_results.store import Store, load
 from eeio_results.traces import darshan
 
-Refused = Callable[..., str]
+Rejected = Callable[..., str]
 
 
 @pytest.fixture
-def refused(eeio: Eeio) -> Refused:
+def rejected(eeio: Eeio) -> Rejected:
     """Runs a command that must be refused; what it said."""
 
-    def run(*words: str, code: int | tuple[int, ...] = 2, **options: object) -> str:
-        done = eeio(*words, **options)
+    def run(*arguments: str, code: int | tuple[int, ...] = 2, **options: object) -> str:
+        done = eeio(*arguments, **options)
         codes = code if isinstance(code, tuple) else (code,)
         assert done.returncode in codes, (done.returncode, done.stderr)
         assert "Traceback" not in done.stderr
@@ -63,24 +63,24 @@ def refused(eeio: Eeio) -> Refused:
         ("is_measurement: false", "is_measurement: 5"),
     ],
 )
-def test_a_protocol_that_cannot_be(home: Path, refused: Refused, old: str, new: str) -> None:
+def test_a_protocol_that_cannot_be(home: Path, rejected: Rejected, old: str, new: str) -> None:
     suite = home / "suites/odd"
     shutil.copytree(DATA / "suites/dummy-suite", suite)
     text = (suite / "protocol.yaml").read_text()
     (suite / "protocol.yaml").write_text(text.replace(old, new))
-    said = refused("plan", str(suite), "--directory", str(home / "target"))
-    assert str(suite / "protocol.yaml") in said
+    message = rejected("plan", str(suite), "--directory", str(home / "target"))
+    assert str(suite / "protocol.yaml") in message
 
 
-def test_presets_that_are_no_text(home: Path, refused: Refused) -> None:
+def test_presets_that_are_no_text(home: Path, rejected: Rejected) -> None:
     profile = home / "profiles/eeio-dummy-1.0.0"
     shutil.copytree(DATA / "profiles/eeio-dummy-1.0.0", profile)
     (profile / "presets.conf").write_bytes(b"quick sleep_s=0.1\nstandard sleep_s=\xff\n")
-    said = refused(
+    message = rejected(
         "plan", "dummy-suite", "--directory", str(home / "target"),
         environment={"EEIO_TEST_PROFILES": str(profile.parent)},
     )  # fmt: skip
-    assert "presets.conf: line 2: not UTF-8" in said
+    assert "presets.conf: line 2: not UTF-8" in message
 
 
 @pytest.mark.parametrize(
@@ -89,22 +89,22 @@ def test_presets_that_are_no_text(home: Path, refused: Refused) -> None:
      "memory_multiple=1e300", "runtime_s=1e300", "runtime_s=nan", "file_size=-1", "file_size=1e9"],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_presets_that_cannot_be(home: Path, refused: Refused, pair: str, command: str) -> None:
+def test_presets_that_cannot_be(home: Path, rejected: Rejected, pair: str, command: str) -> None:
     profile = home / "profiles/eeio-dummy-1.0.0"
     shutil.copytree(DATA / "profiles/eeio-dummy-1.0.0", profile)
     (profile / "presets.conf").write_text(f"standard sleep_s=0.1 {pair}\n")
-    said = refused(
+    message = rejected(
         command, "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
         environment={"EEIO_TEST_PROFILES": str(profile.parent)},
     )  # fmt: skip
-    assert pair.partition("=")[0] in said
+    assert pair.partition("=")[0] in message
 
 
 # --- imports --------------------------------------------------------------------------------------
 
 
-def mapped(home: Path, refused: Refused, code: int | tuple[int, ...] = (1, 2)) -> str:
-    return refused(
+def mapped(home: Path, rejected: Rejected, code: int | tuple[int, ...] = (1, 2)) -> str:
+    return rejected(
         "import", "runs", "--map", str(home / "map.yaml"), str(home / "files"), code=code
     )
 
@@ -117,7 +117,7 @@ def folder(home: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "message"),
     [
         ("table: runs.csv", "table: /etc/passwd", "in the folder"),
         ("table: runs.csv", "table: ../runs.csv", "in the folder"),
@@ -131,23 +131,23 @@ def folder(home: Path) -> Path:
     ],
 )
 def test_maps_that_cannot_be(
-    home: Path, folder: Path, refused: Refused, old: str, new: str, words: str
+    home: Path, folder: Path, rejected: Rejected, old: str, new: str, message: str
 ) -> None:
     text = (home / "map.yaml").read_text()
     assert old in text
     (home / "map.yaml").write_text(text.replace(old, new, 1))
-    said = mapped(home, refused)
-    assert "map.yaml" in said
-    assert re.search(words, said)
+    output = mapped(home, rejected)
+    assert "map.yaml" in output
+    assert re.search(message, output)
 
 
-def test_a_map_that_is_no_text(home: Path, folder: Path, refused: Refused) -> None:
+def test_a_map_that_is_no_text(home: Path, folder: Path, rejected: Rejected) -> None:
     (home / "map.yaml").write_bytes(b"title: a\ncampaigns: \xff\n")
-    assert "map.yaml: line 2: not UTF-8" in mapped(home, refused)
+    assert "map.yaml: line 2: not UTF-8" in mapped(home, rejected)
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         (b"op;kb;cache;rep;rate;bytes;s\n\xff;1;1;1;1;1;1\n", "line 2: not UTF-8"),
         (b"op;kb;cache;rep;rate;bytes;s\n" + b"x" * 140_000 + b";1;1\n", "line 2 is longer"),
@@ -155,11 +155,11 @@ def test_a_map_that_is_no_text(home: Path, folder: Path, refused: Refused) -> No
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be(
-    home: Path, folder: Path, refused: Refused, content: bytes, words: str
+    home: Path, folder: Path, rejected: Rejected, content: bytes, message: str
 ) -> None:
     (folder / "runs.csv").write_bytes(content)
-    said = mapped(home, refused)
-    assert "runs.csv" in said and words in said
+    output = mapped(home, rejected)
+    assert "runs.csv" in output and message in output
 
 
 @pytest.mark.parametrize(
@@ -189,22 +189,22 @@ def test_a_repetition_below_zero_is_left_out(home: Path, folder: Path, eeio: Eei
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", "-x", "a b", os.fsdecode(b"a\xff")])
 def test_an_import_stays_in_the_results_folder(
-    home: Path, folder: Path, refused: Refused, name: str
+    home: Path, folder: Path, rejected: Rejected, name: str
 ) -> None:
     if name:
-        said = refused("import", "runs", "--map", str(home / "map.yaml"), str(folder),
+        message = rejected("import", "runs", "--map", str(home / "map.yaml"), str(folder),
                        f"--name={name}")  # fmt: skip
-        assert "campaign name" in said
-    said = refused("import", str(DATA / "pts/10.8.6/random.xml"), f"--name={name}")
-    assert "campaign name" in said
+        assert "campaign name" in message
+    message = rejected("import", str(DATA / "pts/10.8.6/random.xml"), f"--name={name}")
+    assert "campaign name" in message
     assert not list((home / "data").rglob("*.jsonl"))
 
 
-def test_names_in_invalid_utf8(home: Path, refused: Refused) -> None:
+def test_names_in_invalid_utf8(home: Path, rejected: Rejected) -> None:
     name = os.fsdecode(b"a\xffb")
     run = ("run", "dummy-suite", "--directory", str(home / "target"), "--name", name)
-    for words in (run, ("resume", name), ("report", name), ("export", "pts", name)):
-        assert "campaign name" in refused(*words)
+    for arguments in (run, ("resume", name), ("report", name), ("export", "pts", name)):
+        assert "campaign name" in rejected(*arguments)
 
 
 def test_an_export_stays_here(home: Path, eeio: Eeio, tmp_path: Path) -> None:
@@ -228,13 +228,13 @@ def test_an_export_stays_here(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     ],
 )
 def test_a_result_file_of_pts_that_cannot_be(
-    home: Path, refused: Refused, old: str, new: str
+    home: Path, rejected: Rejected, old: str, new: str
 ) -> None:
     text = (DATA / "pts/10.8.6/random.xml").read_text()
     text = text.replace("&quot;", '"')
     assert old in text
     (home / "composite.xml").write_text(text.replace(old, new, 1))
-    refused("import", str(home / "composite.xml"), "--name", "x")
+    rejected("import", str(home / "composite.xml"), "--name", "x")
     assert not list((home / "data").rglob("*.jsonl"))
 
 
@@ -263,20 +263,20 @@ NODE = {
         ('"readings": [', '"readings": 5, "x": ['),
     ],
 )
-def test_a_node_that_cannot_be(tmp_path: Path, refused: Refused, old: str, new: str) -> None:
+def test_a_node_that_cannot_be(tmp_path: Path, rejected: Rejected, old: str, new: str) -> None:
     text = json.dumps(NODE)
     assert old in text
     (tmp_path / "a.json").write_text(text.replace(old, new, 1))
-    assert "a.json" in refused("meter", "sum", str(tmp_path / "a.json"))
+    assert "a.json" in rejected("meter", "sum", str(tmp_path / "a.json"))
 
 
-def test_a_suite_that_is_no_text(home: Path, refused: Refused) -> None:
+def test_a_suite_that_is_no_text(home: Path, rejected: Rejected) -> None:
     suite = home / "suites/odd"
     shutil.copytree(DATA / "suites/dummy-suite", suite)
     for content in (b"\xff\xfe<", b'<?xml version="1.0" encoding="utf-7"?><x/>', b"<a>" * 5000):
         (suite / "suite-definition.xml").write_bytes(content)
-        said = refused("plan", str(suite), "--directory", str(home / "target"))
-        assert "suite-definition.xml" in said
+        message = rejected("plan", str(suite), "--directory", str(home / "target"))
+        assert "suite-definition.xml" in message
 
 
 # --- a tool that misbehaves -----------------------------------------------------------------------
@@ -319,15 +319,15 @@ def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
         "from eeio.cli import main; sys.exit(main(sys.argv[1:]))"
     )
 
-    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-c", program, *words],
+            [sys.executable, "-c", program, *arguments],
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "c")  # fmt: skip
-    done = run(*words)
+    done = run(*arguments)
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     runs = load(home / "data/eeio/results/c").runs
@@ -356,30 +356,30 @@ def test_a_run_with_a_figure_that_cannot_be_is_kept_as_invalid(change: dict[str,
 
 
 @pytest.mark.parametrize("name", ["campaign.json", "machine.json", "idle.json", "runs.jsonl"])
-def test_a_pipe_in_a_campaign(home: Path, eeio: Eeio, refused: Refused, name: str) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
+def test_a_pipe_in_a_campaign(home: Path, eeio: Eeio, rejected: Rejected, name: str) -> None:
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
     for campaign in ("good", "piped"):
-        assert eeio(*words, "--name", campaign).returncode == 0
+        assert eeio(*arguments, "--name", campaign).returncode == 0
     damaged = home / "data/eeio/results/piped" / name
     damaged.unlink()
     os.mkfifo(damaged)
-    assert f"{damaged}: " in refused("report", "piped")
+    assert f"{damaged}: " in rejected("report", "piped")
     assert f"{damaged}: " in eeio("resume", "piped").stderr
     listed = eeio("list")
     assert listed.returncode == 0 and "  good: dummy-suite, 6 of 6 runs\n" in listed.stdout
 
 
-def test_pipes_that_a_user_names(home: Path, refused: Refused) -> None:
+def test_pipes_that_a_user_names(home: Path, rejected: Rejected) -> None:
     os.mkfifo(home / "pipe")
     pipe = str(home / "pipe")
-    for words in (
+    for arguments in (
         ("import", "runs", "--map", pipe, str(home)),
         ("record", "trace", "--read", pipe),
         ("meter", "sum", pipe),
         ("record", "journal", "--read", pipe),
         ("record", "journal", "--counters", pipe),
     ):
-        assert "a pipe or a device" in refused(*words, code=(1, 2))
+        assert "a pipe or a device" in rejected(*arguments, code=(1, 2))
 
 
 def test_a_pipe_for_a_definition(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_numbers_that_no_campaign_contains(home: Path, eeio: Eeio, option: str) 
     ],
 )  # fmt: skip
 def test_a_campaign_file_of_other_types(
-    home: Path, eeio: Eeio, refused: Refused, place: tuple[str | int, ...], value: object
+    home: Path, eeio: Eeio, rejected: Rejected, place: tuple[str | int, ...], value: object
 ) -> None:
     """None: the key is gone. What every command relies on is asked where the file is read."""
     made_complete = Store(home / "data/eeio/results/c")
@@ -449,16 +449,16 @@ def test_a_campaign_file_of_other_types(
     else:
         part[place[-1]] = value
     path.write_text(json.dumps(body))
-    for words in (("report", "c", "--format", "html"), ("export", "pts", "c"), ("resume", "c")):
-        assert f"{path}: not as eeio writes it: " in refused(*words)
+    for arguments in (("report", "c", "--format", "html"), ("export", "pts", "c"), ("resume", "c")):
+        assert f"{path}: not as eeio writes it: " in rejected(*arguments)
     assert "  c: unreadable: " in eeio("list").stdout
 
 
-def test_a_runtime_in_a_campaign_file_that_is_none(home: Path, refused: Refused) -> None:
+def test_a_runtime_in_a_campaign_file_that_is_none(home: Path, rejected: Rejected) -> None:
     place = Store(home / "data/eeio/results/c")
     design = records.design("c", 1)
     planned = replace(
         design.experiments[0], profile="eeio-dummy-1.0.0", factors={"runtime_s": "$x$"}
     )
     place.create(replace(design, experiments=(planned,)))
-    assert "runtime_s" in refused("resume", "c")
+    assert "runtime_s" in rejected("resume", "c")

@@ -141,10 +141,10 @@ class Shim:
     started: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     def environment(self, **options: int) -> dict[str, str]:
-        words = delayjc.settings(self.state, **options, library=self.library)  # type: ignore[arg-type]
-        words["LD_PRELOAD"] = ":".join((*self.before, words["LD_PRELOAD"]))
+        settings = delayjc.settings(self.state, **options, library=self.library)  # type: ignore[arg-type]
+        settings["LD_PRELOAD"] = ":".join((*self.before, settings["LD_PRELOAD"]))
         # Python leaks by design; what the library allocates is checked under valgrind.
-        return {**os.environ, **words, "ASAN_OPTIONS": "detect_leaks=0"}
+        return {**os.environ, **settings, "ASAN_OPTIONS": "detect_leaks=0"}
 
     def start(
         self, command: list[str], environment: dict[str, str] | None = None, **options: int
@@ -181,8 +181,8 @@ class Shim:
         if not self.state.exists():
             return False
         with self.state.open("rb") as file:
-            words = file.read(8), file.read(8)
-        return all(any(word) for word in words)
+            parts = file.read(8), file.read(8)
+        return all(any(word) for word in parts)
 
     def wait_for(self, reached: Callable[[DelayedCalls], bool]) -> None:
         """Until the counters of processes that run say so."""
@@ -507,15 +507,15 @@ def test_counters_of_no_file_say_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"window_us": 0}, "a window of 0 us"),
         ({"max_resets": 256}, "256 resets"),
         ({"library": Path("/with space/libdelayjc.so")}, "with a space"),
     ],
 )
-def test_settings_that_cannot_work_are_rejected(options: dict[str, object], words: str) -> None:
-    with pytest.raises(EeioError, match=words):
+def test_settings_that_cannot_work_are_rejected(options: dict[str, object], message: str) -> None:
+    with pytest.raises(EeioError, match=message):
         delayjc.settings(Path("/s"), **{"library": Path("/l.so"), **options})  # type: ignore[arg-type]
 
 
@@ -555,7 +555,7 @@ def test_programs_that_cannot_be_preloaded_are_named(
 
     foreign = bytearray((built / "calls").read_bytes())
     foreign[18:20] = (243).to_bytes(2, sys.byteorder)
-    for name, body, words in (
+    for name, body, message in (
         ("foreign", bytes(foreign), "machine 243"),
         ("cut", bytes(foreign[:10]), "neither an ELF program"),
         ("text", b"hello", "neither an ELF program"),
@@ -571,13 +571,13 @@ def test_programs_that_cannot_be_preloaded_are_named(
         path.write_bytes(body)
         path.chmod(0o755)
         found = reason(path)
-        assert words in found and bool(words) == bool(found), (name, found)
+        assert message in found and bool(message) == bool(found), (name, found)
 
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     monkeypatch.setattr(os, "getgid", lambda: 12345)
     program = shutil.copy(built / "calls", tmp_path / "gaining")
-    for mode, words in ((0o4755, "setuid"), (0o2755, "setgid"), (0o755, "")):
+    for mode, message in ((0o4755, "setuid"), (0o2755, "setgid"), (0o755, "")):
         Path(program).chmod(mode)
-        assert words in reason(program) and bool(words) == bool(reason(program))
+        assert message in reason(program) and bool(message) == bool(reason(program))
     monkeypatch.setattr(os, "getxattr", lambda path, name: b"\1")
     assert "file capabilities" in reason(program)

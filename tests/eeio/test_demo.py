@@ -83,15 +83,15 @@ def test_what_decides_rejects_it(campaigns: Path, capsys: pytest.CaptureFixture[
     mix = campaigns / "mix.yaml"
     mix.write_text("workload:\n- {operation: read, spatiality: sequential, share: 1}\n")
     servers = ["cost", "--traditional", "a", "--low-power", "b", "--workload", str(mix)]
-    for words in (servers, ["cost", "a"]):
-        assert main(words) == 2, words
+    for arguments in (servers, ["cost", "a"]):
+        assert main(arguments) == 2, arguments
         assert "demo" in capsys.readouterr().err
     assert main(["cost", "a", "b", "--demo", "--tool", "dummy"]) == 0
     assert "DEMO" in capsys.readouterr().out
 
 
 def test_it_is_used_with_no_other_meter(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
+    arguments = [
         "run",
         "dummy-suite",
         "--directory",
@@ -101,17 +101,17 @@ def test_it_is_used_with_no_other_meter(home: Path, capsys: pytest.CaptureFixtur
         "--meter",
         "modelled",
     ]
-    assert main(words) == 2
+    assert main(arguments) == 2
     assert "'demo' is fictitious" in capsys.readouterr().err
 
 
 def test_bench_and_trace_mark_it(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["bench", "--directory", str(home / "target"), "--meter", "demo", "-r", "2"]
-    assert main([*words, "--format", "json", "sleep 0.3"]) == 0
+    arguments = ["bench", "--directory", str(home / "target"), "--meter", "demo", "-r", "2"]
+    assert main([*arguments, "--format", "json", "sleep 0.3"]) == 0
     body = json.loads(capsys.readouterr().out)
     (command,) = body["commands"]
     assert command["energy_kind"] == "demo" and command["energy_j"]["median"] > 0
-    assert main([*words, "sleep 0.3"]) == 0
+    assert main([*arguments, "sleep 0.3"]) == 0
     assert "DEMO: fictitious power" in capsys.readouterr().out

@@ -79,13 +79,13 @@ class Rig:
         self.stack.callback(_try, "umount", str(point))
         return point
 
-    def process(self, *words: str) -> "subprocess.Popen[str]":
+    def process(self, *arguments: str) -> "subprocess.Popen[str]":
         """Runs until the end of the test; it has said a line when this returns."""
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
         self.stack.callback(_end, process)
         assert process.stdout is not None
         if not process.stdout.readline():
-            pytest.skip(f"{words[0]} does not work here")
+            pytest.skip(f"{arguments[0]} does not work here")
         return process
 
     def opener(self, node: Path, flags: str) -> "subprocess.Popen[str]":
@@ -93,16 +93,16 @@ class Rig:
         return self.process(sys.executable, "-c", code)
 
     def run(
-        self, node: Path | str, *words: str, erase: Path | str | None = None, before: str = ""
+        self, node: Path | str, *arguments: str, erase: Path | str | None = None, before: str = ""
     ) -> "subprocess.CompletedProcess[str]":
         """A campaign that writes to `node`; `before` is what happens before each run's pause."""
         if self._profiles is None:
             self._profiles = dummy.profile(self.home, WRITE, before)
-        level = "filesystem" if "--filesystem" in words else "device"
+        level = "filesystem" if "--filesystem" in arguments else "device"
         suite = dummy.suite(self.home, WRITES.replace("device", level))
         return self.eeio(
             "run", suite, "--name", "c", "--meter", "none",
-            "--device", str(node), "--erase", str(erase or node), *words,
+            "--device", str(node), "--erase", str(erase or node), *arguments,
             environment={"EEIO_TEST_PROFILES": str(self._profiles)},
         )  # fmt: skip
 
@@ -121,14 +121,14 @@ def rig(home: Path, eeio: Eeio) -> Iterator[Rig]:
         yield Rig(home, eeio, stack)
 
 
-def _try(*words: str, **more: object) -> "subprocess.CompletedProcess[str]":
+def _try(*arguments: str, **more: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        words, capture_output=True, text=True, timeout=300, check=False, **more
+        arguments, capture_output=True, text=True, timeout=300, check=False, **more
     )
 
 
-def _do(*words: str) -> None:
-    done = _try(*words)
+def _do(*arguments: str) -> None:
+    done = _try(*arguments)
     assert done.returncode == 0, done.stderr
 
 
@@ -151,8 +151,8 @@ def _rejected(done: "subprocess.CompletedProcess[str]", *expected: str) -> None:
     assert done.returncode == 2, (done.stdout, message)
     assert message.startswith("eeio: ") and len(message.splitlines()) == 1, message
     assert message.isprintable(), ascii(message)
-    for words in expected:
-        assert words in message, message
+    for reason in expected:
+        assert reason in message, message
 
 
 # --- A device in use: what it is in, and the words that must be told.
@@ -325,7 +325,7 @@ def journal_of_a_mounted_ext4(rig: Rig) -> tuple[Path, str]:
     return node, f"{node} is in exclusive use"
 
 
-def held_exclusively(rig: Rig) -> tuple[Path, str]:
+def locked_exclusively(rig: Rig) -> tuple[Path, str]:
     node = rig.device()
     process = rig.opener(node, "os.O_RDONLY | os.O_EXCL")
     return node, f"process {process.pid} ("
@@ -356,7 +356,7 @@ IN_USE: list[Case] = [
     under_a_loop_device_by_an_alias, under_a_loop_device_by_an_alias_that_is_gone,
     under_a_loop_device_by_a_link, over_a_mounted_device, over_a_device_with_another_over_it,
     one_image_twice, one_image_by_two_names, part_of_a_mounted_btrfs, journal_of_a_mounted_ext4,
-    held_exclusively, open_for_writing, open_for_writing_by_an_alias_that_is_gone, read_only,
+    locked_exclusively, open_for_writing, open_for_writing_by_an_alias_that_is_gone, read_only,
 ]  # fmt: skip
 
 
@@ -523,23 +523,23 @@ CARRIED = [
 
 
 @pytest.mark.fast_variants(5)
-@pytest.mark.parametrize(("what", "words", "wrong"), CARRIED, ids=[case[0] for case in CARRIED])
+@pytest.mark.parametrize(("what", "message", "wrong"), CARRIED, ids=[case[0] for case in CARRIED])
 def test_what_a_device_carries_is_lost_only_when_named(
-    rig: Rig, what: str, words: str, wrong: list[str]
+    rig: Rig, what: str, message: str, wrong: list[str]
 ) -> None:
     node = _make(rig, what)
     before = _digest(rig.home / "image")
     done = rig.run(node)
-    _rejected(done, "contains", words)
+    _rejected(done, "contains", message)
     for name in wrong:
         _rejected(rig.run(node, "--lose", name), "contains")
     assert _digest(rig.home / "image") == before
     # And with the very words that were told it is.
-    told = subprocess.run(
+    printed = subprocess.run(
         ["sh", "-c", f'printf "%s\\n" {done.stderr.strip().rpartition("add ")[2]}'],
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
-    done = rig.run(node, *told)
+    done = rig.run(node, *printed)
     assert done.returncode == 0, done.stderr
     assert _digest(rig.home / "image") != before
     assert (rig.home / "image").read_bytes()[OFFSET : OFFSET + len(PATTERN)] == PATTERN
@@ -564,21 +564,21 @@ def test_a_reader_stops_nothing_and_is_reported(rig: Rig) -> None:
 
 def test_a_plan_reports_what_is_lost(rig: Rig) -> None:
     node = _make(rig, "ext4 with a label")
-    words = ("plan", dummy.suite(rig.home, WRITES), "--device", str(node))
+    arguments = ("plan", dummy.suite(rig.home, WRITES), "--device", str(node))
     before = _digest(rig.home / "image")
-    done = rig.eeio(*words, "--erase", str(node), "--lose", "ext4:HOME")
+    done = rig.eeio(*arguments, "--erase", str(node), "--lose", "ext4:HOME")
     assert (
         f"{node}: OVERWRITTEN: all its data are destroyed, ext4 'HOME' (UUID {UUID})" in done.stdout
     )
-    _rejected(rig.eeio(*words, "--lose", "ext4:HOME"), "--lose ext4:HOME requires --erase DEV")
+    _rejected(rig.eeio(*arguments, "--lose", "ext4:HOME"), "--lose ext4:HOME requires --erase DEV")
     assert _digest(rig.home / "image") == before
 
 
 def test_file_systems_are_made_only_over_what_was_named(rig: Rig) -> None:
     node = _make(rig, "xfs")
-    words = ("--directory", str(rig.home / "target"), "--filesystem", "ext4")
+    arguments = ("--directory", str(rig.home / "target"), "--filesystem", "ext4")
     before = _digest(rig.home / "image")
-    _rejected(rig.run(node, *words), "contains xfs", f"--lose xfs:{UUID}")
+    _rejected(rig.run(node, *arguments), "contains xfs", f"--lose xfs:{UUID}")
     assert _digest(rig.home / "image") == before
 
 
@@ -593,13 +593,13 @@ HOLDER = f"setsid env -u EEIO_STARTED_BY sh -c '{OPEN}'"
 
 
 def _during(
-    rig: Rig, node: Path | str, act: str, *words: str
+    rig: Rig, node: Path | str, act: str, *arguments: str
 ) -> "subprocess.CompletedProcess[str]":
     """The campaign during which `act` (sh) happens once; what it said is in act.log."""
     once = rig.home / "acted"
     script = rig.home / "act.sh"
     script.write_text(act)
-    return rig.run(node, *words, before=(
+    return rig.run(node, *arguments, before=(
         f"[ -e {once} ] || {{ touch {once}; sh -x {script} >{rig.home}/act.log 2>&1; }}\n"
         f"echo $? >>{rig.home}/act.log\nexit 0\n"
     ))  # fmt: skip
@@ -607,7 +607,7 @@ def _during(
 
 @pytest.mark.fast_variants(4)
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         ("mount -o ro {node} {home}/mnt", "busy"),
         ("unshare --mount mount -o ro {node} {home}/mnt", "busy"),
@@ -618,14 +618,14 @@ def _during(
         ("mkswap {node}", "busy"),
     ],
 )
-def test_nobody_takes_the_device_during_a_campaign(rig: Rig, command: str, told: str) -> None:
+def test_nobody_takes_the_device_during_a_campaign(rig: Rig, command: str, reported: str) -> None:
     node = _make(rig, "swap" if command.startswith("swapon") else "ext4")
     (rig.home / "mnt").mkdir()
     kind = "swap" if command.startswith("swapon") else "ext4"
     act = command.format(node=node, home=rig.home)
     done = _during(rig, node, f"LC_ALL=C {act}", "--lose", f"{kind}:{UUID}")
     # Refused by the kernel, so the campaign is none the worse.
-    assert told in (rig.home / "act.log").read_text().lower()
+    assert reported in (rig.home / "act.log").read_text().lower()
     assert done.returncode == 0, done.stderr
     assert not any(mount.mount_point == rig.home / "mnt" for mount in mounts())
     found = _try("wipefs", "--json", str(node)).stdout
@@ -661,7 +661,7 @@ def test_a_device_that_is_taken_all_the_same_is_not_written(
     rig.stack.callback(_tidy, rig.home, node)
     done = _during(rig, rig.home / "name", act.format(**names), "--lose", f"ext4:{UUID}")
     assert done.returncode == 3, (done.stderr, (rig.home / "act.log").read_text())
-    assert all(reason in words for words in rig.reasons()), rig.reasons()
+    assert all(reason in message for message in rig.reasons()), rig.reasons()
     assert len(rig.reasons()) == 2
     _digest(rig.home / "image")
     assert PATTERN not in (rig.home / "image").read_bytes()
@@ -700,8 +700,8 @@ def test_a_file_system_is_not_made_over_what_took_the_device(rig: Rig) -> None:
 
 def test_a_campaign_goes_on_over_what_it_may_lose_and_made_itself(rig: Rig) -> None:
     node = _make(rig, "ext4")
-    words = ("--filesystem", "btrfs", "--directory", str(rig.home / "target"))
-    assert rig.run(node, *words, "--lose", f"ext4:{UUID}").returncode == 0
+    arguments = ("--filesystem", "btrfs", "--directory", str(rig.home / "target"))
+    assert rig.run(node, *arguments, "--lose", f"ext4:{UUID}").returncode == 0
     _drop_last_run(rig.home)
     # The btrfs that the campaign made is on it now.
     assert "btrfs" in _try("wipefs", "--json", str(node)).stdout
@@ -722,8 +722,8 @@ def _drop_last_run(home: Path) -> None:
 def test_a_killed_campaign_goes_on_over_the_file_system_it_made(rig: Rig) -> None:
     node = rig.device(128)
     act = "read -r _ _ _ parent _ </proc/$PPID/stat; kill -9 $parent"
-    words = ("--filesystem", "ext4", "--directory", str(rig.home / "target"))
-    done = _during(rig, node, act, *words)
+    arguments = ("--filesystem", "ext4", "--directory", str(rig.home / "target"))
+    done = _during(rig, node, act, *arguments)
     assert done.returncode == -signal.SIGKILL, (done.stderr, (rig.home / "act.log").read_text())
     done = rig.resume()
     assert done.returncode == 0, done.stderr

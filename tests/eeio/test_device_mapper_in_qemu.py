@@ -118,7 +118,7 @@ def test_device_mapper_is_known_guarded_and_counted(tmp_path: Path) -> None:
     for disk in disks:
         with disk.open("wb") as file:
             file.truncate(64 << 20)
-    said = GUEST.run(
+    message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=[Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_results)],
         devices=[
@@ -129,12 +129,12 @@ def test_device_mapper_is_known_guarded_and_counted(tmp_path: Path) -> None:
             )
         ],
     )  # fmt: skip
-    told = dict(json.loads(found) for found in re.findall(r"told (\[.*\])", said))
-    assert list(told) == list(EXPECTED), said
+    reported = dict(json.loads(found) for found in re.findall(r"told (\[.*\])", message))
+    assert list(reported) == list(EXPECTED), message
     wrong = {
-        name: told[name]
+        name: reported[name]
         for name, expected in EXPECTED.items()
-        if re.fullmatch(expected, str(told[name])) is None
+        if re.fullmatch(expected, str(reported[name])) is None
     }
-    assert not wrong, said
-    assert "failed:" not in said
+    assert not wrong, message
+    assert "failed:" not in message

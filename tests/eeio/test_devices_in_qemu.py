@@ -121,7 +121,7 @@ def test_what_may_be_written_on_a_machine_with_disks(tmp_path: Path) -> None:
         ["mkswap", "-q", "-L", "SWAP", str(disks[4])], check=True, timeout=300, capture_output=True
     )
     before = hashlib.sha256(disks[3].read_bytes()).hexdigest()
-    said = GUEST.run(
+    message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=[Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_results)],
         devices=[
@@ -130,10 +130,10 @@ def test_what_may_be_written_on_a_machine_with_disks(tmp_path: Path) -> None:
         ],
     )  # fmt: skip
     # The firmware's last words have no line of their own.
-    cases = [json.loads(found) for found in re.findall(r"case (\[.*\])", said)]
-    assert [name for name, _, _ in cases] == list(EXPECTED), said
+    cases = [json.loads(found) for found in re.findall(r"case (\[.*\])", message)]
+    assert [name for name, _, _ in cases] == list(EXPECTED), message
     wrong = [case for case in cases if EXPECTED[case[0]] not in case[2]]
-    assert not wrong, said
-    assert "failed:" not in said
+    assert not wrong, message
+    assert "failed:" not in message
     # Nobody wrote to this one but the device mapper's owner, who wrote nothing.
     assert hashlib.sha256(disks[3].read_bytes()).hexdigest() == before

@@ -40,51 +40,55 @@ def issued(first_s: float, reads: bool, step: int, count: int = 20) -> list[Issu
     ]
 
 
-SEEN = DriveRequests(
+OBSERVED = DriveRequests(
     (*issued(1.0, True, 8192), *issued(1.0, False, 4096), *issued(3.0, False, 12288))
 )
 
 
-def told(found: Phase) -> tuple[str | None, str | None]:
+def order_of(found: Phase) -> tuple[str | None, str | None]:
     return found.spatiality_seen, found.spatiality_seen_by
 
 
 def test_requests_of_the_phase_and_its_operation_count() -> None:
-    assert told(SEEN.add_to(phase(), BEGAN_S, 1)) == ("sequential", "drive")
+    assert order_of(OBSERVED.add_to(phase(), BEGAN_S, 1)) == ("sequential", "drive")
     reading = phase(operation="read")
-    assert told(SEEN.add_to(reading, BEGAN_S, 1)) == ("strided by 8192 bytes", "drive")
+    assert order_of(OBSERVED.add_to(reading, BEGAN_S, 1)) == ("strided by 8192 bytes", "drive")
     later = phase(start_s=2.9, end_s=4.0)
-    assert told(SEEN.add_to(later, BEGAN_S, 1)) == ("strided by 12288 bytes", "drive")
+    assert order_of(OBSERVED.add_to(later, BEGAN_S, 1)) == ("strided by 12288 bytes", "drive")
 
 
 def test_what_is_written_back_until_durable_is_the_phase_s() -> None:
     early = phase(start_s=2.5, end_s=2.6)
     assert "0 requests reached the drive" in str(
-        SEEN.add_to(early, BEGAN_S, 1).spatiality_seen_reason
+        OBSERVED.add_to(early, BEGAN_S, 1).spatiality_seen_reason
     )
     durable = replace(early, until_durable=Durable(4.0, 1e6, "syncfs"))
-    assert told(SEEN.add_to(durable, BEGAN_S, 1)) == ("strided by 12288 bytes", "drive")
+    assert order_of(OBSERVED.add_to(durable, BEGAN_S, 1)) == ("strided by 12288 bytes", "drive")
 
 
 def test_what_a_program_knows_of_its_own_requests_stays() -> None:
     own = phase(spatiality_seen="random", spatiality_seen_by="requests")
-    assert SEEN.add_to(own, BEGAN_S, 1) == own
+    assert OBSERVED.add_to(own, BEGAN_S, 1) == own
     metadata = phase(operation="metadata")
-    assert SEEN.add_to(metadata, BEGAN_S, 1) == metadata
+    assert OBSERVED.add_to(metadata, BEGAN_S, 1) == metadata
 
 
 @pytest.mark.parametrize(
     ("seen", "of", "reason"),
     [
         (DriveRequests(reason="tracing the drive's requests needs root"), phase(), "needs root"),
-        (SEEN, phase(start_s=None, end_s=None, window_source="none: test"), "its time is unknown"),
-        (DriveRequests(SEEN.requests, BEGAN_S + 0.5), phase(), "the 60 recorded requests"),
-        (SEEN, phase(start_s=8.0, end_s=9.0), "0 requests reached the drive, fewer than 8"),
+        (
+            OBSERVED,
+            phase(start_s=None, end_s=None, window_source="none: test"),
+            "its time is unknown",
+        ),
+        (DriveRequests(OBSERVED.requests, BEGAN_S + 0.5), phase(), "the 60 recorded requests"),
+        (OBSERVED, phase(start_s=8.0, end_s=9.0), "0 requests reached the drive, fewer than 8"),
     ],
 )
 def test_what_was_not_observed_has_its_reason(seen: DriveRequests, of: Phase, reason: str) -> None:
     found = seen.add_to(of, BEGAN_S, 1)
-    assert told(found) == (None, None)
+    assert order_of(found) == (None, None)
     assert reason in str(found.spatiality_seen_reason)
 
 
@@ -155,16 +159,16 @@ def test_a_campaign_keeps_it(home: Path, eeio: Eeio, disk: tuple[Path, Path]) ->
         home, "level=filesystem operation=write spatiality=random buffer=on bytes_moved=500000"
     )
     for name, options in (("with", ["--see-order"]), ("without", [])):
-        words = ["--directory", str(disk[1]), "--name", name, "--meter", "none"]
-        done = eeio("run", suite, *words, *options)
+        arguments = ["--directory", str(disk[1]), "--name", name, "--meter", "none"]
+        done = eeio("run", suite, *arguments, *options)
         assert done.returncode in (0, 3), done.stderr
     path = home / "data/eeio/results"
-    seen, unseen = (
+    observed, unseen = (
         [json.loads(line) for line in (path / name / "runs.jsonl").read_text().splitlines()]
         for name in ("with", "without")
     )
-    assert seen and unseen
-    for record in seen:
+    assert observed and unseen
+    for record in observed:
         for found in record["phases"]:
             assert (
                 found["spatiality_seen"]

@@ -118,8 +118,8 @@ def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:
 
 
 def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Eeio) -> None:
-    words = "level=filesystem operation=write spatiality=sequential buffer=on bytes_moved=500000"
-    suite = dummy_suite(home, f"{words} sleep_s=0.3")
+    factors = "level=filesystem operation=write spatiality=sequential buffer=on bytes_moved=500000"
+    suite = dummy_suite(home, f"{factors} sleep_s=0.3")
     for _ in range(5):
         shutil.rmtree(home / "data", ignore_errors=True)
         with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS) as rapl:
@@ -173,7 +173,7 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 _SEQUENTIAL = "operation=write spatiality=sequential request_size=1m buffer=on file_size=32m"
-SLOW_WORDS = {
+SLOW_FACTORS = {
     "fio": f"level=filesystem {_SEQUENTIAL} runtime_s=60",
     "iozone": f"level=filesystem {_SEQUENTIAL}",
     "dataserver": f"level=library {_SEQUENTIAL} runtime_s=60 clients=1",
@@ -185,15 +185,15 @@ SLOW_WORDS = {
 BYTES = {"btio": 22_118_400}  # of class W
 
 
-def suite_of(home: Path, tool: str, words: str) -> Path:
+def suite_of(home: Path, tool: str, factors: str) -> Path:
     """A suite of one experiment of this tool."""
     protocol = QUICK.replace("idle_s: 0", "idle_s: 0.3")
-    return written(home / "suites/slow", [(tool, words, "slow")], protocol)
+    return written(home / "suites/slow", [(tool, factors, "slow")], protocol)
 
 
 @pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
-    ("tool", "flush", "page_cache_seen"),
+    ("tool", "flush", "page_cache_observed"),
     [
         ("fio", "none", True), ("fio", "end", False), ("fio", "each", False),
         ("iozone", "end", False),
@@ -209,14 +209,14 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
     monkeypatch: pytest.MonkeyPatch,
     tool: str,
     flush: str,
-    page_cache_seen: bool,
+    page_cache_observed: bool,
 ) -> None:
     """The rate into the page cache is a hundred times that of the device: whoever ranks by it
     compares nothing."""
     program = {"dataserver": "mpicc", "btio": "mpicc", "ior": ior_program() or "ior"}
     if shutil.which(program.get(tool, tool)) is None:
         pytest.skip(f"no {program.get(tool, tool)} here")
-    folder = suite_of(home, tool, f"{SLOW_WORDS[tool]} flush={flush}")
+    folder = suite_of(home, tool, f"{SLOW_FACTORS[tool]} flush={flush}")
     monkeypatch.delenv("EEIO_TEST_PROFILES")
     with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS) as rapl:
         done = eeio(
@@ -234,8 +234,8 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
     moved = durable["bandwidth_bytes_per_s"] * took_s
     assert moved == pytest.approx(BYTES.get(tool, 32 << 20), rel=0.01)
     assert moved < 1.05 * RATE_BYTES_PER_S * (took_s + 0.2)
-    assert phase["includes_flush"] != page_cache_seen
-    if page_cache_seen:
+    assert phase["includes_flush"] != page_cache_observed
+    if page_cache_observed:
         assert phase["end_s"] < durable["end_s"]
         assert phase["bandwidth_bytes_per_s"] > durable["bandwidth_bytes_per_s"]
     (package,) = (r for r in durable["energy"] if r["domain"] == "package")
@@ -254,7 +254,7 @@ wait $!
 
 
 @pytest.mark.parametrize(
-    ("victim", "said"),
+    ("victim", "message"),
     [
         ("$!", "killed (SIGKILL) before it was done"),
         ("$children", "a process of fio was ended by signal 9 before its end"),
@@ -266,7 +266,7 @@ def test_a_tool_that_is_killed_before_its_flush_has_no_figure(
     slow_disk: Path,
     monkeypatch: pytest.MonkeyPatch,
     victim: str,
-    said: str,
+    message: str,
 ) -> None:
     fio = shutil.which("fio")
     if fio is None:
@@ -277,7 +277,7 @@ def test_a_tool_that_is_killed_before_its_flush_has_no_figure(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.delenv("EEIO_TEST_PROFILES")
-    folder = suite_of(home, "fio", f"{SLOW_WORDS['fio']} flush=end")
+    folder = suite_of(home, "fio", f"{SLOW_FACTORS['fio']} flush=end")
     with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS):
         done = eeio(
             "run", str(folder), "--preset", "quick", "--directory", str(slow_disk), "--name", "c",
@@ -288,5 +288,5 @@ def test_a_tool_that_is_killed_before_its_flush_has_no_figure(
     record = json.loads(line)
     assert record["phases"] == []
     (reason,) = record["validity"]
-    assert said in reason and "\n" not in reason
+    assert message in reason and "\n" not in reason
     assert "until durable: " not in done.stdout

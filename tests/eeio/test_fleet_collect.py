@@ -141,10 +141,10 @@ def test_repeated_reports_copies_and_namesakes(
     found = collected(capsys, tmp_path, status=3)
     names = [node["name"] for node in found["nodes"]]
     assert names == ["n0", "n1", "n2 (1)", "n2 (2)", "n3", "n4"]
-    said = "\n".join(found["rejected"])
-    assert f"{tmp_path}/b/nightly-n0: a copy of {tmp_path}/a/nightly-n0" in said
-    assert f"{tmp_path}/a/nightly-n1: not used; the newest complete campaign" in said
-    assert f"{tmp_path}/b/nightly-n2: another machine of the name n2" in said
+    message = "\n".join(found["rejected"])
+    assert f"{tmp_path}/b/nightly-n0: a copy of {tmp_path}/a/nightly-n0" in message
+    assert f"{tmp_path}/a/nightly-n1: not used; the newest complete campaign" in message
+    assert f"{tmp_path}/b/nightly-n2: another machine of the name n2" in message
     assert len(found["rejected"]) == 4
 
 
@@ -199,24 +199,24 @@ def test_a_folder_that_cannot_be_read_is_named(
     fleet_of(tmp_path, 2)
     scandir = os.scandir
 
-    def refuse(path: str) -> object:
+    def reject(path: str) -> object:
         if str(path).endswith("nightly-n1"):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "scandir", reject)
     found = collected(capsys, tmp_path, status=3)
     assert found["rejected"] == [f"{tmp_path}/nightly-n1: Permission denied"]
 
 
-@pytest.mark.parametrize("words", [["nowhere"], ["empty"]])
+@pytest.mark.parametrize("arguments", [["nowhere"], ["empty"]])
 def test_nothing_to_collect_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    words: list[str],
+    arguments: list[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    assert main(["fleet", "collect", *words]) == 2
+    assert main(["fleet", "collect", *arguments]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -153,7 +153,7 @@ def test_clusters_have_their_common_steps(acpi: Path) -> None:
 def test_no_cpufreq_is_reported(tmp_path: Path, eeio: Eeio) -> None:
     with pytest.raises(EeioError, match=r"this machine shows no cpufreq .* so no frequency"):
         frequency.steps_hz(tmp_path)
-    for words in (
+    for arguments in (
         (),
         (
             "--format",
@@ -161,7 +161,7 @@ def test_no_cpufreq_is_reported(tmp_path: Path, eeio: Eeio) -> None:
         ),
         ("--set", "lowest", "--", "true"),
     ):
-        done = eeio("record", "frequency", "--sysfs-root", str(tmp_path), *words)
+        done = eeio("record", "frequency", "--sysfs-root", str(tmp_path), *arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert "this machine shows no cpufreq" in done.stderr
 
@@ -187,8 +187,8 @@ def test_what_there_is_is_listed(pstate: Path, eeio: Eeio) -> None:
     assert body["driver"] == "intel_pstate"
     assert (body["turbo"], body["smt"], body["policies"]) == ("on", "on", 3)
     assert body["steps_hz"][0] == 800_000_000
-    words = eeio("record", "frequency", "--sysfs-root", str(pstate)).stdout
-    assert "governor:  powersave" in words and "0.8 0.9" in words
+    text = eeio("record", "frequency", "--sysfs-root", str(pstate)).stdout
+    assert "governor:  powersave" in text and "0.8 0.9" in text
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("arguments", "reason"),
     [
         (("--set", "1.6GHz"), "go together"),
         (("--", "true"), "go together"),
@@ -660,10 +660,10 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
     ],
 )
 def test_wrong_use_is_rejected(
-    pstate: Path, eeio: Eeio, words: tuple[str, ...], reason: str
+    pstate: Path, eeio: Eeio, arguments: tuple[str, ...], reason: str
 ) -> None:
     before = bytes_of(pstate)
-    done = eeio("record", "frequency", "--sysfs-root", str(pstate), *words)
+    done = eeio("record", "frequency", "--sysfs-root", str(pstate), *arguments)
     assert done.returncode == 2
     assert reason in done.stderr
     assert bytes_of(pstate) == before

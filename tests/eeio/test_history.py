@@ -73,8 +73,8 @@ def test_too_few_campaigns_have_a_reason(home: Path, capsys: pytest.CaptureFixtu
     assert main(["history", "nightly", "--format", "json"]) == 0
     (series,) = json.loads(capsys.readouterr().out)["series"]
     assert series["steps"] == [] and "4 campaigns" in series["reason"]
-    for words in (["nightli"], ["nightly", "--machine", "other"]):
-        assert main(["history", *words]) == 2
+    for arguments in (["nightli"], ["nightly", "--machine", "other"]):
+        assert main(["history", *arguments]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 

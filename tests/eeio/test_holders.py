@@ -132,7 +132,7 @@ def loop_by_a_name_that_is_gone(tree: Tree) -> tuple[str, str]:
     return "sdb", "/dev/sdb is used by loop0"
 
 
-def loop_10_beside_loop_1(tree: Tree) -> tuple[str, str]:
+def loop_10_next_to_loop_1(tree: Tree) -> tuple[str, str]:
     """The one that is asked for must not pass for the other, whose name begins so."""
     tree.loop("loop1", "7:1", b"/dev/sdb")
     tree.loop("loop10", "7:10", b"/dev/sdb (deleted)")
@@ -184,7 +184,7 @@ IN_USE: list[Callable[[Tree], tuple[str, str]]] = [
     raid_mounted, raid_of_partitions, volume_on_raid, mapped_without_a_mount, partition_mounted,
     the_disk_of_the_partition_mounted, the_disk_of_the_partition_in_an_array,
     the_part_below_mounted, loop_over_a_disk_with_a_mounted_partition, loop_over_the_disk,
-    loop_by_a_name_that_is_gone, loop_10_beside_loop_1, one_image_twice, member_of_a_btrfs,
+    loop_by_a_name_that_is_gone, loop_10_next_to_loop_1, one_image_twice, member_of_a_btrfs,
     mounted_where_another_process_lives, a_chroot_stands_for_no_namespace, names_of_any_bytes,
     processes_that_vanish,
 ]  # fmt: skip
@@ -264,8 +264,8 @@ def test_names_are_resolved_to_their_number(tree: Tree, tmp_path: Path, way: str
             b"Filename Type Size Used Priority\n/\xff\\040swap file 1 0 -1\n\n"
             + written + b" partition 1 0 -2\n"
         )  # fmt: skip
-    (words,) = tree.kernel.users("odd")
-    assert words.startswith("/dev/odd is mounted at /x" if way == "mount" else "/dev/odd is swap")
+    (text,) = tree.kernel.users("odd")
+    assert text.startswith("/dev/odd is mounted at /x" if way == "mount" else "/dev/odd is swap")
 
 
 @pytest.mark.parametrize(

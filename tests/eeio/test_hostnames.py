@@ -29,8 +29,8 @@ def test_a_name_that_nobody_knows(getent: Path) -> None:
 
 
 def test_a_name_server_that_does_not_answer(getent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def waits(words: list[str], timeout: float, **_: object) -> object:
-        raise subprocess.TimeoutExpired(words, timeout)
+    def waits(arguments: list[str], timeout: float, **_: object) -> object:
+        raise subprocess.TimeoutExpired(arguments, timeout)
 
     monkeypatch.setattr(subprocess, "run", waits)
     assert {name: found.reason for name, found in hostnames.unresolved().items()} == dict.fromkeys(
@@ -45,19 +45,19 @@ def test_where_nothing_can_be_queried(getent: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_doctor_reports_it_with_the_remedy(getent: Path, eeio: Eeio) -> None:
-    told = eeio("doctor").stdout
-    assert f"missing  {socket.gethostname()}: neither /etc/hosts nor a name server" in told
-    assert f"get it: echo '127.0.1.1 {socket.gethostname()}' >> /etc/hosts" in told
-    assert "ok       localhost: known" in told
+    reported = eeio("doctor").stdout
+    assert f"missing  {socket.gethostname()}: neither /etc/hosts nor a name server" in reported
+    assert f"get it: echo '127.0.1.1 {socket.gethostname()}' >> /etc/hosts" in reported
+    assert "ok       localhost: known" in reported
 
 
 def test_plan_reports_it_where_ranks_are_started(getent: Path, home: Path, eeio: Eeio) -> None:
     target = str(home / "target")
-    words = ("--preset", "quick", "--directory", target, "--allow-memory-filesystem")
-    told = f"the name {socket.gethostname()}: neither"
-    with_ranks = eeio("plan", "eeio-suite", *words)
+    arguments = ("--preset", "quick", "--directory", target, "--allow-memory-filesystem")
+    reported = f"the name {socket.gethostname()}: neither"
+    with_ranks = eeio("plan", "eeio-suite", *arguments)
     assert with_ranks.returncode == 0, with_ranks.stderr
-    assert told in with_ranks.stdout
-    without = eeio("plan", "dummy-suite", *words)
+    assert reported in with_ranks.stdout
+    without = eeio("plan", "dummy-suite", *arguments)
     assert without.returncode == 0, without.stderr
-    assert told not in without.stdout
+    assert reported not in without.stdout

@@ -31,10 +31,10 @@ tool=$(command -v "${EEIO_MEASURE:-measure}") || { echo "measure is missing"; ex
 """
 
 
-def _program(folder: Path, words: str) -> Path:
+def _program(folder: Path, output: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / "measure"
-    path.write_text(f"#!/bin/sh\necho {words}\n")
+    path.write_text(f"#!/bin/sh\necho {output}\n")
     path.chmod(0o755)
     return path
 
@@ -155,12 +155,12 @@ def test_two_processes_that_install_at_once_make_one(profile: Profile) -> None:
 def test_only_unused_installations_are_removed(installed: Profile, home: Path) -> None:
     first = installation.find(installed)
     assert first is not None
-    held = os.open(first.home / ".in-use", os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_SH)
+    locked = os.open(first.home / ".in-use", os.O_RDONLY)
+    fcntl.flock(locked, fcntl.LOCK_SH)
     _program(home / "tools", "two")
     second = installation.install(installed)
     assert first.home.is_dir() and second.home.is_dir()
-    os.close(held)
+    os.close(locked)
     _program(home / "tools", "three")
     third = installation.install(installed)
     assert [path for path in paths.install_root().iterdir() if path.is_dir()] == [third.home]
@@ -212,8 +212,8 @@ def test_a_program_that_vanishes_or_changes_stops_the_campaign(
     home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch, script: str, message: str
 ) -> None:
     assert _run(home, eeio, script, monkeypatch) == 1
-    said = (home / "said").read_text()
-    assert message in said and "eeio resume c" in said
+    output = (home / "said").read_text()
+    assert message in output and "eeio resume c" in output
     assert len(_stored(home)) == 3  # not the run in which it happened
     # The installation is damaged, so `resume` makes another of the same program.
     done = eeio("resume", "c")
@@ -240,9 +240,9 @@ def test_a_profile_that_was_edited_ends_no_campaign_that_runs_but_its_resumption
 def test_resume_names_a_program_that_cannot_be_installed_any_more(
     installed: Profile, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ["run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "c", "--idle", "0", "--settle", "0"]  # fmt: skip
-    assert main(words) == 0
+    assert main(arguments) == 0
     runs = home / "data/eeio/results/c/runs.jsonl"
     runs.write_text(runs.read_text().partition("\n")[0] + "\n")
     (home / "tools/measure").unlink()

@@ -155,9 +155,9 @@ def test_bytes_of_a_command_are_the_watched_drives(
     )  # fmt: skip
     found = phase.metrics.get("bytes_read"), phase.metrics.get("bytes_written")
     assert found == expected
-    whole = None if None in expected else sum(value or 0 for value in expected)
-    assert phase.bytes_moved == whole
-    assert phase.bandwidth_bytes_per_s == (None if whole is None else whole / 2)
+    complete = None if None in expected else sum(value or 0 for value in expected)
+    assert phase.bytes_moved == complete
+    assert phase.bandwidth_bytes_per_s == (None if complete is None else complete / 2)
 
 
 @pytest.mark.slow
@@ -172,16 +172,18 @@ def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:
         with disk.open("wb") as file:
             file.truncate(256 << 20)
     subprocess.run(["mkfs.ext4", "-q", str(disks[0])], check=True, timeout=300)
-    said = GUEST.run(
+    message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=[Path(str(p.__file__)).parent for p in (eeio, eeio_limits, eeio_results, yaml)],
         devices=[word for disk in disks
                  for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=unsafe")],
     )  # fmt: skip
-    told = dict(json.loads(line[5:]) for line in said.splitlines() if line.startswith("case "))
-    assert told["without"] and "ended with 0" in said
-    read_bytes, written_bytes = told["drive"]
+    reported = dict(
+        json.loads(line[5:]) for line in message.splitlines() if line.startswith("case ")
+    )
+    assert reported["without"] and "ended with 0" in message
+    read_bytes, written_bytes = reported["drive"]
     assert written_bytes == pytest.approx(SIZE, rel=0.01)
     assert read_bytes < 0.1 * SIZE
-    assert told["other"] == [SIZE // 2, 0]
-    assert told["lives"] and told["left"] == [] and told["there"] == [False, True]
+    assert reported["other"] == [SIZE // 2, 0]
+    assert reported["lives"] and reported["left"] == [] and reported["there"] == [False, True]

@@ -89,13 +89,13 @@ def _instances(directory: Path) -> list[Path]:
 
 
 def _journal(
-    eeio: Eeio, directory: Path, *words: str, script: str = WRITERS, path: Path | None = None
+    eeio: Eeio, directory: Path, *arguments: str, script: str = WRITERS, path: Path | None = None
 ) -> dict[str, object]:
     """What is told of a Python program that works on the directory, or on `path` in it."""
     done = eeio(
         "record", "journal", "--format", "json", "--directory", str(directory), "-o",
         str(directory.parent / "out"),
-        *words, "--", sys.executable, "-c", script, str(path or directory),
+        *arguments, "--", sys.executable, "-c", script, str(path or directory),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     body: dict[str, object] = json.loads(done.stdout)
@@ -339,7 +339,7 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
 
 def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: Path) -> None:
     """In a mount namespace without it: traced on a mount of the program's own, gone after it."""
-    words = [
+    arguments = [
         sys.executable, "-m", "eeio", "record", "journal", "--directory", str(traced), "-o",
         str(home / "out"), "--", "sh", "-c", f"echo x >{traced}/f; grep tracefs /proc/mounts",
     ]  # fmt: skip
@@ -348,7 +348,7 @@ def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: P
         "umount -q /sys/kernel/debug; \"$@\"; code=$?; grep ' tracefs ' /proc/mounts; exit $code"
     )
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", *words],
+        ["unshare", "--mount", "sh", "-c", script, "sh", *arguments],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -144,10 +144,11 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["run", "dummy-suite", "--directory", "{home}/target"], ["import", str(COMPOSITE)]]
+    "arguments",
+    [["run", "dummy-suite", "--directory", "{home}/target"], ["import", str(COMPOSITE)]],
 )
 def test_a_campaign_that_could_not_be_made_is_not_there(
-    home: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     """Half of one would be in the way of run, resume and import alike."""
 
@@ -155,17 +156,17 @@ def test_a_campaign_that_could_not_be_made_is_not_there(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(Store, "write", fails)
-    command = [word.format(home=home) for word in words]
+    command = [word.format(home=home) for word in arguments]
     assert main([*command, "--name", "c"]) == 1
     assert list((home / "data/eeio/results").iterdir()) == []
 
 
 def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
-    words = ("--directory", str(home / "target"), "--meter", "none")
-    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    arguments = ("--directory", str(home / "target"), "--meter", "none")
+    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
     path = home / "data/eeio/results/killed/runs.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) - 100])
+    complete = path.read_bytes()
+    path.write_bytes(complete[: len(complete) - 100])
     # A reader passes over the cut line, and says that a run is missing.
     report = eeio("report", "killed")
     assert report.returncode == 0
@@ -176,8 +177,8 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
 
 def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> None:
     """It counted the files, and so took the name of one that was there."""
-    words = ("--directory", str(home / "target"), "--meter", "demo")
-    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    arguments = ("--directory", str(home / "target"), "--meter", "demo")
+    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
     samples = home / "data/eeio/results/killed/samples"
     assert not (samples.parent / ".eeio-lock").exists()
     # Of three starts; only the second one's samples are left.
@@ -192,8 +193,8 @@ def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> No
 
 
 def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
-    words = ("--directory", str(home / "target"), "--meter", "none")
-    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    arguments = ("--directory", str(home / "target"), "--meter", "none")
+    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
     drop_last_runs(home, 2)
     path = home / "data/eeio/results/killed/machine.json"
     machine = json.loads(path.read_text())
@@ -214,8 +215,8 @@ def test_a_tool_that_was_upgraded_makes_another_machine() -> None:
     # A tool that is gone is told by the runs that fail.
     assert environment.differences(before, replace(before, tools=()), of_target=True) == []
     now = replace(before, tools=(replace(fio, version="fio-3.36"),))
-    (words,) = environment.differences(before, now, of_target=True)
-    assert "fio-3.33" in words and "fio-3.36" in words
+    (text,) = environment.differences(before, now, of_target=True)
+    assert "fio-3.33" in text and "fio-3.36" in text
 
 
 @pytest.mark.root
@@ -230,8 +231,8 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
     if subprocess.run([*mount, str(home / "first"), str(target)], check=False).returncode:
         pytest.skip("mount is not permitted here")
     try:
-        words = ("--directory", str(target), "--meter", "none", "--name", "killed")
-        assert eeio("run", "dummy-suite", *words).returncode == 0
+        arguments = ("--directory", str(target), "--meter", "none", "--name", "killed")
+        assert eeio("run", "dummy-suite", *arguments).returncode == 0
         drop_last_runs(home, 2)
         unmount(target)
         for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):

@@ -67,12 +67,12 @@ def test_encrypted_blocks_and_another_file_system(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with disk.open("wb") as file:
         file.truncate(1 << 30)
-    said = GUEST.run(
+    message = GUEST.run(
         tmp_path / "guest", SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=PACKAGES,
         devices=["-drive", f"file={disk},format=raw,if=virtio"],
     )  # fmt: skip
-    cases = [json.loads(one) for one in re.findall(r"^case (\[.*\])\r?$", said, re.MULTILINE)]
+    cases = [json.loads(one) for one in re.findall(r"^case (\[.*\])\r?$", message, re.MULTILINE)]
     names = [name for name, _ in cases]
     assert names == ["ext4+dmcrypt", "undone", "left", "there", "f2fs", "undone", "left", "there"]
     crypt, undone, left, there, f2fs, *rest = [value for _, value in cases]

@@ -8,7 +8,7 @@ import pytest
 from tests import dummy
 from tests.conftest import Eeio
 
-WORDS = ("dummy-suite", "--meter", "none")
+ARGUMENTS = ("dummy-suite", "--meter", "none")
 
 
 @pytest.mark.root
@@ -25,11 +25,11 @@ def test_an_image_is_not_made_over_what_is_there(
         path.write_text("precious")
     else:
         path.symlink_to(victim)
-    words = (*WORDS, "--directory", str(home / "target"), "--filesystem", "ext4")
-    for command, said in (("plan", "`eeio run` would refuse this: "), ("run", "")):
-        done = eeio(command, *words)
+    arguments = (*ARGUMENTS, "--directory", str(home / "target"), "--filesystem", "ext4")
+    for command, message in (("plan", "`eeio run` would refuse this: "), ("run", "")):
+        done = eeio(command, *arguments)
         assert done.returncode == 2, done.stderr
-        assert done.stderr.startswith(f"eeio: {said}{path} exists")
+        assert done.stderr.startswith(f"eeio: {message}{path} exists")
         assert done.stderr.count("\n") == 1
     assert victim.exists() == (kind != "link to nothing")
     assert not victim.exists() or victim.read_text() == "precious"
@@ -51,7 +51,7 @@ def test_a_scratch_folder_that_is_none_is_rejected(home: Path, eeio: Eeio, kind:
         if kind == "link":
             victim.mkdir()
     for command in ("plan", "run"):
-        done = eeio(command, *WORDS, "--directory", str(home / "target"))
+        done = eeio(command, *ARGUMENTS, "--directory", str(home / "target"))
         assert done.returncode == 2, done.stderr
         assert str(scratch) in done.stderr and done.stderr.count("\n") == 1
     assert victim.exists() == (kind == "link")
@@ -62,7 +62,7 @@ def test_a_scratch_folder_of_the_directory_s_owner_is_his(home: Path, eeio: Eeio
     (home / "target/eeio-scratch").mkdir()
     for path in (home / "target", home / "target/eeio-scratch"):
         os.chown(path, 12345, 12345)
-    done = eeio("run", *WORDS, "--directory", str(home / "target"))
+    done = eeio("run", *ARGUMENTS, "--directory", str(home / "target"))
     assert done.returncode == 0, done.stderr
 
 
@@ -75,11 +75,11 @@ def test_test_files_are_not_deleted_through_a_link(home: Path, eeio: Eeio) -> No
     (profiles / "eeio-dummy-1.0.0/post.sh").write_text(
         '#!/bin/sh\nrm -f "$EEIO_DIRECTORY/eeio-scratch/file"\n'
     )
-    done = eeio("run", *WORDS, "--directory", str(home / "target"), "--name", "c",
+    done = eeio("run", *ARGUMENTS, "--directory", str(home / "target"), "--name", "c",
                 environment={"EEIO_TEST_PROFILES": str(profiles)})  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert "the test files stay" in done.stderr
     assert (home / "victim/file").read_text() == "precious"
     lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
     reasons = [json.loads(line)["validity"] for line in lines]
-    assert reasons[0] == [] and all("is not followed" in words for (words,) in reasons[1:])
+    assert reasons[0] == [] and all("is not followed" in text for (text,) in reasons[1:])

@@ -132,20 +132,20 @@ def test_the_lock_goes_with_its_folder(tmp_path: Path) -> None:
     assert list((tmp_path / "c").iterdir()) == []
 
 
-@pytest.mark.parametrize("held", ["dead", "alive", "elsewhere"])
+@pytest.mark.parametrize("holder_is", ["dead", "alive", "elsewhere"])
 def test_without_locks_the_process_in_the_file_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder_is: str
 ) -> None:
     """As on some network file systems."""
 
-    def refuses(descriptor: int, operation: int) -> None:
+    def rejects(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(fcntl, "flock", refuses)
-    holder = this_process(os.getppid() if held == "alive" else 4194304)
-    name = replace(holder, boot_id="0" * 36 if held == "elsewhere" else holder.boot_id).name
+    monkeypatch.setattr(fcntl, "flock", rejects)
+    holder = this_process(os.getppid() if holder_is == "alive" else 4194304)
+    name = replace(holder, boot_id="0" * 36 if holder_is == "elsewhere" else holder.boot_id).name
     (tmp_path / ".eeio-lock").write_text(f"{name} another-node\n")
-    if held == "dead":
+    if holder_is == "dead":
         with FolderLock(tmp_path, "campaign c"):
             pass
         return

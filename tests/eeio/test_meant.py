@@ -24,7 +24,7 @@ def stored(home: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("arguments", "meant"),
     [
         (["repot", "x"], "did you mean report?"),
         (["meter", "wach"], "did you mean watch?"),
@@ -38,10 +38,10 @@ def stored(home: Path) -> str:
     ],
 )
 def test_a_mistyped_word(
-    stored: str, words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+    stored: str, arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        code = main(words)
+        code = main(arguments)
     except SystemExit as error:
         code = int(str(error.code))
     assert code == 2
@@ -60,11 +60,11 @@ def _completed(action: argparse.Action, prefix: str, **known: str) -> list[str]:
     return found
 
 
-def _argument(words: str, dest: str) -> argparse.Action:
+def _argument(message: str, dest: str) -> argparse.Action:
     """An argument of a command, with its completer."""
     top = parser()
     completion.attach(top)
-    for word in words.split():
+    for word in message.split():
         (sub,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
         top = sub.choices[word]
     return next(action for action in top._actions if action.dest == dest)

@@ -40,7 +40,7 @@ def mounted(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     shutil.rmtree(below)
 
 
-def _words(target: Path, *more: str) -> list[str]:
+def _arguments(target: Path, *more: str) -> list[str]:
     return ["run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name", "c",
             "--idle", "0", "--settle", "0", "--repetitions", "1", *more]  # fmt: skip
 
@@ -55,10 +55,10 @@ def test_an_image_on_tmpfs_is_rejected(
     home: Path, mounted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was measured as a drive of 4194 MB/s, and valid."""
-    assert main(_words(mounted)) == 2
-    said = capsys.readouterr().err
-    assert f"{mounted}: the image of /dev/loop" in said and "is on tmpfs" in said
-    assert main(_words(mounted, "--allow-memory-filesystem")) == 3
+    assert main(_arguments(mounted)) == 2
+    output = capsys.readouterr().err
+    assert f"{mounted}: the image of /dev/loop" in output and "is on tmpfs" in output
+    assert main(_arguments(mounted, "--allow-memory-filesystem")) == 3
     assert all("no storage device was measured" in reason for reason in _reasons(home))
 
 
@@ -68,8 +68,8 @@ def test_a_device_below_which_memory_is(
 ) -> None:
     device, _ = backing_device(mounted)
     assert device is not None
-    words = ["run", "dummy-suite", "--device", str(device.node), "--meter", "none"]
-    assert main(words) == 2
+    arguments = ["run", "dummy-suite", "--device", str(device.node), "--meter", "none"]
+    assert main(arguments) == 2
     assert f"{device.node}: the image of {device.node}" in capsys.readouterr().err
 
 
@@ -83,10 +83,10 @@ def test_reads_of_an_image_that_may_be_cached_are_invalid(
     subprocess.run(["losetup", "--direct-io=off", str(device.node)], check=True)
     image = caches_below(device)
     assert image is not None and image.endswith("/image")
-    assert main(_words(mounted)) == 0
+    assert main(_arguments(mounted)) == 0
     shutil.rmtree(home / "data/eeio/results/c")
     monkeypatch.setattr(caches, "drops_all", lambda: False)
-    assert main(_words(mounted)) == 3
+    assert main(_arguments(mounted)) == 3
     reasons = _reasons(home)
     assert [f"the image {image} may be in the page cache" in why for why in sorted(reasons)] == [
         False, True, True,

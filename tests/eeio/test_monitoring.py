@@ -172,12 +172,12 @@ def test_the_file_is_replaced_in_one_step_and_removed_at_the_end(tmp_path: Path)
     writer.start()
     try:
         until(file.exists)
-        seen = []
+        observed = []
         for _ in range(200):
             lines = file.read_text().split("\n")
             assert len(lines) == 5001 and len(set(lines[:-1])) == 1
-            seen.append(int(lines[0]))
-        assert seen == sorted(seen)
+            observed.append(int(lines[0]))
+        assert observed == sorted(observed)
         names = {path.name for path in tmp_path.iterdir()}
         assert [name for name in names if name.endswith(".prom")] == ["eeio.prom"]
     finally:
@@ -225,12 +225,12 @@ def test_sigterm_ends_the_command_and_removes_the_file(tmp_path: Path) -> None:
 # --- Prometheus --------------------------------------------------------------------------------
 
 
-def promtool(*words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+def promtool(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
     found = shutil.which("promtool")
     if found is None:
         pytest.skip("needs promtool (Debian: prometheus)")
     return subprocess.run(
-        [found, *words], input=stdin, capture_output=True, text=True, check=False, timeout=300
+        [found, *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=300
     )
 
 
@@ -298,12 +298,12 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
         )
         url = f"http://127.0.0.1:{port}/api/v1"
 
-        def asked(path: str) -> Any:
+        def requested(path: str) -> Any:
             text = answer(f"{url}/{path}")
             return json.loads(text)["data"] if text else None
 
         def series(expression: str) -> list[dict[str, Any]]:
-            found = asked(f"query?query={urllib.parse.quote(expression)}")
+            found = requested(f"query?query={urllib.parse.quote(expression)}")
             return [] if found is None else list(found["result"])
 
         with started(
@@ -312,7 +312,7 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
         ):  # fmt: skip
             recorded = "instance_meter_domain:eeio_energy_joules:rate5m"
             until(lambda: series(f"count_over_time({recorded}[1m]) > 3"))
-            (target,) = asked("targets")["activeTargets"]
+            (target,) = requested("targets")["activeTargets"]
             assert (target["health"], target["lastError"]) == ("up", "")
             assert {one["metric"]["domain"] for one in series(recorded)} == {"package", "dram"}
             # The recorded mean needs 5 min of samples; the last seconds have the same power.
@@ -320,7 +320,7 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
                 (power,) = series(expression)
                 assert float(power["value"][1]) == pytest.approx(150.0, rel=0.2), expression
             # OpenMetrics gives Prometheus the unit, which its text format cannot.
-            assert asked("metadata?metric=eeio_energy_joules_total") == {} and asked(
+            assert requested("metadata?metric=eeio_energy_joules_total") == {} and requested(
                 "metadata?metric=eeio_energy_joules"
             ) == {
                 "eeio_energy_joules": [
@@ -331,9 +331,9 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
                     }
                 ]
             }
-            rules = [rule for group in asked("rules")["groups"] for rule in group["rules"]]
+            rules = [rule for group in requested("rules")["groups"] for rule in group["rules"]]
             assert {(rule["health"], rule.get("lastError", "")) for rule in rules} == {("ok", "")}
-            assert asked("alerts")["alerts"] == []
+            assert requested("alerts")["alerts"] == []
             for panel in dashboard()["panels"]:
                 for target in panel["targets"]:
                     expression = target["expr"]

@@ -28,17 +28,17 @@ def own(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "own"
 
 
-def _made(home: Path, eeio: Eeio, *words: str) -> Path:
-    done = eeio("profile", "new", *words)
+def _made(home: Path, eeio: Eeio, *arguments: str) -> Path:
+    done = eeio("profile", "new", *arguments)
     assert done.returncode == 0, done.stderr
-    return home / "own" / f"eeio-{words[0]}-1.0.0"
+    return home / "own" / f"eeio-{arguments[0]}-1.0.0"
 
 
-def _report(home: Path, eeio: Eeio, *words: str, expected: int = 0) -> list[dict[str, Any]]:
+def _report(home: Path, eeio: Eeio, *arguments: str, expected: int = 0) -> list[dict[str, Any]]:
     if mount_of(home).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
     done = eeio("run", str(home / "try"), "--preset", "quick", "--directory", str(home / "target"),
-                "--name", "c", "--repetitions", "1", *words)  # fmt: skip
+                "--name", "c", "--repetitions", "1", *arguments)  # fmt: skip
     assert done.returncode == expected, done.stderr
     body = json.loads(eeio("report", "c", "--format", "json").stdout)
     return [row for row in body["characterization"] if row["tool"]]
@@ -82,8 +82,8 @@ def test_without_bytes_there_is_power_and_no_mb_per_joule(
 def test_a_plan_reports_what_is_written_or_that_nobody_knows(
     home: Path, own: Path, eeio: Eeio
 ) -> None:
-    for name, words in (("one", ()), ("two", ("--footprint", "64m"))):
-        _made(home, eeio, name, *words, "--operation", "write", "--suite", str(home / name),
+    for name, arguments in (("one", ()), ("two", ("--footprint", "64m"))):
+        _made(home, eeio, name, *arguments, "--operation", "write", "--suite", str(home / name),
               "--", "true")  # fmt: skip
     planned = {
         name: eeio("plan", str(home / name), "--preset", "quick", "--directory",
@@ -102,7 +102,7 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("arguments", "named"),
     [
         (("a-b", "--", "true"), "a-b"),
         (("../x", "--", "true"), "../x"),
@@ -130,8 +130,10 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
         (("x", "--suite", "{home}/target", "--", "true"), "{home}/target"),
     ],
 )
-def test_rejected(home: Path, own: Path, eeio: Eeio, words: tuple[str, ...], named: str) -> None:
-    done = eeio("profile", "new", *(word.replace("{home}", str(home)) for word in words))
+def test_rejected(
+    home: Path, own: Path, eeio: Eeio, arguments: tuple[str, ...], named: str
+) -> None:
+    done = eeio("profile", "new", *(word.replace("{home}", str(home)) for word in arguments))
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("eeio") and named.replace("{home}", str(home)) in last
@@ -180,8 +182,8 @@ def test_arguments_reach_the_program_as_they_were_typed(home: Path, odd: Path) -
 
     run("bash", str(odd / "install.sh"))
     run("sh", str(odd / "pre.sh"), "n=2")
-    said = run(str(home / "in/eeio-odd"), "n=2")
-    assert said == """a'b "c" $HOME `id` $(id) <&> \\ * ; 2x\n\n"""
+    message = run(str(home / "in/eeio-odd"), "n=2")
+    assert message == """a'b "c" $HOME `id` $(id) <&> \\ * ; 2x\n\n"""
     done = subprocess.run(
         [str(home / "in/eeio-odd"), "n=3"], env=environment, capture_output=True, text=True,
         timeout=300, check=False,

@@ -16,28 +16,28 @@ root = pytest.mark.root
 
 
 @pytest.mark.parametrize(
-    ("words", "rate", "delay_s"),
+    ("name", "rate", "delay_s"),
     [("nfs", None, None), ("nfs@1gbit", "1gbit", None), ("nfs@0.5ms", None, 0.0005),
      ("nfs@100mbit+200us", "100mbit", 0.0002)],
 )  # fmt: skip
-def test_what_the_arguments_mean(words: str, rate: str | None, delay_s: float | None) -> None:
-    link = nfs.link_of(words)
+def test_what_the_arguments_mean(name: str, rate: str | None, delay_s: float | None) -> None:
+    link = nfs.link_of(name)
     assert (link.rate, link.delay_s) == (rate, pytest.approx(delay_s))
 
 
 def test_each_end_of_the_cable_has_half_of_the_delay() -> None:
-    words = nfs.shaping(nfs.link_of("nfs@1gbit+0.5ms"))
-    assert words[:1] == ["netem"] and words[-4:] == ["delay", "250us", "rate", "1gbit"]
+    arguments = nfs.shaping(nfs.link_of("nfs@1gbit+0.5ms"))
+    assert arguments[:1] == ["netem"] and arguments[-4:] == ["delay", "250us", "rate", "1gbit"]
     assert nfs.shaping(nfs.link_of("nfs")) == []
 
 
 @pytest.mark.parametrize(
-    "words", ["nfs@", "nfs@fast", "nfs@1gbit+1gbit", "nfs@1ms+1gbit", "nfs@0ms", "nfs@-1ms",
+    "name", ["nfs@", "nfs@fast", "nfs@1gbit+1gbit", "nfs@1ms+1gbit", "nfs@0ms", "nfs@-1ms",
               "nfs@1gbit+", "nfs@1gbit+1ms+1ms", "nfs@1;reboot", "nfs@99999gbit"],
 )  # fmt: skip
-def test_other_arguments_are_rejected(words: str) -> None:
+def test_other_arguments_are_rejected(name: str) -> None:
     with pytest.raises(RejectedError, match=r"nfs@RATE\+DELAY"):
-        image.check(words)
+        image.check(name)
 
 
 def test_a_server_that_is_not_here_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     with disk.open("wb") as file:
         file.truncate(2 << 30)
     subprocess.run(["mkfs.ext4", "-q", str(disk)], check=True, timeout=300)
-    said = GUEST.run(
+    message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
         packages=PACKAGES,
         files=[(Path(name), name[1:]) for name in
@@ -108,9 +108,9 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
                if Path(name).exists()],
         devices=["-drive", f"file={disk},format=raw,if=virtio,cache=unsafe"],
     )  # fmt: skip
-    told = [json.loads(line[5:]) for line in said.splitlines() if line.startswith("case ")]
-    assert "ended with 0" in said
-    volumes = {name: value for name, value in told if name.startswith("nfs")}
+    reported = [json.loads(line[5:]) for line in message.splitlines() if line.startswith("case ")]
+    assert "ended with 0" in message
+    volumes = {name: value for name, value in reported if name.startswith("nfs")}
     assert list(volumes) == ["nfs@80mbit", "nfs@1gbit+40ms"]
     for name, of in volumes.items():
         assert of["kind"] == "nfs4" and of["device"].startswith("loop")
@@ -130,9 +130,9 @@ def test_linux_serves_itself(tmp_path: Path) -> None:
     assert min(slow["written_s"], slow["read_s"]) > 0.9 * SIZE / 10e6
     assert far["create_s"] > 2 * 0.040 > slow["create_s"]
     assert "80mbit, no delay added" in slow["how"] and "1gbit, 40 ms a round trip" in far["how"]
-    undone = [value for name, value in told if name == "undone"]
+    undone = [value for name, value in reported if name == "undone"]
     assert undone == [["mount", "process", "namespace", "namespace", "directory", "mount",
                        "loop", "directory", "file"]] * 2  # fmt: skip
-    assert [value for name, value in told if name in ("left", "server gone")] == [[]] * 3
-    there = [value for name, value in told if name == "there"]
+    assert [value for name, value in reported if name in ("left", "server gone")] == [[]] * 3
+    there = [value for name, value in reported if name == "there"]
     assert there == [[["lost+found"], [], 0]] * 3

@@ -89,11 +89,11 @@ PROFILE = Path(__file__).parents[2] / "test-profiles/eeio-fio-1.0.0"
 def test_a_drive_counts_what_passes_by_the_block_layer(tmp_path: Path) -> None:
     """The profile fills the drive through the block layer, and reads it past that."""
     files = [(path, f"profile/{name}") for name, path in complete.files(PROFILE).items()]
-    said = answers(WITH_FIO, tmp_path, PROFILES_RUN + PASSTHROUGH, PROGRAMS, files)
-    prefill, run = json.loads(said["pre.sh"]), json.loads(said["eeio-fio.sh"])
+    message = answers(WITH_FIO, tmp_path, PROFILES_RUN + PASSTHROUGH, PROGRAMS, files)
+    prefill, run = json.loads(message["pre.sh"]), json.loads(message["eeio-fio.sh"])
     assert (prefill["status"], run["status"]) == (0, 0), (prefill, run)
     moved, unit = 12 << 20, counters.DATA_UNIT_BYTES
-    assert prefill["block layer"][1] == int(said["fio"]) == moved
+    assert prefill["block layer"][1] == int(message["fio"]) == moved
     assert abs(prefill["drive"][1] - moved) <= 2 * unit
     assert run["block layer"] == [0, 0]
     assert abs(run["drive"][0] - moved) <= 2 * unit
@@ -108,24 +108,24 @@ def answers(
     disk = folder / "disk"
     with disk.open("wb") as file:
         file.truncate(16 << 20)
-    said = machine.run(
+    message = machine.run(
         folder / "guest", script, modules=MODULES, programs=programs, files=files,
         packages=PACKAGES,
         # With its ioeventfd QEMU 7.2 loses requests at depth 32, which then time out.
         devices=["-drive", f"file={disk},format=raw,if=none,id=d", "-device",
                  "nvme,serial=eeio,drive=d,ioeventfd=off"],
     )  # fmt: skip
-    return dict(re.findall(r"(told|pre\.sh|eeio-fio\.sh|fio) (\{.*\}|\d+)", said))
+    return dict(re.findall(r"(told|pre\.sh|eeio-fio\.sh|fio) (\{.*\}|\d+)", message))
 
 
 def test_what_an_emulated_drive_reports_of_its_states(tmp_path: Path) -> None:
-    told = json.loads(answers(GUEST, tmp_path, SCRIPT)["told"])
-    assert told["node"] == "/dev/nvme0"
+    reported = json.loads(answers(GUEST, tmp_path, SCRIPT)["told"])
+    assert reported["node"] == "/dev/nvme0"
     # QEMU describes one state: 25 W (0x9c4 in units of 10 mW), 16 us in, 4 us out.
-    (state,) = told["states"]
+    (state,) = reported["states"]
     assert state["most_w"] == pytest.approx(25.0) and state["is_operational"]
     assert (state["enter_s"], state["leave_s"]) == pytest.approx((16e-6, 4e-6))
-    assert told["state"] == 0 and told["autonomous"] is None
-    assert "/dev/nvme0: the drive refuses Set Features 0x2" in told["too deep"]
-    assert told["used"] == 0
-    assert told["settings"]["runtime power management of the controller"] in ("on", "auto")
+    assert reported["state"] == 0 and reported["autonomous"] is None
+    assert "/dev/nvme0: the drive refuses Set Features 0x2" in reported["too deep"]
+    assert reported["used"] == 0
+    assert reported["settings"]["runtime power management of the controller"] in ("on", "auto")

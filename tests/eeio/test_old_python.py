@@ -13,14 +13,14 @@ OLD = "import sys, collections\nsys.version_info = collections.namedtuple('v', '
 
 @pytest.mark.parametrize("real", [False, True])
 def test_it_is_reported_in_one_line(real: bool) -> None:
-    words = [sys.executable, "-c", OLD + "import runpy; runpy.run_module('eeio')"]
+    arguments = [sys.executable, "-c", OLD + "import runpy; runpy.run_module('eeio')"]
     if real:
         old = next(filter(None, map(shutil.which, ("python3.9", "python3.10"))), None)
         if old is None or subprocess.run([old, "-c", ""], check=False).returncode != 0:
             pytest.skip("no python3.9 or python3.10 here")
-        words = [old, "-m", "eeio", "doctor"]
+        arguments = [old, "-m", "eeio", "doctor"]
     done = subprocess.run(
-        words, cwd=ROOT / "scripts", capture_output=True, text=True, timeout=300, check=False
+        arguments, cwd=ROOT / "scripts", capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 1
     assert done.stdout == ""

@@ -96,16 +96,16 @@ def campaign(tmp_path: Path) -> str:
     return stored(tmp_path / "uneven", [(WRITE, writes()), (READ, reads())])
 
 
-Said = Any
+OutputOf = Any
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
+def output_of(capsys: pytest.CaptureFixture[str]) -> OutputOf:
     """What a command prints."""
 
-    def call(*words: str) -> str:
+    def call(*arguments: str) -> str:
         capsys.readouterr()
-        assert main(list(words)) == 0
+        assert main(list(arguments)) == 0
         return capsys.readouterr().out
 
     return call
@@ -123,8 +123,8 @@ ROWS = [("write", writes()), ("read", reads())]
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
-def test_every_table_of_the_report(campaign: str, said: Said, form: str) -> None:
-    text = said("report", campaign, "--format", form).replace("\\", "")
+def test_every_table_of_the_report(campaign: str, output_of: OutputOf, form: str) -> None:
+    text = output_of("report", campaign, "--format", form).replace("\\", "")
     for _, phases in ROWS:
         joules, efficiency = spread(per_gb(phases))
         # The table of the level, and the ranking.
@@ -136,10 +136,10 @@ def test_every_table_of_the_report(campaign: str, said: Said, form: str) -> None
         assert sum(with_quartiles in row for row in cells) == 2
 
 
-def test_numbers_for_programs(campaign: str, said: Said) -> None:
-    body = json.loads(said("report", campaign, "--format", "json"))
+def test_numbers_for_programs(campaign: str, output_of: OutputOf) -> None:
+    body = json.loads(output_of("report", campaign, "--format", "json"))
     rows, choices = body["characterization"], body["pareto"]
-    lines = list(csv.DictReader(io.StringIO(said("report", campaign, "--format", "csv"))))
+    lines = list(csv.DictReader(io.StringIO(output_of("report", campaign, "--format", "csv"))))
     for operation, phases in ROWS:
         of = quartiles(per_gb(phases))
         assert of is not None
@@ -155,8 +155,8 @@ def test_numbers_for_programs(campaign: str, said: Said) -> None:
         assert float(line["efficiency_bytes_per_j_median"]) == pytest.approx(1e9 / of.median)
 
 
-def test_the_page(campaign: str, said: Said) -> None:
-    page = said("report", campaign, "--format", "html")
+def test_the_page(campaign: str, output_of: OutputOf) -> None:
+    page = output_of("report", campaign, "--format", "html")
     for _, phases in ROWS:
         joules, efficiency = spread(per_gb(phases), on_page, "–")
         middle, _, rest = efficiency.partition(" ")
@@ -164,7 +164,7 @@ def test_the_page(campaign: str, said: Said) -> None:
         assert f"<td>{middle}<small>{rest.strip('[]')}" in page
 
 
-def test_cost_and_guideline(campaign: str, said: Said, tmp_path: Path) -> None:
+def test_cost_and_guideline(campaign: str, output_of: OutputOf, tmp_path: Path) -> None:
     other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
     mix = tmp_path / "mix.yaml"
     for operation, flush, buffer, scale in (("write", ", flush: none", "on", 0.5),
@@ -174,23 +174,23 @@ def test_cost_and_guideline(campaign: str, said: Said, tmp_path: Path) -> None:
             f"request_size_bytes: 4k, cache: {{buffer: {buffer}}}, share: 1}}\n"
         )
         median = statistics.median(per_gb(dict(ROWS)[operation]))
-        cost = json.loads(said("cost", campaign, "--workload", str(mix), "--format", "json"))
+        cost = json.loads(output_of("cost", campaign, "--workload", str(mix), "--format", "json"))
         assert cost["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
         assert cost["mix"][0]["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
-        assert f" {number(median)} [" in said("cost", campaign, "--workload", str(mix))
+        assert f" {number(median)} [" in output_of("cost", campaign, "--workload", str(mix))
         sides = ["--traditional", campaign, "--low-power", other, "--workload", str(mix)]
-        made = json.loads(said("guideline", *sides, "--format", "json"))["guideline"]
+        made = json.loads(output_of("guideline", *sides, "--format", "json"))["guideline"]
         first, second = made["per_tb"]
         assert first["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
         assert second["j_per_gb"]["value"] == pytest.approx(scale * median, rel=1e-12)
         for form in ("table", "html"):
-            shown = said("guideline", *sides, "--format", form)
+            shown = output_of("guideline", *sides, "--format", form)
             assert f"{number(median)} [" in shown and "Cost per moved TB" in shown
 
 
-def test_a_comparison(campaign: str, said: Said, tmp_path: Path) -> None:
+def test_a_comparison(campaign: str, output_of: OutputOf, tmp_path: Path) -> None:
     other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
-    body = json.loads(said("compare", campaign, other, "--format", "json"))
+    body = json.loads(output_of("compare", campaign, other, "--format", "json"))
     found = {
         (name, one["before"])
         for experiment in body["changes"][0]["experiments"]
@@ -204,7 +204,7 @@ def test_a_comparison(campaign: str, said: Said, tmp_path: Path) -> None:
             assert any(one == pytest.approx(value, rel=1e-12) for one in shown), metric
 
 
-def test_the_steps_of_a_load_curve(said: Said, tmp_path: Path) -> None:
+def test_the_steps_of_a_load_curve(output_of: OutputOf, tmp_path: Path) -> None:
     steps = [
         (
             replace(READ, arguments=(("file_size", "1g"), ("load", str(load)))),
@@ -217,17 +217,17 @@ def test_the_steps_of_a_load_curve(said: Said, tmp_path: Path) -> None:
     ]
     folder = stored(tmp_path / "load", steps)
     joules, efficiency = spread(per_gb(reads()))
-    text = said("report", folder)
+    text = output_of("report", folder)
     curve, _, levels = text.partition("Level: device")
     cells = [re.split("  +", line) for line in curve.splitlines()]
     assert [row[5] for row in cells if row[0].strip() in ("50 %", "100 %")] == [joules] * 2
     assert levels.count(efficiency) == 4
-    body = json.loads(said("report", folder, "--format", "json"))
+    body = json.loads(output_of("report", folder, "--format", "json"))
     shown = [step["energy_j_per_gb"] for step in body["load_curve"] if step["offered_share"]]
     assert shown == [pytest.approx(statistics.median(per_gb(reads())), rel=1e-12)] * 2
 
 
-def test_a_bench(said: Said, tmp_path: Path) -> None:
+def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
     command = Experiment(
         level="application", tool="command", operation="mixed", spatiality="mixed",
         request_size_bytes=None, cache=EXPERIMENT.cache, flush="none",
@@ -253,7 +253,7 @@ def test_a_bench(said: Said, tmp_path: Path) -> None:
     made = bench.document(campaign, found, [])
     assert efficiency in render_terminal(made)
     assert efficiency in render_markdown(made)
-    assert efficiency in said("report", str(campaign.folder))
+    assert efficiency in output_of("report", str(campaign.folder))
     (one,) = made.data()["commands"]
     of = quartiles(per_gb(writes()))
     assert of is not None

@@ -117,7 +117,7 @@ def test_vdo_moves_fewer_bytes_than_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("below", "name", "files", "words"),
+    ("below", "name", "files", "message"),
     [
         (ISCSI, "sdb", {}, "connected by iSCSI"),
         (f"{PCI}/nvme/nvme1", "nvme1n1", {"transport": "tcp"}, "connected by NVMe over tcp"),
@@ -129,13 +129,13 @@ def test_vdo_moves_fewer_bytes_than_are_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_drive_of_another_machine_is_named_as_such(
-    tmp_path: Path, below: str, name: str, files: dict[str, str], words: str
+    tmp_path: Path, below: str, name: str, files: dict[str, str], message: str
 ) -> None:
     disk(tmp_path, below, name, "259:0", **files)
     stacked(tmp_path, "dm-0", "253:0", "CRYPT-LUKS2-1", name)
     for each in (name, "dm-0"):
         device = named_device(each, tmp_path)
-        assert device is not None and words in (elsewhere(device) or "")
+        assert device is not None and message in (elsewhere(device) or "")
 
 
 @pytest.mark.parametrize(("below", "name"), [(SAS, "sda"), (f"{PCI}/nvme/nvme0", "nvme0n1")])
@@ -146,7 +146,7 @@ def test_a_drive_of_this_machine_is_not(tmp_path: Path, below: str, name: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "words"),
+    ("name", "files", "message"),
     [
         ("zram0", {}, "RAM disk"), ("ram0", {}, "RAM disk"), ("nullb0", {}, "null device"),
         ("sdz", {"model": "scsi_debug"}, "simulated drive"), ("sdz", {"model": "ST4000"}, None),
@@ -154,14 +154,14 @@ def test_a_drive_of_this_machine_is_not(tmp_path: Path, below: str, name: str) -
     ],
 )  # fmt: skip
 def test_a_device_in_memory_is_none(
-    tmp_path: Path, name: str, files: dict[str, str], words: str | None
+    tmp_path: Path, name: str, files: dict[str, str], message: str | None
 ) -> None:
     disk(tmp_path, "sys/devices/virtual", name, "252:0", **files)
     write_tree(tmp_path, {"proc/self/mountinfo": "30 1 0:40 / /tmp rw - tmpfs tmpfs rw"})
     device = named_device(name, tmp_path)
     assert device is not None
     why = why_in_memory(device)
-    assert why is None if words is None else words in str(why)
+    assert why is None if message is None else message in str(why)
 
 
 def test_persistent_memory_with_dax_has_no_counted_bytes(tmp_path: Path) -> None:
@@ -186,22 +186,24 @@ def test_a_zoned_drive_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filesystem", "words"),
+    ("filesystem", "message"),
     [
         ("gpfs", "its server has"), ("wekafs", "its server has"), ("pvfs2", "its server has"),
         ("ubifs", "its flash is no block device"),
     ],
 )  # fmt: skip
-def test_why_these_file_systems_have_no_device(tmp_path: Path, filesystem: str, words: str) -> None:
+def test_why_these_file_systems_have_no_device(
+    tmp_path: Path, filesystem: str, message: str
+) -> None:
     write_tree(tmp_path, {"proc/self/mountinfo": f"30 1 0:40 / /data rw - {filesystem} x rw"})
     device, reason = backing_device(Path("/data"), tmp_path)
-    assert device is None and words in str(reason)
+    assert device is None and message in str(reason)
 
 
 def test_a_replayed_plan_reports_a_remote_drive(capsys: pytest.CaptureFixture[str]) -> None:
     machine = FOLDER / "iscsi-volume/machine.yaml"
-    words = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
-    assert main(["plan", "eeio-suite", *words]) == 0
+    arguments = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
+    assert main(["plan", "eeio-suite", *arguments]) == 0
     assert "its drive is in another machine" in capsys.readouterr().out
 
 
@@ -214,8 +216,8 @@ def test_a_replayed_plan_rejects_a_device_in_memory(
         '  proc/self/mountinfo: "20 1 252:0 / /data rw - ext4 /dev/zram0 rw"\n'
         "  sys/class/block/zram0/dev: '252:0'\n"
     )
-    words = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
-    assert main(["plan", "eeio-suite", *words]) == 2
+    arguments = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
+    assert main(["plan", "eeio-suite", *arguments]) == 2
     assert "RAM disk" in capsys.readouterr().err
 
 

@@ -66,19 +66,19 @@ def test_a_pilot_has_the_work_of_quick_and_the_factors_of_the_experiment() -> No
 
 
 @pytest.mark.parametrize(
-    ("lasted_s", "words"),
+    ("lasted_s", "size"),
     [
         ((0.25, 0.4), "1g"),  # 2 s at 1 GiB: enough
         ((0.125, 0.4), str(4 * GIB)),  # the shortest phase counts: 1 s, and half as much for luck
         ((0.01,), str(64 * GIB)),
     ],
 )
-def test_the_shortest_phase_sizes_the_work(lasted_s: tuple[float, ...], words: str) -> None:
+def test_the_shortest_phase_sizes_the_work(lasted_s: tuple[float, ...], size: str) -> None:
     found = sized(run(*lasted_s))
-    assert found.planned.factors["file_size"] == words
+    assert found.planned.factors["file_size"] == size
     assert found.short is None and found.too_slow is None
-    assert dict(found.planned.experiment.arguments)["file_size"] == words, "another experiment"
-    assert found.planned.file_bytes == (GIB if words == "1g" else int(words))
+    assert dict(found.planned.experiment.arguments)["file_size"] == size, "another experiment"
+    assert found.planned.file_bytes == (GIB if size == "1g" else int(size))
     assert found.planned.pilot is not None and "128m took" in found.planned.pilot
 
 
@@ -132,10 +132,10 @@ def test_what_a_run_time_ends_shares_the_largest_file() -> None:
     left_out = NotMeasured(timed[0].experiment, "x")
     all_found = {str(n): one for n, one in enumerate([*made, untimed, left_out])}
     found = list(pilots.on_one_file(all_found).values())
-    words = str(64 * GIB)
+    size = str(64 * GIB)
     for one in found[:3]:
         assert isinstance(one, PlannedExperiment)
-        assert one.factors["file_size"] == dict(one.experiment.arguments)["file_size"] == words
+        assert one.factors["file_size"] == dict(one.experiment.arguments)["file_size"] == size
         assert one.file_bytes == 64 * GIB
     assert found[3:] == [untimed, left_out]
 
@@ -278,19 +278,19 @@ def test_an_adaptive_campaign_uses_the_work_that_an_earlier_pilot_found(
 ) -> None:
     suite = _suite(home, 0.3)
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(home / "profiles"))
-    words = (
+    arguments = (
         "run", suite, "--preset", "standard", "--adaptive", "--repetitions", "3", "--directory",
         str(home / "target"), "--meter", "none", "--precision", "30%", "--indifference", "40%",
     )  # fmt: skip
-    first = eeio(*words, "--name", "a")
+    first = eeio(*arguments, "--name", "a")
     assert first.returncode == 0 and "pilot: grows" in first.stderr, first.stderr
-    again = eeio(*words, "--name", "b")
+    again = eeio(*arguments, "--name", "b")
     assert "pilot: grows" not in again.stderr and "grows: as a pilot of" in again.stderr
     works = [
         {e["factors"]["rounds"] for e in json.loads(path.read_text())["experiments"]}
         for path in sorted((home / "data/eeio/results").glob("*/campaign.json"))
     ]
     assert works[0] == works[1], "the same work in both"
-    longer = eeio(*words, "--name", "c", "--min-phase", "0.5", "--pilot", "stored")
+    longer = eeio(*arguments, "--name", "c", "--min-phase", "0.5", "--pilot", "stored")
     assert longer.returncode == 2 and "least length of a phase was 0.3, is 0.5" in longer.stderr
     assert not (home / "data/eeio/results/c").exists(), "nothing was begun"

@@ -13,9 +13,9 @@ from eeio.machine.examination import Finding, can_measure
 HUGE = "eeio-suite"
 
 
-def _plan(eeio: Eeio, home: Path, *words: str) -> "tuple[int, str, str]":
+def _plan(eeio: Eeio, home: Path, *arguments: str) -> "tuple[int, str, str]":
     done = eeio("plan", "dummy-suite", "--directory", str(home / "target"),
-                "--allow-memory-filesystem", *words)  # fmt: skip
+                "--allow-memory-filesystem", *arguments)  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
 

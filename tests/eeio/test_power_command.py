@@ -160,7 +160,7 @@ def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "message"),
     [
         (["--meter", "rapl,root=/nowhere", "--", "true"], "no RAPL package"),
         (["--meter", "nosuch", "--", "true"], "there is no meter 'nosuch'"),
@@ -170,10 +170,10 @@ def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
         (["--rate", "0", "--", "true"], "readings a second above 0"),
     ],
 )
-def test_rejected_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -> None:
-    done = eeio("record", "power", *words)
+def test_rejected_input_has_exit_code_2(eeio: Any, arguments: list[str], message: str) -> None:
+    done = eeio("record", "power", *arguments)
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -419,7 +419,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "message"),
     [
         ([], "name the log"),
         (["--meter", "modelled"], "needs no calibration"),
@@ -427,10 +427,10 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
         (["--pulses", "/nowhere", "--meter", "csv:x,map=time:T+power_w:W"], "no pulses"),
     ],
 )
-def test_calibrate_rejects(eeio: Any, words: list[str], says: str) -> None:
-    done = eeio("meter", "calibrate", *words)
+def test_calibrate_rejects(eeio: Any, arguments: list[str], message: str) -> None:
+    done = eeio("meter", "calibrate", *arguments)
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
 
 
 # --- serve -------------------------------------------------------------------------------------
@@ -576,7 +576,7 @@ def test_a_meter_is_opened_and_its_choice_is_shown(home: Path, eeio: Eeio) -> No
     ]
     added = [(c["value"], c["added"]) for c in probed["channels"]]
     assert sorted(added) == [(55.0, False), (60.0, True), (85.0, False), (90.0, True)]
-    said = eeio("meter", "list", "--meter", spec).stdout
-    assert "system, 60 W, added" in said and "not added" in said
-    refused = eeio("meter", "list", "--meter", f"hwmon,root={home / 'nowhere'}")
-    assert refused.returncode == 2 and "nowhere" in refused.stderr
+    output = eeio("meter", "list", "--meter", spec).stdout
+    assert "system, 60 W, added" in output and "not added" in output
+    rejected = eeio("meter", "list", "--meter", f"hwmon,root={home / 'nowhere'}")
+    assert rejected.returncode == 2 and "nowhere" in rejected.stderr

@@ -57,11 +57,13 @@ class _Policy:
         self.path, self.value = path, "default"
         self._write = Path.write_text
         self.show()
-        monkeypatch.setattr(Path, "write_text", lambda at, *words, **k: self.take(at, *words, **k))
+        monkeypatch.setattr(
+            Path, "write_text", lambda at, *arguments, **k: self.take(at, *arguments, **k)
+        )
 
     def show(self) -> None:
-        words = [f"[{w}]" if w == self.value else w for w in ("default", "performance", "deep")]
-        self._write(self.path, " ".join(words), encoding="ascii")
+        labels = [f"[{w}]" if w == self.value else w for w in ("default", "performance", "deep")]
+        self._write(self.path, " ".join(labels), encoding="ascii")
 
     def take(self, at: Path, text: str, **further: str) -> int:
         if at != self.path:
@@ -77,10 +79,10 @@ def test_each_value_is_set_proved_and_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = _Policy(tmp_path / "policy", monkeypatch)
-    seen: list[tuple[str, str]] = []
+    observed: list[tuple[str, str]] = []
 
     def during(_: Measured, state: str, act: Callable[[], object]) -> StateReading:
-        seen.append((state, policy.value))
+        observed.append((state, policy.value))
         return StateReading(state, 0.1, (), None)
 
     monkeypatch.setattr(Measured, "_during", during)
@@ -90,14 +92,14 @@ def test_each_value_is_set_proved_and_put_back(
     journal = UndoJournal(tmp_path / "journal.json")
     drive = Measured(tmp_path, 0.0, 0.0, cast("PowerMonitor", None))
     found = of_setting(setting, drive, journal)
-    assert seen == [
+    assert observed == [
         (f"aspm={value} {what}", value)
         for value in ("performance", "default")
         for what in ("reading", "idle", "first read")
     ]
-    (refused,) = [one for one in found if one.invalid is not None]
-    assert refused.state == "aspm=deep" and "'deep' is rejected: Invalid argument" in str(
-        refused.invalid
+    (rejected,) = [one for one in found if one.invalid is not None]
+    assert rejected.state == "aspm=deep" and "'deep' is rejected: Invalid argument" in str(
+        rejected.invalid
     )
     assert policy.value == "default" and not journal.entries
 

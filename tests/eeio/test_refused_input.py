@@ -8,7 +8,7 @@ from tests.conftest import Eeio
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("arguments", "named"),
     [
         (["run", "no-such-suite", "--directory", "{target}"], "no-such-suite"),
         (["run", "dummy-suite", "--directory", "{target}", "--preset", "huge"], "huge"),
@@ -26,11 +26,11 @@ from tests.conftest import Eeio
         (["report", "never-begun"], "never-begun"),
     ],
 )
-def test_rejected(home: Path, eeio: Eeio, words: list[str], named: str) -> None:
+def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> None:
     file = home / "plain-file"
     file.write_text("not a device")
     places = {"target": str(home / "target"), "file": str(file)}
-    done = eeio(*(word.format(**places) for word in words))
+    done = eeio(*(word.format(**places) for word in arguments))
     message = done.stderr.strip()
     assert done.returncode == 2, message
     assert message.startswith("eeio: "), message
@@ -64,20 +64,20 @@ def test_too_little_room_is_found_before_anything_runs(home: Path, eeio: Eeio) -
 
 
 def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*words).returncode == 0
+    assert eeio(*arguments).returncode == 0
     before = (home / "data/eeio/results/mine/runs.jsonl").read_bytes()
-    done = eeio(*words)
+    done = eeio(*arguments)
     assert done.returncode == 2
     assert "eeio resume mine" in done.stderr
     assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
 
 
 def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*words).returncode == 0
+    assert eeio(*arguments).returncode == 0
     (home / "link").symlink_to(home / "data/eeio/results/mine")
     for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
         done = eeio("report", "mine", str(other))
@@ -89,9 +89,9 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
     home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder may be anybody's, as in /tmp."""
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*words).returncode == 0
+    assert eeio(*arguments).returncode == 0
     (home / "mine").mkdir()
     monkeypatch.chdir(home)
     assert "Machine of mine" in eeio("report", "mine").stdout
@@ -101,13 +101,13 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
 
 
 def test_a_newer_schema_is_rejected(home: Path, eeio: Eeio) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*words).returncode == 0
+    assert eeio(*arguments).returncode == 0
     path = home / "data/eeio/results/mine/runs.jsonl"
     path.write_text(path.read_text().replace('"schema_version":2', '"schema_version":3'))
-    for words in (("report", "mine"), ("report", "mine", "--format", "json")):
-        done = eeio(*words)
+    for arguments in (("report", "mine"), ("report", "mine", "--format", "json")):
+        done = eeio(*arguments)
         assert done.returncode == 2
         assert "schema version 3" in done.stderr and str(path) in done.stderr
 
@@ -125,9 +125,9 @@ def test_a_newer_schema_is_rejected(home: Path, eeio: Eeio) -> None:
 def test_damaged_files_of_a_campaign_are_named(
     home: Path, eeio: Eeio, name: str, content: bytes
 ) -> None:
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*words).returncode == 0
+    assert eeio(*arguments).returncode == 0
     path = home / "data/eeio/results/mine" / name
     path.write_bytes(content)
     for command in ("report", "resume"):
@@ -176,12 +176,12 @@ def test_a_campaign_of_nothing_is_rejected(home: Path, eeio: Eeio) -> None:
         "presets: {standard: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: true, "
         "leave_out: [{profile: eeio-dummy-1.0.0, factors: {}, reason: too slow}]}}\n"
     )
-    words = (str(suite), "--directory", str(home / "target"))
-    done = eeio("run", *words, "--meter", "none")
+    arguments = (str(suite), "--directory", str(home / "target"))
+    done = eeio("run", *arguments, "--meter", "none")
     assert done.returncode == 2, done.stderr
     assert "too slow" in done.stderr
     assert not list((home / "data/eeio/results").glob("*"))
-    planned = eeio("plan", *words)
+    planned = eeio("plan", *arguments)
     assert planned.returncode == 2 and "left out:" in planned.stdout
     assert "too slow" in planned.stderr
 

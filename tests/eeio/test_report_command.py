@@ -17,9 +17,9 @@ LIBRARY = replace(WRITE, level="library", tool="dataserver")
 @pytest.fixture
 def campaign(tmp_path: Path) -> str:
     """Eight repetitions of a write through the file system and through a library, 10 W more."""
-    told = {"latency_p99_s": 0.004, "iops": 1000.0}
+    reported = {"latency_p99_s": 0.004, "iops": 1000.0}
     runs = [
-        run(2 * n + place, (written(50.0 + 10 * place + n, metrics=told),), experiment)
+        run(2 * n + place, (written(50.0 + 10 * place + n, metrics=reported),), experiment)
         for n in range(8)
         for place, experiment in enumerate((WRITE, LIBRARY))
     ]
@@ -63,7 +63,7 @@ def test_what_nothing_beats_stands_in_report_and_comparison(
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         (["--columns", "iops,colour"], "no columns 'colour'; there are iops, latency"),
         (["--most-uncertain", "ten"], "write it as 10% or 0.1"),
@@ -71,10 +71,10 @@ def test_what_nothing_beats_stands_in_report_and_comparison(
     ],
 )
 def test_options_that_cannot_be_are_rejected(
-    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["report", campaign, *words])
+        main(["report", campaign, *arguments])
     assert why in " ".join(capsys.readouterr().err.split())
 
 
@@ -112,9 +112,9 @@ def test_a_guideline_within_a_latency(sides: list[str], capsys: pytest.CaptureFi
 def test_a_guideline_reports_what_a_tb_costs_on_both(
     sides: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",
+    arguments = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",
              "--duty-cycle", "1", "--low-power-embodied-kg", "100"]  # fmt: skip
-    assert main([*words, "--format", "json"]) == 0
+    assert main([*arguments, "--format", "json"]) == 0
     traditional, low_power = json.loads(capsys.readouterr().out)["guideline"]["per_tb"]
     # 53.5 W x 4 s/GB; 23.5 x 4 = 94 J/GB, 94 kJ/GB x 1000 / 3.6e6 = 0.02611 kWh a TB.
     assert traditional["j_per_gb"]["value"] == pytest.approx(214)
@@ -125,11 +125,11 @@ def test_a_guideline_reports_what_a_tb_costs_on_both(
     assert low_power["g_co2e_embodied_per_tb"]["value"] == pytest.approx(2.535, rel=1e-3)
     assert traditional["g_co2e_embodied_per_tb"]["value"] is None
     assert traditional["g_co2e_embodied_per_tb"]["reason"]
-    assert main(words) == 0
+    assert main(arguments) == 0
     assert "Cost per moved TB" in capsys.readouterr().out
     assert main(sides) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "times the energy per TB of board: other costs less." in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "times the energy per TB of board: other costs less." in reported
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_what_a_tb_costs_needs_all_of_it(
     sides: list[str], further: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*sides, *further]) == 2
-    said = capsys.readouterr().err
-    assert why in said and said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert why in output and output.count("\n") == 1
 
 
 def test_only_columns_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,12 +217,12 @@ def test_a_guideline_names_the_domain_that_was_measured(
     sides = ["--traditional", _quick(tmp_path / "a", "package"),
              "--low-power", _quick(tmp_path / "b", "package")]  # fmt: skip
     assert main(["cost", *sides, "--workload", mix, "--domain", "system"]) == 2
-    said = capsys.readouterr().err
-    assert "measured was package: --domain package" in said
+    output = capsys.readouterr().err
+    assert "measured was package: --domain package" in output
     assert main(["cost", *sides, "--workload", mix]) == 0
-    said = capsys.readouterr().out
-    assert "power of the package, the widest domain that every campaign has" in said
-    assert said.count("QUICK: not a measurement") == 2
+    output = capsys.readouterr().out
+    assert "power of the package, the widest domain that every campaign has" in output
+    assert output.count("QUICK: not a measurement") == 2
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])

@@ -63,8 +63,8 @@ def test_a_journal_from_elsewhere_is_left_alone_and_named(
 ) -> None:
     path = left_by(_dead(**changes), journals, *_changed(home))
     assert main(["doctor", "restore"]) == 1
-    said = capsys.readouterr().err
-    assert f"eeio doctor restore {path}" in said and "may be alive" in said
+    output = capsys.readouterr().err
+    assert f"eeio doctor restore {path}" in output and "may be alive" in output
     assert (home / "setting").read_text() == "changed" and (home / "image").exists()
     # The user knows that its process has ended.
     assert main(["doctor", "restore", str(path)]) == 0
@@ -193,13 +193,13 @@ def test_a_container_with_the_same_home_leaves_a_running_campaign_alone(
     )  # fmt: skip
     assert campaign.stdout is not None
     campaign.stdout.readline()
-    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
+    arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
     for command in (
         (
             "doctor",
             "restore",
         ),
-        words,
+        arguments,
     ):
         done = eeio(*command, before=container)
         assert done.returncode == 0, done.stderr
@@ -237,9 +237,9 @@ def test_root_resumes_no_campaign_of_another_user(
     home: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     """Its campaign.json contains commands."""
-    words = ["--directory", str(home / "target"), "--meter", "none", "--repetitions", "1"]
+    arguments = ["--directory", str(home / "target"), "--meter", "none", "--repetitions", "1"]
     hook = ["--drop-caches-by", f"touch {home}/ran"]
-    assert main(["run", "dummy-suite", "--name", "theirs", *words, *hook]) == 0
+    assert main(["run", "dummy-suite", "--name", "theirs", *arguments, *hook]) == 0
     (home / "ran").unlink()
     drop_last_runs(home, 1, "theirs")
     folder = home / "data/eeio/results/theirs"

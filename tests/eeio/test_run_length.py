@@ -27,7 +27,7 @@ from eeio_results.record import CacheLayers, Phase, Run
 from eeio_results.store import load
 
 RULE = AdaptiveProtocol(floor=0.01)
-WHOLE_S = 60.0
+COMPLETE_S = 60.0
 READ = replace(EXPERIMENT, arguments=(("file_size", "1g"), ("runtime_s", "60")))
 PLANNED = PlannedExperiment(READ, "eeio-fio-1.0.0", {"file_size": "1g", "runtime_s": "60"}, "read")
 BYTES_PER_S = 1e8
@@ -52,14 +52,15 @@ class Meter(PowerMonitor):
         )  # fmt: skip
 
 
-def complete_run(moved_bytes: float = BYTES_PER_S * WHOLE_S, **changed: Any) -> Run:
+def complete_run(moved_bytes: float = BYTES_PER_S * COMPLETE_S, **changed: Any) -> Run:
     phase = Phase(
         name="read", operation="read", spatiality="sequential", request_size_bytes=4096,
-        bytes_moved=int(moved_bytes), bandwidth_bytes_per_s=moved_bytes / WHOLE_S,
-        start_s=1.0, end_s=1.0 + WHOLE_S, window_source="test",
+        bytes_moved=int(moved_bytes), bandwidth_bytes_per_s=moved_bytes / COMPLETE_S,
+        start_s=1.0, end_s=1.0 + COMPLETE_S, window_source="test",
     )  # fmt: skip
     return replace(
-        Run(READ, 0, 0, "paper", "", 100.0, WHOLE_S + 1.5, 0, (phase,), raw="raw/pilot"), **changed
+        Run(READ, 0, 0, "paper", "", 100.0, COMPLETE_S + 1.5, 0, (phase,), raw="raw/pilot"),
+        **changed,
     )
 
 
@@ -94,7 +95,7 @@ def test_bandwidth_that_settles_late_needs_more() -> None:
     """Twice as fast in the first second: 1/20 too much after 20 s, less the sixtieth that the
     whole run has of it."""
     slower = moved(lambda s: BYTES_PER_S * (1.3 if s < 1.0 else 1.0))
-    found = proof(complete_run(BYTES_PER_S * (WHOLE_S + 0.3)), slower)
+    found = proof(complete_run(BYTES_PER_S * (COMPLETE_S + 0.3)), slower)
     assert found.runtime_s == "20", "1.5 % after 20 s is 1.0 % above the 0.5 % of the whole"
 
 
@@ -111,19 +112,19 @@ def test_a_length_without_its_power_is_not_proved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "words"),
+    ("run", "message"),
     [
         (complete_run(validity=("it failed",)), "unusable: it failed"),
         (complete_run(phases=()), "unusable: it is not one phase"),
         (
-            complete_run(BYTES_PER_S * WHOLE_S * 1.05),
+            complete_run(BYTES_PER_S * COMPLETE_S * 1.05),
             "its drive moved 6e+09 bytes and the tool 6.3e",
         ),
     ],
 )
-def test_a_pilot_of_no_use_leaves_the_run_complete_and_is_reported(run: Run, words: str) -> None:
+def test_a_pilot_of_no_use_leaves_the_run_complete_and_is_reported(run: Run, message: str) -> None:
     found = proof(run)
-    assert found.runtime_s == "60" and words in found.text and not found.metrics
+    assert found.runtime_s == "60" and message in found.text and not found.metrics
 
 
 def test_a_drive_that_was_not_watched_proves_nothing() -> None:
@@ -149,18 +150,16 @@ def test_a_cut_run_is_another_experiment_that_compares_as_the_complete_one() -> 
     cut = pilots.with_run_time(PLANNED, "20", "proved")
     assert cut.is_cut and cut.factors["runtime_s"] == "20" and cut.cut_from == "60"
     assert cut.experiment.id != READ.id
-    whole = pilots.with_run_time(PLANNED, "60", "no shorter one")
-    assert not whole.is_cut and whole.experiment == READ and whole.cut_from == "60"
+    complete = pilots.with_run_time(PLANNED, "60", "no shorter one")
+    assert not complete.is_cut and complete.experiment == READ and complete.cut_from == "60"
 
 
-ASKED = PilotTask(
-    "length", "eeio-fio-1.0.0", READ, "runtime_s", "60", "paper", 2.0, 0.01, LENGTHS_S
-)
+TASK = PilotTask("length", "eeio-fio-1.0.0", READ, "runtime_s", "60", "paper", 2.0, 0.01, LENGTHS_S)
 
 
 def stored(**changed: Any) -> StoredPilot:
     made = StoredPilot(
-        1, ASKED, "20", 1 << 30, "proved", "a", "2026-01-01T00:00:00+00:00", MACHINE,
+        1, TASK, "20", 1 << 30, "proved", "a", "2026-01-01T00:00:00+00:00", MACHINE,
         {"directory": "drive-1"},
     )  # fmt: skip
     return replace(made, **changed)
@@ -169,12 +168,12 @@ def stored(**changed: Any) -> StoredPilot:
 def test_a_stored_pilot_answers_on_its_own_machine(home: Path) -> None:
     path = pilot_store.keep(stored())
     assert path.parent == home / "data/eeio/pilots"
-    assert pilot_store.best(ASKED, MACHINE, {"directory": "drive-1"}) == (stored(), ())
+    assert pilot_store.best(TASK, MACHINE, {"directory": "drive-1"}) == (stored(), ())
     assert pilot_store.stored("work") == []
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"machine": replace(MACHINE, kernel="6.2")}, "kernel was 6.1, is 6.2"),
         ({"machine": replace(MACHINE, hostname="other")}, "hostname was board, is other"),
@@ -183,17 +182,17 @@ def test_a_stored_pilot_answers_on_its_own_machine(home: Path) -> None:
             "fio was fio-3.33",
         ),
         ({"disks": {"directory": "drive-2"}}, "directory was drive-1, is drive-2"),
-        ({"task": replace(ASKED, floor=0.02)}, "the floor was 0.01, is 0.02"),
-        ({"task": replace(ASKED, meters=("rapl",))}, "the meters was none, is rapl"),
+        ({"task": replace(TASK, floor=0.02)}, "the floor was 0.01, is 0.02"),
+        ({"task": replace(TASK, meters=("rapl",))}, "the meters was none, is rapl"),
     ],
 )
 def test_a_pilot_of_another_machine_is_rejected_with_the_reason(
-    home: Path, changed: dict[str, Any], said: str
+    home: Path, changed: dict[str, Any], message: str
 ) -> None:
     pilot_store.keep(stored())
-    now: dict[str, Any] = {"task": ASKED, "machine": MACHINE, "disks": {"directory": "drive-1"}}
+    now: dict[str, Any] = {"task": TASK, "machine": MACHINE, "disks": {"directory": "drive-1"}}
     known, why = pilot_store.best(**{**now, **changed})
-    assert known is None and any(said in one for one in why), why
+    assert known is None and any(message in one for one in why), why
 
 
 def test_a_damaged_pilot_is_reported_and_hides_no_other(home: Path, eeio: Eeio) -> None:
@@ -245,13 +244,13 @@ def _suite(home: Path) -> Path:
 def test_a_campaign_proves_its_run_times_once(home: Path, eeio: Eeio, steady: Path) -> None:
     suite = _suite(home)
     with FakeRapl(home / "powercap", power_w=lambda time_s: 40.0):
-        words = (
+        arguments = (
             "run", str(suite), "--preset", "adaptive", "--directory", str(steady),
             "--meter", f"rapl,root={home / 'powercap'}", "--name",
         )  # fmt: skip
-        first = eeio(*words, "a")
+        first = eeio(*arguments, "a")
         assert first.returncode in (0, 3), first.stderr
-        again = eeio(*words, "b")
+        again = eeio(*arguments, "b")
         assert again.returncode in (0, 3), again.stderr
     campaigns = [load(home / f"data/eeio/results/{name}") for name in "ab"]
     for campaign in campaigns:
@@ -267,8 +266,8 @@ def test_a_campaign_proves_its_run_times_once(home: Path, eeio: Eeio, steady: Pa
         assert all("runtime_s=2" in cell.factors["arguments"] for cell in cells_of(campaign))
     assert "pilot: " in first.stderr and "pilot: " not in again.stderr
     assert "as a pilot of" in again.stderr
-    refused = eeio(*words, "c", "--pilot", "stored", "--floor", "20%")
-    assert refused.returncode == 2 and "the floor was 0.3, is 0.2" in refused.stderr
+    rejected = eeio(*arguments, "c", "--pilot", "stored", "--floor", "20%")
+    assert rejected.returncode == 2 and "the floor was 0.3, is 0.2" in rejected.stderr
 
 
 def test_means_of_what_moved_are_between_two_counts() -> None:

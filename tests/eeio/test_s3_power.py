@@ -67,13 +67,13 @@ def test_the_power_of_client_and_store_is_added(
         meter = [sys.executable, "-m", "eeio", "meter", "node", "--meter", "demo", "-"]
         with _store(hosts, server, hosts.addresses[1]) as endpoint:
             monkeypatch.setenv("EEIO_S3_ENDPOINT", endpoint)
-            words = [
+            arguments = [
                 sys.executable, "-m", "eeio", "run", _suite(home / "suites/s3"), "--preset",
                 "quick", "--directory", str(home / "target"), "--name", "c", "--meter", "demo",
                 "--server-power", shlex.join(hosts.on(server, meter)),
             ]  # fmt: skip
             done = subprocess.run(
-                hosts.on_first(words), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                hosts.on_first(arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                 timeout=300, check=False,
             )  # fmt: skip
     campaign = home / "data/eeio/results/c"

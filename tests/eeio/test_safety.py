@@ -213,7 +213,7 @@ def test_a_campaign_may_overwrite_the_file_systems_it_made(tmp_path: Path) -> No
 # --- layers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("filesystem", "words"), [
+@pytest.mark.parametrize(("filesystem", "message"), [
     ("ext4", None),
     ("ext4+journal", "mounted with data=journal"),
     ("ext4+fscrypt", "in a folder encrypted by fscrypt (AES-256-XTS)"),
@@ -221,10 +221,10 @@ def test_a_campaign_may_overwrite_the_file_systems_it_made(tmp_path: Path) -> No
     ("xfs+dmcrypt", "on dm-crypt (cryptsetup open --type plain"),
     ("btrfs+zstd", "mounted with compress=zstd"),
 ])  # fmt: skip
-def test_how_a_file_system_was_made_names_its_layer(filesystem: str, words: str | None) -> None:
+def test_how_a_file_system_was_made_names_its_layer(filesystem: str, message: str | None) -> None:
     made, _, rest = image.how(filesystem).partition(", ")
     assert made.startswith(f"mkfs.{filesystem.partition('+')[0]}")
-    assert rest == "" if words is None else rest.startswith(words)
+    assert rest == "" if message is None else rest.startswith(message)
 
 
 # --- processes ------------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ def _machines(home: Path) -> Iterator[list[str]]:
 
 def _on_server(home: Path, name: str = "nas") -> str:
     """What ssh is to a real one: a host name of its own, and the meter that is there."""
-    words = [sys.executable, "-m", "eeio", "meter", "node", "--meter",
+    arguments = [sys.executable, "-m", "eeio", "meter", "node", "--meter",
              f"rapl,root={home / 'there'}", "-"]  # fmt: skip
-    line = f"hostname {name}; exec {shlex.join(words)}"
+    line = f"hostname {name}; exec {shlex.join(arguments)}"
     return shlex.join(["unshare", "--uts", "sh", "-c", line])
 
 
@@ -41,9 +41,9 @@ def _record(home: Path) -> dict[str, Any]:
     return record
 
 
-def _run(home: Path, eeio: Eeio, *words: str) -> str:
+def _run(home: Path, eeio: Eeio, *arguments: str) -> str:
     done = eeio("run", _suite(home, EXPERIMENT), "--directory", str(home / "target"), "--name",
-                "c", "--repetitions", "1", *words)  # fmt: skip
+                "c", "--repetitions", "1", *arguments)  # fmt: skip
     return done.stderr
 
 
@@ -52,12 +52,12 @@ def _run(home: Path, eeio: Eeio, *words: str) -> str:
 def test_the_power_of_servers_counts_with_this_machines(
     home: Path, eeio: Eeio, servers: int
 ) -> None:
-    with _machines(home) as words:
+    with _machines(home) as arguments:
         for number in range(servers):
-            words += ["--server-power", _on_server(home, f"nas{number}")]
-        said = _run(home, eeio, *words)
+            arguments += ["--server-power", _on_server(home, f"nas{number}")]
+        message = _run(home, eeio, *arguments)
     record = _record(home)
-    assert record["validity"] == [], said
+    assert record["validity"] == [], message
     (phase,) = record["phases"]
     readings = {reading["domain"]: reading for reading in phase["energy"]}
     for domain, share in (("package", 0.8), ("dram", 0.2)):
@@ -80,7 +80,7 @@ def test_the_power_of_servers_counts_with_this_machines(
 
 
 @pytest.mark.parametrize(
-    ("command", "words"),
+    ("command", "message"),
     [
         ("exit 3", "it did not record and printed no message"),
         ("echo no route to host >&2; exit 255", "no route to host"),
@@ -98,12 +98,12 @@ def test_the_power_of_servers_counts_with_this_machines(
     ],
 )
 def test_a_server_that_does_not_record_fails_the_run(
-    home: Path, eeio: Eeio, command: str, words: str
+    home: Path, eeio: Eeio, command: str, message: str
 ) -> None:
     with _machines(home) as meters:
         _run(home, eeio, *meters, "--server-power", command)
     (reason,) = _record(home)["validity"]
-    assert words in reason and command in reason
+    assert message in reason and command in reason
 
 
 def test_a_machine_is_not_counted_twice(home: Path, eeio: Eeio) -> None:

@@ -29,7 +29,7 @@ def other_drive() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _words(home: Path, name: str, target: Path, *more: str) -> list[str]:
+def _arguments(home: Path, name: str, target: Path, *more: str) -> list[str]:
     return [
         "run", "dummy-suite", "--directory", str(target), "--allow-memory-filesystem", "--idle",
         "0.3", "--settle", "0", "--repetitions", "1", "--name", name, "--meter",
@@ -55,21 +55,22 @@ def test_two_campaigns_at_once(
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(dummy.profile(home, script)))
     with FakeRapl(home / "powercap", power_w=lambda _: 40.0):
         first = subprocess.Popen(
-            [sys.executable, "-m", "eeio", *_words(home, "a", home / "target", "--share-machine")],
+            [sys.executable, "-m", "eeio",
+             *_arguments(home, "a", home / "target", "--share-machine")],
             env={**os.environ, "GATE": str(gate)}, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
             gate.read_text()  # it is in its first run
-            assert main(_words(home, "b", other_drive)) == 2
+            assert main(_arguments(home, "b", other_drive)) == 2
             assert "another campaign is running on this machine" in capsys.readouterr().err
             # Not even the trial run of a command disturbs it.
             assert main(["bench", f"touch {home}/ran", "--meter", "none"]) == 2
             assert "another campaign is running" in capsys.readouterr().err
             assert not (home / "ran").exists()
-            assert main(_words(home, "b", other_drive, "--share-machine")) in (0, 3)
+            assert main(_arguments(home, "b", other_drive, "--share-machine")) in (0, 3)
             gate.write_text("go on")
-            _, said = first.communicate(timeout=300)
-            assert first.returncode == 0, said
+            _, message = first.communicate(timeout=300)
+            assert first.returncode == 0, message
         finally:
             first.kill()
             first.wait()

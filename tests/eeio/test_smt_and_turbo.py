@@ -13,7 +13,7 @@ from eeio.errors import RejectedError
 from eeio.system import frequency
 from eeio.system.undo import UndoJournal
 
-WORDS = "level=filesystem operation=read spatiality=sequential sleep_s=0.1"
+ARGUMENTS = "level=filesystem operation=read spatiality=sequential sleep_s=0.1"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_campaign_has_them_as_factors(home: Path, eeio: Eeio) -> None:
     root = pstate_tree(home / "tree")
     before = bytes_of(root)
     done = eeio(
-        "run", suite(home, WORDS), "--name", "c", "--directory", str(home / "target"),
+        "run", suite(home, ARGUMENTS), "--name", "c", "--directory", str(home / "target"),
         "--meter", "none", "--sysfs-root", str(root), "--smt", "on,off", "--turbo", "off",
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stderr
@@ -73,25 +73,25 @@ def test_a_campaign_has_them_as_factors(home: Path, eeio: Eeio) -> None:
     design = json.loads((home / "data/eeio/results/c/campaign.json").read_text())
     found = {(e["smt"], e["turbo"]) for e in design["experiments"]}
     assert found == {("on", "off"), ("off", "off")}
-    told = json.loads(eeio("compare", "c", "--format", "json").stdout)
-    factors = {finding["factor"] for group in told["groups"] for finding in group["findings"]}
+    reported = json.loads(eeio("compare", "c", "--format", "json").stdout)
+    factors = {finding["factor"] for group in reported["groups"] for finding in group["findings"]}
     assert "smt" in factors
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("arguments", "reason"),
     [
         (("--frequency", "lowest", "--smt", "on"), "requires SMT and turbo off"),
         (("--smt", "sometimes"), "on, off, or on,off"),
     ],
 )
 def test_wrong_use_touches_nothing(
-    home: Path, eeio: Eeio, words: tuple[str, ...], reason: str
+    home: Path, eeio: Eeio, arguments: tuple[str, ...], reason: str
 ) -> None:
     root = pstate_tree(home / "tree")
     done = eeio(
-        "plan", suite(home, WORDS), "--directory", str(home / "target"), "--sysfs-root",
-        str(root), *words,
+        "plan", suite(home, ARGUMENTS), "--directory", str(home / "target"), "--sysfs-root",
+        str(root), *arguments,
     )  # fmt: skip
     assert done.returncode == 2
     assert reason in done.stderr

@@ -92,11 +92,15 @@ def test_a_read_that_wakes_nothing_is_no_spin_up(
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("words", [("--seconds", "nan"), ("--seconds", "inf"), ("--settle", "nan")])
+@pytest.mark.parametrize(
+    "arguments", [("--seconds", "nan"), ("--seconds", "inf"), ("--settle", "nan")]
+)
 def test_times_that_are_none_are_rejected(
-    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, str]
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], arguments: tuple[str, str]
 ) -> None:
-    done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)
+    done = eeio(
+        "drive", "states", "--device", loop, "--meter", "none", *arguments, environment=drive
+    )
     assert (done.returncode, "--seconds is above 0" in done.stderr) == (2, True), done.stderr
 
 

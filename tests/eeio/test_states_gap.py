@@ -54,7 +54,7 @@ def drive(home: Path) -> dict[str, str]:
 
 
 def _gaps(
-    home: Path, eeio: Eeio, node: str, drive: dict[str, str], *words: str
+    home: Path, eeio: Eeio, node: str, drive: dict[str, str], *arguments: str
 ) -> tuple[int, dict]:  # type: ignore[type-arg]
     def power_w(_: float) -> float:
         return 4.0 if (home / "fake").read_text() == "standby\n" else 24.0
@@ -63,7 +63,8 @@ def _gaps(
         done = eeio(
             "drive", "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}",
             "--format", "json",
-            "--gap", "0.2,0.4,0.8", "--repetitions", "2", "--seed", "3", *words, environment=drive,
+            "--gap", "0.2,0.4,0.8", "--repetitions", "2", "--seed", "3", *arguments,
+            environment=drive,
         )  # fmt: skip
     assert done.stdout, done.stderr
     return done.returncode, {**json.loads(done.stdout), "lag_s": rapl.largest_lag_s}
@@ -167,8 +168,11 @@ def test_work_that_wakes_nothing_is_not_counted(
 ) -> None:
     code, body = _gaps(home, eeio, loop, drive, "--", "true")
     assert code == 3
-    told = {(r["saving"], r["invalid"]) for r in body["gaps"]}
-    assert told == {(False, None), (True, "the work did not wake the drive: a cache answered it")}
+    reported = {(r["saving"], r["invalid"]) for r in body["gaps"]}
+    assert reported == {
+        (False, None),
+        (True, "the work did not wake the drive: a cache answered it"),
+    }
     assert all("3 valid pairs" in one["reason"] for one in body["break_even"])
 
 
@@ -212,17 +216,17 @@ def test_after_sigkill_restore_puts_the_drive_back(
     assert changed.read_text() == wanted
     done = eeio("doctor", "restore", environment=drive)
     assert done.returncode == 0, done.stderr
-    asked = subprocess.run(
+    requested = subprocess.run(
         ["hdparm", "-C", loop], env={**os.environ, **drive}, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert "active/idle" in asked.stdout
+    assert "active/idle" in requested.stdout
     assert (home / "fake.apm").read_text() == "128\n"
 
 
 @pytest.mark.root
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("--gap", "0"), "seconds above 0"),
         (("--gap", "5,5"), "a pause is repeated"),
@@ -233,7 +237,14 @@ def test_after_sigkill_restore_puts_the_drive_back(
     ],
 )
 def test_what_cannot_be_measured_is_rejected(
-    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, ...], said: str
+    home: Path,
+    eeio: Eeio,
+    loop: str,
+    drive: dict[str, str],
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
-    done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    done = eeio(
+        "drive", "states", "--device", loop, "--meter", "none", *arguments, environment=drive
+    )
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr

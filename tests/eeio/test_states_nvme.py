@@ -30,9 +30,9 @@ def file(home: Path) -> Path:
     return path
 
 
-def eeio(file: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def eeio(file: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", *words],
+        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", *arguments],
         env={**os.environ, **environment}, capture_output=True, text=True, timeout=300,
         stdin=subprocess.DEVNULL, cwd=Path(__file__).parents[2], check=False,
     )  # fmt: skip
@@ -59,7 +59,7 @@ def begun(file: Path) -> None:
 
 @pytest.fixture
 def controller(file: Path, monkeypatch: pytest.MonkeyPatch) -> NvmeController:
-    monkeypatch.setattr(nvme_power.fcntl, "ioctl", FakeNvmeStates(file, refuses=(1,)).ioctl)
+    monkeypatch.setattr(nvme_power.fcntl, "ioctl", FakeNvmeStates(file, rejects=(1,)).ioctl)
     return NvmeController(file)
 
 
@@ -207,7 +207,7 @@ def test_listing_changes_nothing(file: Path, loop: str) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("--gap", "5", "--state", "9"), "no power state 9; it has 0 to 3"),
         (("--state", "3"), "go with --gap"),
@@ -216,9 +216,9 @@ def test_listing_changes_nothing(file: Path, loop: str) -> None:
 def test_a_state_that_is_none(
     file: Path,
     loop: str,
-    words: tuple[str, ...],
-    said: str,
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
-    done = eeio(file, "drive", "states", "--device", loop, "--meter", "none", *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    done = eeio(file, "drive", "states", "--device", loop, "--meter", "none", *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     begun(file)

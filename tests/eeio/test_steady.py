@@ -48,7 +48,7 @@ def suite(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return made
 
 
-def words(suite: str, home: Path) -> list[str]:
+def arguments_of(suite: str, home: Path) -> list[str]:
     return ["run", suite, "--preset", "quick", "--directory", str(home / "target"), "--meter",
             "none", "--seed", "3", "--name", "c"]  # fmt: skip
 
@@ -59,7 +59,7 @@ def order(home: Path) -> list[tuple[str, int]]:
 
 
 def test_rounds_go_on_until_the_drive_is_steady(home: Path, eeio: Eeio, suite: str) -> None:
-    done = eeio(*words(suite, home))
+    done = eeio(*arguments_of(suite, home))
     assert done.returncode == 0, done.stderr
     assert "the drive is in its steady state after 9 rounds" in done.stderr
     made = load(home / "data/eeio/results/c")
@@ -74,8 +74,8 @@ def test_rounds_go_on_until_the_drive_is_steady(home: Path, eeio: Eeio, suite: s
 def test_killed_at_any_place_it_goes_on_in_the_same_order(
     home: Path, eeio: Eeio, suite: str
 ) -> None:
-    assert eeio(*words(suite, home)).returncode == 0
-    whole = order(home)
+    assert eeio(*arguments_of(suite, home)).returncode == 0
+    complete = order(home)
     folder = home / "data/eeio/results/c"
     for left in (3, 10, 11, 17):
         design_ = json.loads((folder / "campaign.json").read_text())
@@ -91,11 +91,11 @@ def test_killed_at_any_place_it_goes_on_in_the_same_order(
             path.write_text("x\n" * len(taken))
         done = eeio("resume", "c")
         assert done.returncode == 0, done.stderr
-        assert order(home) == whole
+        assert order(home) == complete
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         (("--repetitions", "3"), "leave out --repetitions"),
         (("--adaptive",), "leave out --adaptive"),
@@ -103,26 +103,26 @@ def test_killed_at_any_place_it_goes_on_in_the_same_order(
     ],
 )
 def test_what_contradicts_its_rule_is_rejected(
-    home: Path, eeio: Eeio, suite: str, option: tuple[str, ...], said: str
+    home: Path, eeio: Eeio, suite: str, option: tuple[str, ...], message: str
 ) -> None:
-    done = eeio(*words(suite, home), *option)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    done = eeio(*arguments_of(suite, home), *option)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [("5", "steady"), ("{rounds: 1}", "steady"), ("{rounds: 4}", "steady"),
      ("{range_share: x}", "range_share")],
 )  # fmt: skip
 def test_a_rule_that_is_none_is_rejected(
-    home: Path, eeio: Eeio, suite: str, rule: str, said: str
+    home: Path, eeio: Eeio, suite: str, rule: str, message: str
 ) -> None:
     path = Path(suite) / "protocol.yaml"
     body = yaml.safe_load(path.read_text())
     body["presets"]["quick"]["steady"] = yaml.safe_load(rule)
     path.write_text(yaml.safe_dump(body))
     done = eeio("plan", suite, "--preset", "quick", "--directory", str(home / "target"))
-    assert done.returncode == 2 and said in done.stderr
+    assert done.returncode == 2 and message in done.stderr
 
 
 def plan(eeio: Eeio, home: Path, *further: str) -> Any:
@@ -175,8 +175,8 @@ def test_a_run_begins_where_the_most_that_it_may_write_fits() -> None:
         factors={"file_size": "1000"},
     )  # fmt: skip
     options = replace(made.options, max_written_bytes=2600)
-    whole = replace(made, options=options, experiments=(big,))
-    stored = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
+    complete = replace(made, options=options, experiments=(big,))
+    stored = {name: getattr(complete, name) for name in complete.__dataclass_fields__}
     plan_ = Plan(**stored, profiles={big.profile: profiles.find("eeio-fio-1.0.0")})
     budget = WriteBudget(plan_, (), starts=1)  # the test file: 1000
     assert budget.why_not(big) is None, "1000 more at most"
@@ -192,14 +192,14 @@ def test_a_run_begins_where_the_most_that_it_may_write_fits() -> None:
 def test_wear_is_read_before_the_first_run_and_at_each_end(
     home: Path, monkeypatch: pytest.MonkeyPatch, suite: str
 ) -> None:
-    told = iter(range(10))
+    written = iter(range(10))
     monkeypatch.setattr(
-        runner, "wear", lambda disk: Wear("2026-01-01T00:00:00+00:00", next(told), 5)
+        runner, "wear", lambda disk: Wear("2026-01-01T00:00:00+00:00", next(written), 5)
     )
     drive = BlockDevice("sdx", 8, 0)
     monkeypatch.setattr(runner._Campaign, "_drive", lambda self: drive)
     monkeypatch.setattr(runner._Campaign, "_check_machine", lambda self: None)
-    assert main(words(suite, home)) in (0, 3)
+    assert main(arguments_of(suite, home)) in (0, 3)
     stored = load(home / "data/eeio/results/c").design.wear
     assert [one.used_percent for one in stored] == [0, 1]
 

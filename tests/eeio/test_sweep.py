@@ -44,7 +44,7 @@ def test_values(text: str, values: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("threads", "give FACTOR=VALUES"),
         ("=1", "give FACTOR=VALUES"),
@@ -62,10 +62,10 @@ def test_values(text: str, values: str) -> None:
         ("threads=../..", "not a value"),
     ],
 )
-def test_what_is_no_sweep_is_rejected(text: str, said: str, eeio: Eeio) -> None:
-    with pytest.raises(RejectedError, match="--sweep") as refused:
+def test_what_is_no_sweep_is_rejected(text: str, message: str, eeio: Eeio) -> None:
+    with pytest.raises(RejectedError, match="--sweep") as caught:
         sweep.parse(text)
-    assert said in str(refused.value)
+    assert message in str(caught.value)
 
 
 def test_threads_are_iozones_and_each_keeps_its_share_of_the_file(home: Path) -> None:
@@ -126,10 +126,10 @@ def test_classes_and_ranks_of_bt_io_as_the_paper_ran_them(home: Path) -> None:
 
 
 def test_it_reports_the_hours_and_its_text_stands_in_the_campaign(home: Path, eeio: Eeio) -> None:
-    def seconds(*words: str) -> float:
+    def seconds(*arguments: str) -> float:
         done = eeio(
             "plan", "eeio-chang2014", "--directory", str(home), "--meter", "none", "--variant",
-            "ext4", "--format", "json", *words,
+            "ext4", "--format", "json", *arguments,
         )  # fmt: skip
         assert done.stdout, done.stderr
         return float(json.loads(done.stdout)["expected_s"])
@@ -138,7 +138,7 @@ def test_it_reports_the_hours_and_its_text_stands_in_the_campaign(home: Path, ee
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "said"),
+    ("sweeps", "message"),
     [
         (("clients=1..8",), "no experiment of this suite has clients; they have iozone:buffer"),
         (("fio:threads=1..8",), "no experiment of this suite has threads with fio"),
@@ -151,11 +151,11 @@ def test_it_reports_the_hours_and_its_text_stands_in_the_campaign(home: Path, ee
     ],
 )
 def test_what_cannot_be_swept_is_rejected_with_the_reason(
-    home: Path, sweeps: tuple[str, ...], said: str
+    home: Path, sweeps: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(RejectedError) as refused:
+    with pytest.raises(RejectedError) as caught:
         plan(home, "eeio-chang2014", *sweeps)
-    assert said in str(refused.value)
+    assert message in str(caught.value)
 
 
 def test_the_hold_of_another_preset(home: Path) -> None:

@@ -174,15 +174,15 @@ def test_text_of_others_is_escaped_and_nothing_is_loaded(tmp_path: Path) -> None
 
 def test_prices_of_drives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [bundle(tmp_path, "one", drive="A=B"), bundle(tmp_path, "two")]
-    words = ["table", *map(str, made), "-o", str(tmp_path / "site")]
-    assert main([*words, "--price", "A=B=99.5"]) == 0
+    arguments = ["table", *map(str, made), "-o", str(tmp_path / "site")]
+    assert main([*arguments, "--price", "A=B=99.5"]) == 0
     assert dict(zip(*(column(page_of(tmp_path / "site").groups[0][2], k) for k in (1, 7)),
                     strict=True)) == {"A=B": "99.5", "SSD": "–"}  # fmt: skip
-    assert main([*words, "--price", "SDD=5"]) == 2
+    assert main([*arguments, "--price", "SDD=5"]) == 2
     assert "no drive is called 'SDD'" in capsys.readouterr().err
     for wrong in ("SSD", "=5", "SSD=much", "SSD=nan", "SSD=-1"):
         with pytest.raises(SystemExit) as stopped:
-            main([*words, "--price", wrong])
+            main([*arguments, "--price", wrong])
         assert stopped.value.code == 2 and "is not DRIVE=N" in capsys.readouterr().err
 
 
@@ -267,8 +267,8 @@ def signed(bundle: Path, key: Path, namespace: str = "eeio") -> None:
 
 
 def signer(capsys: pytest.CaptureFixture[str], bundle: Path, signers: Path | None = None) -> object:
-    words = [] if signers is None else ["--signers", str(signers)]
-    main(["validate", str(bundle), "--format", "json", *words])
+    arguments = [] if signers is None else ["--signers", str(signers)]
+    main(["validate", str(bundle), "--format", "json", *arguments])
     body = json.loads(capsys.readouterr().out)
     found = [one["what"] for one in body["problems"] if one["kind"] == "signature"]
     assert body["valid"] is (body["problems"] == [])
@@ -278,8 +278,8 @@ def signer(capsys: pytest.CaptureFixture[str], bundle: Path, signers: Path | Non
 def test_export_signs_and_validate_names_the_signer(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["export", "bundle", str(DATA / "campaigns/bench"), "-o", str(tmp_path / "b")]
-    assert main([*words, "--sign", str(key)]) == 0
+    arguments = ["export", "bundle", str(DATA / "campaigns/bench"), "-o", str(tmp_path / "b")]
+    assert main([*arguments, "--sign", str(key)]) == 0
     signature = (tmp_path / "b/SHA256SUMS.sig").read_bytes()
     (tmp_path / "b/SHA256SUMS.sig").unlink()
     signed(tmp_path / "b", key)
@@ -294,11 +294,11 @@ def test_export_signs_and_validate_names_the_signer(
 def test_a_key_that_is_missing_changes_nothing(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["export", "bundle", str(DATA / "campaigns/bench"), "-o", str(tmp_path / "b")]
-    assert main([*words, "--sign", str(tmp_path / "nowhere")]) == 2
+    arguments = ["export", "bundle", str(DATA / "campaigns/bench"), "-o", str(tmp_path / "b")]
+    assert main([*arguments, "--sign", str(tmp_path / "nowhere")]) == 2
     assert "no such file" in capsys.readouterr().err
     (tmp_path / "text").write_text("no key\n")
-    assert main([*words, "--sign", str(tmp_path / "text")]) == 1
+    assert main([*arguments, "--sign", str(tmp_path / "text")]) == 1
     assert not (tmp_path / "b").exists() and not (tmp_path / "b.tar.gz").exists()
 
 

@@ -85,16 +85,16 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
 def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
     """The window is long enough for readings: dd, a pause, dd."""
     dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
-    words = ("record", "trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
+    arguments = ("record", "trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
     program = ("--", "sh", "-c", f"{dd}; sleep 1; {dd}")
-    shown = eeio(*words, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
+    shown = eeio(*arguments, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
     assert shown.returncode == 0, shown.stderr
     for domain in ("system", "package", "device"):
         assert f"DEMO {domain} " in shown.stdout
     assert (home / "t.csv").read_text().count("write") == 40
     assert "DEMO system (" in (home / "a" / "timeline.svg").read_text()
     stored = json.loads((home / "a" / "phases.json").read_text())
-    printed = eeio(*words, "-o", str(home / "b"), "--format", "json", *program)
+    printed = eeio(*arguments, "-o", str(home / "b"), "--format", "json", *program)
     assert printed.returncode == 0, printed.stderr
     for body in (stored, json.loads(printed.stdout)):
         (phase,) = body["phases"]
@@ -215,7 +215,7 @@ def test_a_file_that_nothing_touched_is_reported_as_that(home: Path, eeio: Eeio)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ((), "which program"),
         (("--read", "/nowhere"), "No such file"),
@@ -226,9 +226,9 @@ def test_a_file_that_nothing_touched_is_reported_as_that(home: Path, eeio: Eeio)
         (("--gap", "-1", "--", "true"), "--gap is 0 or above"),
     ],
 )
-def test_rejected(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
-    done = eeio("record", "trace", *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+def test_rejected(home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str) -> None:
+    done = eeio("record", "trace", *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
 def test_without_strace_it_reports_what_to_install(home: Path, eeio: Eeio) -> None:
@@ -370,12 +370,12 @@ os.pread(f, 30, 5)
 @pytest.mark.slow
 @needs_bpftrace
 def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
-    words = ("record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o")
-    failed = eeio(*words, str(home / "a"), "--", "false", before=WITH_TRACEFS)
+    arguments = ("record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o")
+    failed = eeio(*arguments, str(home / "a"), "--", "false", before=WITH_TRACEFS)
     assert failed.returncode == 1
-    killed = eeio(*words, str(home / "b"), "--", "sh", "-c", "kill -9 $$", before=WITH_TRACEFS)
+    killed = eeio(*arguments, str(home / "b"), "--", "sh", "-c", "kill -9 $$", before=WITH_TRACEFS)
     assert killed.returncode == 128 + 9
-    again = eeio(*words, str(home / "a"), "--", "touch", str(home / "ran"), before=WITH_TRACEFS)
+    again = eeio(*arguments, str(home / "a"), "--", "touch", str(home / "ran"), before=WITH_TRACEFS)
     assert (again.returncode, "contains a trace" in again.stderr) == (2, True)
 
 

@@ -260,8 +260,8 @@ def test_what_is_no_journal_is_set_aside(
     setting.write_text("changed")
     left_by(_dead(), undo, UndoEntry("setting", str(setting), "original"))
     assert main(["doctor", "restore"]) == 1
-    said = capsys.readouterr().err
-    assert str(path) in said and f"{path.name}.bad" in said and said.count("\n") == 2
+    output = capsys.readouterr().err
+    assert str(path) in output and f"{path.name}.bad" in output and output.count("\n") == 2
     # What stands beside it is put back all the same, and the next one finds nothing.
     assert setting.read_text() == "original"
     assert path.with_name(f"{path.name}.bad").read_text() == content
@@ -289,8 +289,8 @@ def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> No
 
 def test_run_and_resume_go_on_next_to_a_bad_file(home: Path, undo: Path, eeio: Eeio) -> None:
     (undo / "notes.json").write_text("[")
-    words = ("--directory", str(home / "target"), "--meter", "none", "--name", "next")
-    done = eeio("run", "dummy-suite", *words)
+    arguments = ("--directory", str(home / "target"), "--meter", "none", "--name", "next")
+    done = eeio("run", "dummy-suite", *arguments)
     assert done.returncode == 0, done.stderr
     assert "notes.json.bad" in done.stderr
     (undo / "notes.json").write_text("[")
@@ -321,8 +321,8 @@ def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
             pass
         assert [journal.undo_all() for journal in found.journals] == [[]]
         assert other.poll() is None
-    _, said = other.communicate(timeout=300)
-    assert (other.returncode, said.strip()) == (0, "no settings to restore")
+    _, message = other.communicate(timeout=300)
+    assert (other.returncode, message.strip()) == (0, "no settings to restore")
 
 
 def _has_open(pid: int, path: str) -> bool:
@@ -366,7 +366,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "enforce", "user", "told"),
+    ("message", "enforce", "user", "reported"),
     [
         # The words of util-linux's mount and losetup for EACCES and EPERM.
         ("mount: /mnt/x: permission denied.", "1", 0, True),
@@ -383,12 +383,12 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
     ],
 )
 def test_what_selinux_denies_to_root_is_reported_as_such(
-    tmp_path: Path, words: str, enforce: str | None, user: int, told: bool
+    tmp_path: Path, message: str, enforce: str | None, user: int, reported: bool
 ) -> None:
     write_tree(tmp_path, {"proc/self/status": f"Uid:\t{user}\t{user}\t{user}\t{user}"})
     if enforce is not None:
         write_tree(tmp_path, {"sys/fs/selinux/enforce": enforce})
-    assert ("ausearch" in denied_to_root(words, tmp_path)) == told
+    assert ("ausearch" in denied_to_root(message, tmp_path)) == reported
 
 
 def test_a_command_that_prints_without_end_fails_and_fills_no_memory() -> None:

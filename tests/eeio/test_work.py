@@ -40,10 +40,10 @@ def test_each_run_moves_the_work_and_campaign_json_reports_it(
 ) -> None:
     """quick would end fio and the data servers by time, and move 256 MiB."""
     suite = _suite(home / "work-suite", "8m")
-    words = (str(suite), "--preset", "quick", "--directory", str(home / "target"), *own)
-    planned = eeio("plan", *words)
+    arguments = (str(suite), "--preset", "quick", "--directory", str(home / "target"), *own)
+    planned = eeio("plan", *arguments)
     assert f"each run moves {wanted >> 20} MiB, however long it takes" in planned.stdout
-    done = eeio("run", *words, "--meter", "none", "--name", "c")
+    done = eeio("run", *arguments, "--meter", "none", "--name", "c")
     assert done.returncode == 0, done.stderr
     campaign = home / "data/eeio/results/c"
     records = [json.loads(line) for line in (campaign / "runs.jsonl").open()]
@@ -53,11 +53,11 @@ def test_each_run_moves_the_work_and_campaign_json_reports_it(
 
 
 @pytest.mark.parametrize(
-    ("work", "said"),
+    ("work", "message"),
     [("0", "0 bytes are none"), ("-1", "not a size"), ("many", "not a size"), ("[1]", "not text")],
 )
-def test_work_that_is_none_is_rejected(tmp_path: Path, eeio: Eeio, work: str, said: str) -> None:
-    with pytest.raises(RejectedError, match=said):
+def test_work_that_is_none_is_rejected(tmp_path: Path, eeio: Eeio, work: str, message: str) -> None:
+    with pytest.raises(RejectedError, match=message):
         suites.load(_suite(tmp_path / "s", work))
 
 
@@ -86,15 +86,15 @@ optional:
 
 
 @pytest.mark.parametrize(
-    ("told", "experiments"), [("usage\n HDF5", 4), ("MADE-3.3\n HDF5", 3), ("usage\n POSIX", 3)]
+    ("reported", "experiments"), [("usage\n HDF5", 4), ("MADE-3.3\n HDF5", 3), ("usage\n POSIX", 3)]
 )
 def test_what_a_tool_was_built_with_is_queried(
-    home: Path, eeio: Eeio, told: str, experiments: int
+    home: Path, eeio: Eeio, reported: str, experiments: int
 ) -> None:
     protocol = Path(shutil.copytree(DATA / "suites/dummy-suite", home / "own")) / "protocol.yaml"
     protocol.write_text(protocol.read_text() + OPTIONAL)
     tool = home / "made-up"
-    tool.write_text(f'#!/bin/sh\n[ "$1" = -h ] && printf "{told}" >&2\nexit 1\n')
+    tool.write_text(f'#!/bin/sh\n[ "$1" = -h ] && printf "{reported}" >&2\nexit 1\n')
     tool.chmod(0o755)
     done = eeio(
         "plan", str(protocol.parent), "--directory", str(home / "target"),

@@ -88,7 +88,7 @@ def test_a_drive_that_does_not_follow_is_an_error_and_put_back(
 
 
 @pytest.mark.parametrize(
-    ("name", "program", "words"),
+    ("name", "program", "arguments"),
     [
         ("hda", "hdparm", ["-q -W0 /dev/hda", "-q -W1 /dev/hda"]),
         ("nvme0n1", "nvme", [
@@ -98,7 +98,7 @@ def test_a_drive_that_does_not_follow_is_an_error_and_put_back(
 )  # fmt: skip
 def test_programs_are_called_and_their_effect_read_back(
     tmp_path: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch,
-    name: str, program: str, words: list[str],
+    name: str, program: str, arguments: list[str],
 ) -> None:  # fmt: skip
     disk = _disk(tmp_path, name)
     fake = tmp_path / "bin" / program
@@ -122,4 +122,4 @@ def test_programs_are_called_and_their_effect_read_back(
     assert caches.write_cache_found(disk) == "off"
     assert journal.undo_all() == []
     assert caches.write_cache_found(disk) == "on"
-    assert (tmp_path / "calls").read_text().splitlines() == words
+    assert (tmp_path / "calls").read_text().splitlines() == arguments

@@ -88,7 +88,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     disk = folder / "disk"
     with disk.open("wb") as file:
         file.truncate(8 * ZONE)
-    said = GUEST.run(
+    message = GUEST.run(
         folder / "guest", PROFILES_RUN + SCRIPT, modules=MODULES, programs=PROGRAMS, files=files,
         packages=PACKAGES,
         devices=["-drive", f"file={disk},format=raw,if=none,id=d",
@@ -96,7 +96,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                  "-device", f"nvme-ns,drive=d,bus=n,zoned=true,zoned.zone_size={ZONE},"
                  f"zoned.zone_capacity={CAPACITY}"],
     )  # fmt: skip
-    named = re.findall(r"(read|erased|again|filled|finished) (\{\"status.*\})", said)
+    named = re.findall(r"(read|erased|again|filled|finished) (\{\"status.*\})", message)
     return {name: json.loads(text) for name, text in named}
 
 

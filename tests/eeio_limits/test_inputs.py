@@ -13,7 +13,7 @@ from eeio_limits import LimitError, inputs
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("[NaN]", "NaN"),
         ("[-Infinity]", "Infinity"),
@@ -27,8 +27,8 @@ from eeio_limits import LimitError, inputs
         ("", "not JSON"),
     ],
 )
-def test_json_that_is_rejected(text: str, words: str) -> None:
-    with pytest.raises(LimitError, match=words):
+def test_json_that_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(LimitError, match=message):
         inputs.parse_json(text)
 
 

@@ -53,8 +53,8 @@ def test_a_folder_that_is_not_there_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EEIO_THINGS", str(folder / "nowhere"))
-    said = r"EEIO_THINGS: .*nowhere: No such file or directory; make the folder"
-    with pytest.raises(LimitError, match=said):
+    message = r"EEIO_THINGS: .*nowhere: No such file or directory; make the folder"
+    with pytest.raises(LimitError, match=message):
         MADE.names()
     # Ours are there all the same.
     assert MADE.load("modules") is modules

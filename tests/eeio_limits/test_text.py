@@ -30,15 +30,15 @@ def test_nothing_hidden_is_left(given_text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "reported"),
     [
         ("=cmd|'/c calc'!A0", "'=cmd|'/c calc'!A0"), ("@SUM(1)", "'@SUM(1)"), ("+1+2", "'+1+2"),
         ("--meter none was given", "'--meter none was given"), ("\t=1", r"'\x09=1"),
         ("-12.5", "-12.5"), ("+3e-7", "+3e-7"), ("read", "read"), ("", ""),
     ],
 )  # fmt: skip
-def test_a_spreadsheet_runs_no_cell(cell: str, told: str) -> None:
-    assert text.csv_cell(cell) == told
+def test_a_spreadsheet_runs_no_cell(cell: str, reported: str) -> None:
+    assert text.csv_cell(cell) == reported
 
 
 @given(st.text(alphabet=st.characters(), max_size=50))
@@ -51,7 +51,7 @@ def test_every_cell_is_one_harmless_cell(cell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
         ("a|b", r"a\|b"), ("![x](y)", r"![x\](y)"), ("[ref]: y", r"[ref\]: y"),
@@ -60,8 +60,8 @@ def test_every_cell_is_one_harmless_cell(cell: str) -> None:
         ("**bold**", r"\*\*bold\*\*"), ("io_uring", "io_uring"), ("a\nb", r"a\\x0ab"),
     ],
 )  # fmt: skip
-def test_markdown_is_text(line: str, told: str) -> None:
-    assert text.markdown(line) == told
+def test_markdown_is_text(line: str, reported: str) -> None:
+    assert text.markdown(line) == reported
 
 
 @given(st.text(alphabet=st.characters(), max_size=100))

@@ -12,8 +12,8 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "meters.md"
 def test_every_meter_that_measures_has_an_entry_and_the_page_has_the_same() -> None:
     assert set(VERIFIED_ON) == set(meter_names()) - {"demo", "modelled"}
     rows = re.findall(r"^\| `(\w+)[^|]*\|.*\| (\w*)[^|]*\|$", PAGE.read_text(), re.MULTILINE)
-    told = {name: how for name, how in rows if name in VERIFIED_ON}
-    assert told == dict(VERIFIED_ON)
+    reported = {name: how for name, how in rows if name in VERIFIED_ON}
+    assert reported == dict(VERIFIED_ON)
 
 
 def test_the_kind_of_a_meter_by_its_name_in_readings() -> None:

@@ -94,13 +94,13 @@ def test_no_gpu_at_all(nvml: ctypes.CDLL) -> None:
 
 
 def test_without_the_driver_or_the_module(tmp_path: Path) -> None:
-    words = "from eeio_power.meters import open_meters; open_meters(['nvml'])"
+    code = "from eeio_power.meters import open_meters; open_meters(['nvml'])"
     options = {"capture_output": True, "text": True, "timeout": 60}
-    blocked = f"import sys; sys.modules['pynvml'] = None; {words}"
+    blocked = f"import sys; sys.modules['pynvml'] = None; {code}"
     done = subprocess.run([sys.executable, "-c", blocked], **options)  # type: ignore[call-overload]
     assert "needs the Python module pynvml; install it: pip install 'eeio[nvml]'" in done.stderr
     pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
-    done = subprocess.run([sys.executable, "-c", words], **options)  # type: ignore[call-overload]
+    done = subprocess.run([sys.executable, "-c", code], **options)  # type: ignore[call-overload]
     assert "load NVIDIA's driver" in done.stderr or done.returncode == 0
 
 

@@ -106,12 +106,12 @@ def test_a_contrast_below_a_share_of_the_spread_is_not_observed() -> None:
     times_s, power_w = log(of, 1.0, 0.5)
     first, last = times_s[0], times_s[-1]
     # Other load outside of the pulses, of a tenth of the log's length on either side.
-    for many, seen in ((80.0, True), (400.0, False)):
+    for many, observed in ((80.0, True), (400.0, False)):
         other_w = [
             w + (many if t < first + 14.0 or t > last - 14.0 else 0.0)
             for t, w in zip(times_s, power_w, strict=True)
         ]
-        if seen:
+        if observed:
             found = find_offset(times_s, other_w, of, 10.0)
             assert found.offset_s == pytest.approx(1.0, abs=found.uncertainty_s)
         else:

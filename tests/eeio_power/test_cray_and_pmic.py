@@ -126,7 +126,7 @@ def test_a_raspberry_pi_5s_rails_are_a_module(board: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("", "reports no current: 'nothing'"),
         ("error=1 error_msg=\"Command not registered\"\n", "reports no current"),
@@ -134,10 +134,10 @@ def test_a_raspberry_pi_5s_rails_are_a_module(board: Path) -> None:
         (" VDD_CORE_A current(7)=1.2.3A\n VDD_CORE_V volt(15)=0.8V\n", "pmic_read_adc"),
     ],
 )  # fmt: skip
-def test_half_an_answer_is_none(board: Path, text: str, words: str) -> None:
+def test_half_an_answer_is_none(board: Path, text: str, message: str) -> None:
     (meter,) = open_meters(["pmic"], board)
     (board / "adc").write_text(text)
-    with pytest.raises(PowerError, match=words):
+    with pytest.raises(PowerError, match=message):
         meter.read()
     with pytest.raises(PowerError, match="a Raspberry Pi 5's"):
         open_meters(["pmic"], board)

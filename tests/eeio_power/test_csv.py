@@ -106,7 +106,7 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "words"),
+    ("data", "options", "message"),
     [
         (b"Time;Watts\n1769860800;100\n", {"delimiter": "comma"}, "no line has the columns Time"),
         (b"Zeit,Watts\n1769860800,100\n", {}, "the widest of the first lines has: Zeit, Watts"),
@@ -127,14 +127,14 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
     ],
 )  # fmt: skip
 def test_logs_that_do_not_fit_say_what_and_where(
-    data: bytes, options: dict[str, str], words: str
+    data: bytes, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(PowerError, match=words):
+    with pytest.raises(PowerError, match=message):
         parse_log(data, csv._layout({"map": "time:Time+power_w:Watts", **options}))
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ("csv:x.csv", "name the log and its columns"),
         ("csv:x.csv,map=time", "'time' is not KEY:COLUMN"),
@@ -154,8 +154,8 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T+power_w:W,offset_s=nan", "is not a number"),
     ],
 )
-def test_options_that_do_not_fit(spec: str, words: str) -> None:
-    with pytest.raises(PowerError, match=words):
+def test_options_that_do_not_fit(spec: str, message: str) -> None:
+    with pytest.raises(PowerError, match=message):
         open_meters([spec])
 
 

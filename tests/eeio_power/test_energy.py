@@ -47,10 +47,10 @@ class Pulses:
         self.low_s, self.high_s, self.low_w, self.high_w = low_s, high_s, low_w, high_w
 
     def energy_j(self, time_s: float) -> float:
-        whole, rest_s = divmod(time_s, self.low_s + self.high_s)
+        complete, rest_s = divmod(time_s, self.low_s + self.high_s)
         cycle_j = self.low_s * self.low_w + self.high_s * self.high_w
         in_low_s = min(rest_s, self.low_s)
-        return whole * cycle_j + in_low_s * self.low_w + (rest_s - in_low_s) * self.high_w
+        return complete * cycle_j + in_low_s * self.low_w + (rest_s - in_low_s) * self.high_w
 
     def mean_w(self, from_s: float, to_s: float) -> float:
         return (self.energy_j(to_s) - self.energy_j(from_s)) / (to_s - from_s)
@@ -110,12 +110,12 @@ def test_adjacent_windows_add_up(
     middle_s = start_s + cut * (end_s - start_s)
     left = integrate(channel, readings, start_s, middle_s)
     right = integrate(channel, readings, middle_s, end_s)
-    whole = integrate(channel, readings, start_s, end_s)
+    complete = integrate(channel, readings, start_s, end_s)
     assume(left.samples > 0 and right.samples > 0)
     assert left.energy_j is not None and right.energy_j is not None
-    assert left.energy_j + right.energy_j == pytest.approx(whole.energy_j, rel=1e-9)
-    assert left.samples + right.samples == whole.samples
-    assert left.lost + right.lost == whole.lost
+    assert left.energy_j + right.energy_j == pytest.approx(complete.energy_j, rel=1e-9)
+    assert left.samples + right.samples == complete.samples
+    assert left.lost + right.lost == complete.lost
 
 
 # --- counters ----------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def test_a_window_beyond_the_last_reading_is_extrapolated_but_not_covered() -> N
 
 
 @pytest.mark.parametrize(
-    ("start_s", "end_s", "words"),
+    ("start_s", "end_s", "message"),
     [
         (2.2, 2.8, "no reading in the window"),
         (50.0, 60.0, "no reading in the window"),
@@ -326,10 +326,10 @@ def test_a_window_beyond_the_last_reading_is_extrapolated_but_not_covered() -> N
         (NAN, 5.0, "no length"),
     ],
 )
-def test_windows_that_cannot_be_answered(start_s: float, end_s: float, words: str) -> None:
+def test_windows_that_cannot_be_answered(start_s: float, end_s: float, message: str) -> None:
     part = integrate(POWER, [(float(t), 100.0) for t in range(20)], start_s, end_s)
     assert part.energy_j is None
-    assert words in part.reasons[0]
+    assert message in part.reasons[0]
     assert integrate(COUNTER, [], 0.0, 1.0).energy_j is None
 
 

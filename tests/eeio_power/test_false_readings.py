@@ -249,7 +249,7 @@ def test_a_coarse_meter_at_a_steady_machine_is_not_doubted() -> None:
     assert not energy(PLUG, [(t, 80.0) for t, _ in steady[:400]], 300.0, 380.0).doubtful
 
 
-def beside(frozen_w: float, part: Domain, powers_w: Sequence[float]) -> list[EnergyReading]:
+def compared(frozen_w: float, part: Domain, powers_w: Sequence[float]) -> list[EnergyReading]:
     """A BMC that always reads the same, and a counter of a part of the machine."""
     bmc = samples(BMC, [(float(t), frozen_w) for t in range(len(powers_w))])
     rapl = samples(replace(RAPL, domain=part), counted(powers_w, 1.0, 5e4), 0.001)
@@ -258,10 +258,10 @@ def beside(frozen_w: float, part: Domain, powers_w: Sequence[float]) -> list[Ene
 
 def test_a_constant_value_is_compared_with_another_meter() -> None:
     idle_and_busy = [*noisy(10.0, 30), *noisy(60.0, 30)]
-    bmc, rapl = beside(120.0, "package", idle_and_busy)
+    bmc, rapl = compared(120.0, "package", idle_and_busy)
     assert bmc.doubtful and "while package (rapl) went from" in bmc.reasons[0]
     assert not rapl.doubtful
-    assert not any(r.doubtful for r in beside(120.0, "package", noisy(30.0, 60)))
+    assert not any(r.doubtful for r in compared(120.0, "package", noisy(30.0, 60)))
 
 
 # --- time --------------------------------------------------------------------------------------

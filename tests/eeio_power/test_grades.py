@@ -50,7 +50,7 @@ def test_a_good_reading_passes_every_profile(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "words"),
+    ("name", "changes", "message"),
     [
         ("spec", {"uncertainty_j": 4000.0}, "uncertainty 2.0%; spec: 1%"),
         ("spec", {"samples": 500}, "0.50 readings per second; spec requires 1"),
@@ -62,11 +62,11 @@ def test_a_good_reading_passes_every_profile(name: str) -> None:
         ("green500-l1", {"valid": False, "reasons": ("it wrapped",)}, "it wrapped"),
     ],
 )
-def test_each_missed_limit_is_reported(name: str, changes: dict[str, object], words: str) -> None:
+def test_each_missed_limit_is_reported(name: str, changes: dict[str, object], message: str) -> None:
     worse = replace(reading(), **changes)  # type: ignore[arg-type]
     found = grade(worse, info(), PROFILES[name], 1000.0, settled_s=60.0)
     assert found.verdict == "WARN"
-    assert any(words in reason for reason in found.reasons)
+    assert any(message in reason for reason in found.reasons)
 
 
 def test_windows_meters_and_settling_are_judged() -> None:
@@ -75,9 +75,9 @@ def test_windows_meters_and_settling_are_judged() -> None:
     slow = grade(reading(rate_hz=1.0), info(1.0), PROFILES["lab"], 20.0, settled_s=60.0)
     assert any("20 of the meter's periods; lab requires 60" in r for r in slow.reasons)
     assert any("a value every 1 s; lab requires 10" in r for r in slow.reasons)
-    for settled_s, words in ((None, "is unknown"), (3.0, "settled for 3.0 s; spec: 30 s")):
+    for settled_s, message in ((None, "is unknown"), (3.0, "settled for 3.0 s; spec: 30 s")):
         found = grade(reading(), info(), PROFILES["spec"], 1000.0, settled_s)
-        assert any(words in r for r in found.reasons)
+        assert any(message in r for r in found.reasons)
 
 
 @pytest.mark.parametrize(

@@ -225,9 +225,9 @@ def test_passwords_come_from_a_file_or_the_environment(
         meter.close()
         monkeypatch.setenv(http_json.PASSWORD_VARIABLE, secret)
         opened("redfish", fake, ",user=me").close()
-    with pytest.raises(PowerError, match="no passwords in addresses") as refused:
+    with pytest.raises(PowerError, match="no passwords in addresses") as caught:
         open_meters([f"redfish:http://me:{secret.replace(' ', '')}@host"])
-    assert "no passwords" in str(refused.value)
+    assert "no passwords" in str(caught.value)
 
 
 def test_tasmotas_password_is_in_no_message(
@@ -242,9 +242,9 @@ def test_tasmotas_password_is_in_no_message(
         with pytest.raises(PowerError) as failed:
             meter.read()
         assert "hunter2" not in str(failed.value)
-        with pytest.raises(PowerError) as refused:
+        with pytest.raises(PowerError) as caught:
             opened("tasmota", fake, ",user=admin")
-        assert "hunter2" not in str(refused.value)
+        assert "hunter2" not in str(caught.value)
         assert "hunter2" not in repr(meter)
         meter.close()
 
@@ -266,21 +266,21 @@ def test_shelly_is_answered_by_digest_and_the_password_is_never_sent(tmp_path: P
         assert "hunter2" not in repr(meter) and "hunter2" not in repr(vars(meter.client))  # type: ignore[attr-defined]
         meter.close()
         (tmp_path / "password").write_text("wrong\n")
-        with pytest.raises(PowerError, match="401") as refused:
+        with pytest.raises(PowerError, match="401") as caught:
             opened("shelly", fake, option)
-        assert "wrong" not in str(refused.value)
+        assert "wrong" not in str(caught.value)
 
 
 def test_a_digest_that_is_not_known_is_reported() -> None:
     credentials = http_json.Credentials("admin", "x")
-    for challenge, words in (
+    for challenge, message in (
         ('Digest realm="a", nonce="b", qop="auth"', "'MD5'; eeio supports only SHA-256"),
         ('Digest realm="a", nonce="b", algorithm=SHA-256', "without qop=auth"),
         ('Digest realm="a\x01", nonce="b", qop="auth", algorithm=SHA-256', "a header cannot"),
     ):
         wanted = http_json.parameters(challenge)
         assert wanted is not None
-        with pytest.raises(PowerError, match=words):
+        with pytest.raises(PowerError, match=message):
             http_json.Digest(credentials, wanted)
     assert http_json.parameters('Basic realm="Shelly"') is None
 
@@ -297,8 +297,8 @@ def test_rfc_7616s_own_example(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert wanted is not None
     digest = http_json.Digest(http_json.Credentials("Mufasa", "Circle of Life"), wanted)
-    said = digest.authorization("GET", "/dir/index.html")
-    assert "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1" in said
+    message = digest.authorization("GET", "/dir/index.html")
+    assert "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1" in message
 
 
 def metrics(power_w: float) -> dict[str, Any]:
@@ -417,7 +417,7 @@ def test_redfish_of_older_controllers_adds_the_supplies(
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("more", "message"),
     [
         ({}, "the supply PSU0 is assumed to be the only one"),
         ({"PowerSupplies@odata.count": 1}, "the supply PSU0 is assumed to be the only one"),
@@ -428,16 +428,16 @@ def test_redfish_of_older_controllers_adds_the_supplies(
     ],
 )  # fmt: skip
 def test_a_single_supply_of_an_older_controller_is_doubtful_or_one_of_several(
-    more: dict[str, Any], says: str | None
+    more: dict[str, Any], message: str | None
 ) -> None:
     answer = {"PowerSupplies": [{"Name": "PSU0", "PowerInputWatts": 59.0}], **more}
     with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
-        if says is None:
+        if message is None:
             with pytest.raises(PowerError, match="1 of 2 supplies are listed"):
                 opened("redfish", fake)
             return
         meter = opened("redfish", fake)
-        assert (meter.read(), meter.channels[0].doubt) == ([59.0], says)
+        assert (meter.read(), meter.channels[0].doubt) == ([59.0], message)
         meter.close()
 
 

@@ -236,11 +236,11 @@ def test_a_jetsons_input_is_the_modules_and_never_the_systems(hwmon: FakeHwmon) 
     assert [c.domain for c in meter.channels if c.in_domain_total] == ["module"]
 
 
-def grace_hopper(hwmon: FakeHwmon, sockets: int, words: tuple[str, ...]) -> None:
+def grace_hopper(hwmon: FakeHwmon, sockets: int, labels: tuple[str, ...]) -> None:
     """ACPI meters of a Grace Hopper node, labelled as in NVIDIA's Grace tuning guide, their files
     in hwmonN/device/ without a name, as Alumet's test of its plug-in has them."""
     for socket in range(sockets):
-        for word, watts in zip(words, (300, 120, 80, 25), strict=False):
+        for word, watts in zip(labels, (300, 120, 80, 25), strict=False):
             folder = hwmon.root / f"hwmon{len(list(hwmon.root.iterdir()))}"
             write_tree(
                 folder / "device",

@@ -196,15 +196,15 @@ def test_a_log_in_an_encoding_that_none_is_in(encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         (GOOD.replace("2017-11-13 12:00:01", "0001-01-01 00:00:00"), "line 3: .*is not a time"),
         (GOOD.replace("2017-11-13 12:00:01", "2001-99-99"), "line 3: .*is not a time"),
         (GOOD + "2017-11-13 12:00:02;" + "9" * 140_000 + "\n", "line 4 is longer"),
     ],
 )
-def test_a_log_with_a_line_that_cannot_be(text: str, words: str) -> None:
-    with pytest.raises(PowerError, match=words):
+def test_a_log_with_a_line_that_cannot_be(text: str, message: str) -> None:
+    with pytest.raises(PowerError, match=message):
         log(text)
 
 
@@ -240,6 +240,6 @@ def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
 def test_a_long_list_of_cpus_is_rejected_in_a_short_message() -> None:
     from eeio_power.meters import perf
 
-    with pytest.raises(ValueError, match=r"^CPUs ") as refused:
+    with pytest.raises(ValueError, match=r"^CPUs ") as caught:
         perf._cpu_list("0" + " " * 5000 + "-99999999")
-    assert len(str(refused.value)) < 100
+    assert len(str(caught.value)) < 100

@@ -108,7 +108,7 @@ def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ("ipmi:lanplus", "give the BMC's address"),
         ("ipmi:lanplus,host=-oProxy", "give the BMC's address"),
@@ -120,10 +120,10 @@ def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit(
-    machine: Path, spec: str, words: str, monkeypatch: pytest.MonkeyPatch
+    machine: Path, spec: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("IPMI_PASSWORD", raising=False)
-    with pytest.raises(PowerError, match=words):
+    with pytest.raises(PowerError, match=message):
         open_meters([spec], machine)
 
 
@@ -589,9 +589,9 @@ def test_a_wrong_password_is_rejected(bmc: int, tmp_path: Path) -> None:
     open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin").close()
     (tmp_path / "password").write_text("opensesame\n")
     spec = f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin,password_file={tmp_path}/password"
-    with pytest.raises(PowerError, match=r"Unable to establish|ipmitool ended") as refused:
+    with pytest.raises(PowerError, match=r"Unable to establish|ipmitool ended") as caught:
         open_meters([spec])
-    assert "opensesame" not in str(refused.value)
+    assert "opensesame" not in str(caught.value)
 
 
 LAN_CONF = """

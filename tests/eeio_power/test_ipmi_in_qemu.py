@@ -62,7 +62,7 @@ def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:
     ]
     with IpmiSim(tmp_path, kcs_port=port) as bmc:
         bmc.power(287)
-        said = GUEST.run(
+        message = GUEST.run(
             tmp_path, READ, modules=MODULES, programs=PROGRAMS,
             packages=[package, Path(eeio_limits.__file__).parent],
             files=[(reader, "usr/local/libexec/eeio-ipmi-reader"), *preload],
@@ -72,10 +72,10 @@ def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:
                 "-device", "isa-ipmi-kcs,bmc=bmc0",
             ],
         )  # fmt: skip
-    assert "found: True None" in said
+    assert "found: True None" in message
     for loop in ("BatchLoop", "MeterLoop"):
-        (line,) = [line for line in said.splitlines() if line.startswith(f"reading: {loop} ")]
+        (line,) = [line for line in message.splitlines() if line.startswith(f"reading: {loop} ")]
         _, _, channel, power_w, valid, samples, failed, _ = line.split()
         assert (channel, float(power_w), valid, failed) == ("ipmi:dcmi", 287.0, "True", "0")
         assert int(samples) > 10, line
-    assert "ended with 0" in said
+    assert "ended with 0" in message

@@ -114,16 +114,16 @@ def test_one_ipmitool_serves_open_runs_and_reads(machine: Path, helper: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"), [("garbage rubbish", "makes no sense: 'rubbish'"), ("off 3", "off")]
+    ("answer", "message"), [("garbage rubbish", "makes no sense: 'rubbish'"), ("off 3", "off")]
 )
 def test_what_makes_no_sense_is_missing(
-    machine: Path, helper: Path, answer: str, words: str
+    machine: Path, helper: Path, answer: str, message: str
 ) -> None:
     meter = opened(machine, helper)
     with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
         (machine / "watts").write_text(answer)
         until(lambda: sampler.rates()[0].failed_reads > 1)
-        assert words in (sampler.rates()[0].last_error or "")
+        assert message in (sampler.rates()[0].last_error or "")
         assert math.isnan(newest(sampler))
         (machine / "watts").write_text("87")
         until(lambda: newest(sampler) == 87.0)
@@ -131,11 +131,11 @@ def test_what_makes_no_sense_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [("hang", "did not answer in 2 s"), ("die", "ipmitool ended: Get Device ID")],
 )
 def test_a_bmc_that_hangs_or_dies_is_queried_again(
-    machine: Path, helper: Path, answer: str, words: str, monkeypatch: pytest.MonkeyPatch
+    machine: Path, helper: Path, answer: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader_module, "RESTART_PAUSE_S", 0.1)
     # The double of ipmitool needs a second to start on a busy machine.
@@ -144,7 +144,7 @@ def test_a_bmc_that_hangs_or_dies_is_queried_again(
     first = meter._shell._process  # type: ignore[attr-defined]
     with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
         (machine / "watts").write_text(answer)
-        until(lambda: words in (sampler.rates()[0].last_error or ""))
+        until(lambda: message in (sampler.rates()[0].last_error or ""))
         (machine / "watts").write_text("303")
         assert first.poll() is not None, "it is out of step and must not be asked again"
         monkeypatch.setattr(ipmi, "ANSWER_S", PATIENCE_S)
@@ -185,10 +185,10 @@ time.sleep(60)
 
 
 def test_nothing_is_left_when_eeio_is_killed(machine: Path, helper: Path) -> None:
-    words = [str(machine), f"ipmi,period_s=0.02,reader={helper}"]
+    arguments = [str(machine), f"ipmi,period_s=0.02,reader={helper}"]
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     process = subprocess.Popen(
-        [sys.executable, "-c", ABANDONED, *words], stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-c", ABANDONED, *arguments], stdout=subprocess.PIPE, env=environment
     )
     assert process.stdout is not None
     others = [int(word) for word in process.stdout.readline().split()]
@@ -225,7 +225,9 @@ def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:
 # --- the program -------------------------------------------------------------------------------
 
 
-def told(helper: Path, answer: bytes, question: str = "how much?") -> tuple[bytes, bytes, bytes]:
+def exchanged(
+    helper: Path, answer: bytes, question: str = "how much?"
+) -> tuple[bytes, bytes, bytes]:
     """What it asks a peer that says `answer`, with %TOKEN for the token; its output, its words."""
     ask_read, ask_write = os.pipe()
     hear_read, hear_write = os.pipe()
@@ -236,23 +238,23 @@ def told(helper: Path, answer: bytes, question: str = "how much?") -> tuple[byte
     )  # fmt: skip
     os.close(ask_write)
     os.close(hear_read)
-    asked = os.read(ask_read, 4096)
-    token = asked.split(b"raw ")[-1].split()[0] if asked else b""
+    requested = os.read(ask_read, 4096)
+    token = requested.split(b"raw ")[-1].split()[0] if requested else b""
     os.write(hear_write, answer.replace(b"%TOKEN", token))
     os.close(hear_write)
-    out, words = process.communicate(timeout=PATIENCE_S)
+    out, stderr = process.communicate(timeout=PATIENCE_S)
     os.close(ask_read)
-    return asked, out, words
+    return requested, out, stderr
 
 
 def test_a_record_contains_both_times_and_the_output(helper: Path) -> None:
     before_ns = time.monotonic_ns()
-    asked, out, words = told(helper, b'301 W\nGiven netfn "%TOKEN" is invalid.\n')
-    assert asked.startswith(b"how much?\nraw eeio-") and asked.endswith(b" 0\n")
+    requested, out, stderr = exchanged(helper, b'301 W\nGiven netfn "%TOKEN" is invalid.\n')
+    assert requested.startswith(b"how much?\nraw eeio-") and requested.endswith(b" 0\n")
     begun_ns, done_ns, length = struct.unpack_from("=qqq", out)
     assert before_ns <= begun_ns <= done_ns <= time.monotonic_ns()
     assert out[24:] == b'301 W\nGiven netfn "' and len(out) == 24 + length
-    assert b"ipmitool" in words, "its second question finds nobody"
+    assert b"ipmitool" in stderr, "its second question finds nobody"
 
 
 @pytest.mark.parametrize(
@@ -260,12 +262,12 @@ def test_a_record_contains_both_times_and_the_output(helper: Path) -> None:
     [(b"", "ipmitool ended"), (b"x" * 5000, "exceeds the limit"), (b"301 W\n", "ended: 301 W")],
 )
 def test_an_answer_without_an_end_is_none(helper: Path, answer: bytes, complaint: str) -> None:
-    _, out, words = told(helper, answer)
-    assert out == b"" and complaint in words.decode()
+    _, out, stderr = exchanged(helper, answer)
+    assert out == b"" and complaint in stderr.decode()
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         (),
         ("999", "1", "1", "3", "4", "q"),
@@ -274,9 +276,9 @@ def test_an_answer_without_an_end_is_none(helper: Path, answer: bytes, complaint
         ("1000", "1", "1", "3", "4", "q" * 300),
     ],
 )
-def test_arguments_that_do_not_fit(helper: Path, words: tuple[str, ...]) -> None:
+def test_arguments_that_do_not_fit(helper: Path, arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [str(helper), *words], stdin=subprocess.DEVNULL, capture_output=True,
+        [str(helper), *arguments], stdin=subprocess.DEVNULL, capture_output=True,
         timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, b"") and done.stderr

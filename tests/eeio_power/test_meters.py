@@ -57,7 +57,7 @@ def test_discover_finds_every_kind_there_or_not(machine: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ("wattmeter", "there is no meter 'wattmeter'; there are: auto, none, .*rapl"),
         ("", "there is no meter ''"),
@@ -77,8 +77,8 @@ def test_discover_finds_every_kind_there_or_not(machine: Path, tmp_path: Path) -
         ("csv:x,map=time:T+power_w:W,accuracy=-1", "accuracy=-1 is not a number of at least 0"),
     ],
 )
-def test_wrong_specs_say_what_exists(machine: Path, spec: str, words: str) -> None:
-    with pytest.raises(PowerError, match=words):
+def test_wrong_specs_say_what_exists(machine: Path, spec: str, message: str) -> None:
+    with pytest.raises(PowerError, match=message):
         open_meters([spec], machine)
 
 
@@ -150,7 +150,7 @@ def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("import a_module_nobody_has", r"bench.py:1: ModuleNotFoundError: .*nobody_has"),
         ("def find(:", r"bench.py:1: SyntaxError"),
@@ -163,10 +163,10 @@ def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
     ],
 )
 def test_a_broken_meter_of_ones_own_reports_where_and_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     own(tmp_path / "mine", monkeypatch, bench=text, good=BENCH.replace("bench", "good"))
-    with pytest.raises(PowerError, match=words):
+    with pytest.raises(PowerError, match=message):
         open_meters(["bench"])
     found = {finding.spec: finding for finding in discover(tmp_path / "no-machine")}
     assert found["good"].available
@@ -188,16 +188,16 @@ def test_a_find_that_fails_is_reported_in_its_finding(
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [("rapl", "eeio itself has a meter 'rapl' already"),
      ("auto", "eeio itself has a meter 'auto' already"),
      ("my-meter", "is not a valid meter name")],
 )  # fmt: skip
 def test_a_name_that_is_taken_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
 ) -> None:
     own(tmp_path / "mine", monkeypatch, **{name: BENCH})
-    with pytest.raises(PowerError, match=words):
+    with pytest.raises(PowerError, match=message):
         open_meters(["modelled"])
 
 

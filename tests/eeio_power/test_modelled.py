@@ -119,13 +119,13 @@ def test_what_is_no_stat_file(text: str) -> None:
 def test_options_are_checked(stat: FakeStat, tmp_path: Path) -> None:
     (meter,) = open_meters(["modelled,idle_w=40,busy_w=100"], tmp_path)
     assert meter.kind == "modelled"
-    for spec, words in [
+    for spec, message in [
         ("modelled,idle_w=100,busy_w=40", "under idle_w"),
         ("modelled,idle_w=warm", "idle_w=warm is not a number"),
         ("modelled,idle_w=-3", "at least 0"),
         ("modelled,idle_w=nan", "not a number"),
     ]:
-        with pytest.raises(PowerError, match=words):
+        with pytest.raises(PowerError, match=message):
             open_meters([spec], tmp_path)
     with pytest.raises(PowerError, match="does not give CPU times"):
         open_meters(["modelled"], tmp_path / "elsewhere")

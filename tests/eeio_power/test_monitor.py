@@ -57,8 +57,8 @@ def test_the_model_stands_in_only_where_estimates_are_allowed(
 
     monkeypatch.setattr(monitor, "open_meters", opened)
     assert open_source(specs, estimates_allowed=True).meters == ("the model",)
-    refused = open_source(specs, estimates_allowed=False)
-    assert refused.meters == () and "no measured power source" in str(refused.reason)
+    rejected = open_source(specs, estimates_allowed=False)
+    assert rejected.meters == () and "no measured power source" in str(rejected.reason)
 
 
 def test_meters_are_closed_when_their_samples_cannot_be_kept(tmp_path: Path) -> None:

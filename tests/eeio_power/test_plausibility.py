@@ -40,12 +40,12 @@ def reading(
     contents: Contents | None = None,
 ) -> EnergyReading:
     """A mean over a minute, with an uncertainty as a share of it."""
-    told = contents or Contents()
+    reported = contents or Contents()
     return EnergyReading(
         domain=domain, meter=meter, kind="measured", power_w=power_w,
         energy_j=power_w * WINDOW_S, uncertainty_j=limit * power_w * WINDOW_S, coverage=1.0,
         largest_gap_s=PERIOD_S, samples=600, lost=0, valid=True, reasons=(),
-        includes=told.includes, leaves_out=told.leaves_out,
+        includes=reported.includes, leaves_out=reported.leaves_out,
     )  # fmt: skip
 
 
@@ -67,8 +67,8 @@ def machine(rng: random.Random) -> list[EnergyReading]:
     for meter, domain, truth_w, contents in chosen:
         limit = rng.uniform(0.005, 0.1)
         # The limit of a reading is a share of what it says.
-        said_w = truth_w * (1.0 + rng.uniform(-1.0, 1.0) * limit / (1.0 + limit))
-        found.append(reading(meter, domain, said_w, limit, contents))
+        reported_w = truth_w * (1.0 + rng.uniform(-1.0, 1.0) * limit / (1.0 + limit))
+        found.append(reading(meter, domain, reported_w, limit, contents))
     return found
 
 
@@ -91,14 +91,14 @@ CONTRADICTIONS: list[Pair] = [
 @pytest.mark.parametrize("seed", range(20))
 def test_meters_that_contradict_each_other_are_all_reported(seed: int) -> None:
     rng = random.Random(1000 + seed)
-    part, part_holds, whole, complete_holds = rng.choice(CONTRADICTIONS)
+    part, part_contains, complete, complete_contains = rng.choice(CONTRADICTIONS)
     limits = rng.uniform(0.005, 0.1), rng.uniform(0.005, 0.1)
     complete_w = rng.uniform(5.0, 800.0)
     # Beyond both limits, by a little or by much.
     part_w = complete_w * (1 + limits[1]) / (1 - limits[0]) * rng.uniform(1.001, 3.0)
     pair = [
-        reading("first", part, part_w, limits[0], part_holds),
-        reading("second", whole, complete_w, limits[1], complete_holds),
+        reading("first", part, part_w, limits[0], part_contains),
+        reading("second", complete, complete_w, limits[1], complete_contains),
     ]
     bystander = replace(reading("model", "system", 1.0), kind="modelled")
     invalid = replace(
@@ -324,22 +324,22 @@ def test_this_machines_ticks_only_grow() -> None:
 def test_the_sampler_watches_this_machines_packages_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     def ticks() -> CpuTicks:
-        asked.append(1)
-        return CpuTicks(0, len(asked), 1)
+        calls.append(1)
+        return CpuTicks(0, len(calls), 1)
 
     monkeypatch.setattr(sampler_module, "cpu_ticks", ticks)
     specs = (("rapl", True), ("rapl,root=/x", False), ("csv:log", False))
     for number, (spec, watched) in enumerate(specs):
         meter = ScriptedMeter([Channel("a", "package", "power_w")], lambda: [5.0], spec=spec)
-        asked.clear()
+        calls.clear()
         with Sampler([meter], tmp_path / f"{number}.gz", rate_hz=100.0) as sampler:
             now_s = sampler.samples().meters[0].times_s[0]
             (found,) = sampler.energy(now_s - 0.01, now_s)
         assert math.isclose(found.power_w or 0.0, 5.0)
-        assert bool(asked) is watched, spec
+        assert bool(calls) is watched, spec
 
 
 @pytest.mark.parametrize(

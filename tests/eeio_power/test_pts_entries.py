@@ -12,11 +12,11 @@ READING = {
 UNTOLD = {"not_told": "no eeio"}
 
 
-def told(*items: tuple[str | None, float | None]) -> dict[str, Any]:
+def reported(*items: tuple[str | None, float | None]) -> dict[str, Any]:
     return {
         "efficiency": [
-            {"words": words, "mb_per_j": value, "reason": "as told", **SOURCE}
-            for words, value in items
+            {"words": text, "mb_per_j": value, "reason": "as told", **SOURCE}
+            for text, value in items
         ]
     }
 
@@ -45,16 +45,16 @@ def reasons(found: dict[str, Any]) -> list[str]:
 
 
 def test_of_several_bandwidths_only_what_was_reported_has_an_efficiency() -> None:
-    of_trial = told(("Read", 1.0), ("Random Read", 2.0), (None, 9.0))
+    of_trial = reported(("Read", 1.0), ("Random Read", 2.0), (None, 9.0))
     several = made([of_trial, UNTOLD], 2)
     assert efficiencies(several) == ["2.00000"]
     assert "none of theirs (no eeio)" in reasons(several)[0]
     alone = made([UNTOLD, UNTOLD])
     assert efficiencies(alone) == ["2.50000", "3.00000"] and alone["annotations"] == []
-    none = made([told(("Random Read", None)), told()])
+    none = made([reported(("Random Read", None)), reported()])
     assert efficiencies(none) == []
     assert reasons(none) == ["as told"]
-    assert reasons(made([told(), told()])) == [
+    assert reasons(made([reported(), reported()])) == [
         "no phase of the trial has exactly this bandwidth, and the power covers all its I/O"
     ]
 

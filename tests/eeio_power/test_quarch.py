@@ -48,11 +48,11 @@ def qis(
     """Rows of each request; a text is the state that `stream?` gives instead."""
     script = list(streams)
     state = ["Running"]
-    said = {"$list": "1) USB::QTL1999-01-001\r\n", **(answers or {})}
+    replies = {"$list": "1) USB::QTL1999-01-001\r\n", **(answers or {})}
 
     def answer(line: str) -> str:
-        if line in said:
-            return said[line]
+        if line in replies:
+            return replies[line]
         command = line.partition(" ")[2]
         if command == "stream text header":
             return header() if head is None else head
@@ -117,8 +117,8 @@ def test_a_stream_that_drops(then: list[str] | str, why: str) -> None:
 
 
 def test_a_connection_that_closes_is_made_again() -> None:
-    said: dict[str, str] = {}
-    with qis(ROWS, [row(3, 2000, 4000)], answers=said) as address:
+    replies: dict[str, str] = {}
+    with qis(ROWS, [row(3, 2000, 4000)], answers=replies) as address:
         (meter,) = open_meters([f"quarch:{address}"])
         meter.qis._connection.close()  # type: ignore[attr-defined]
         with pytest.raises(PowerError, match="is QIS running"):

@@ -116,12 +116,12 @@ def test_root_only_counters_come_with_the_remedy(
 ) -> None:
     FakeRapl(tmp_path / "sys/class/powercap")
 
-    def refuse(path: Path) -> int:
+    def reject(path: Path) -> int:
         if path.name == "energy_uj":
             raise PermissionError(13, "Permission denied", str(path))
         return int(path.read_text())
 
-    monkeypatch.setattr(rapl_module, "read_int", refuse)
+    monkeypatch.setattr(rapl_module, "read_int", reject)
     with pytest.raises(PowerError, match=r"energy_uj.*CVE-2020-8694.*run as root.*chmod g\+r"):
         open_meters(["rapl,reader=no"], tmp_path)
     monkeypatch.setattr(rapl_module, "find_reader", lambda _: None)

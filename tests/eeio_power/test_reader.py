@@ -53,9 +53,9 @@ def plain_helper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("plain"))
 
 
-def run(helper: Path, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(helper: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [str(helper), *words], input=stdin, capture_output=True, timeout=PATIENCE_S, check=False
+        [str(helper), *arguments], input=stdin, capture_output=True, timeout=PATIENCE_S, check=False
     )
 
 
@@ -147,7 +147,7 @@ def test_a_counter_that_cannot_be_read_is_an_error_number(helper: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("arguments", "complaint"),
     [
         ((), "usage"),
         (("1000",), "usage"),
@@ -165,9 +165,9 @@ def test_a_counter_that_cannot_be_read_is_an_error_number(helper: Path, tmp_path
     ],
 )
 def test_anything_but_a_zone_is_rejected(
-    helper: Path, words: tuple[str, ...], complaint: str
+    helper: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    done = run(helper, *words)
+    done = run(helper, *arguments)
     assert (done.returncode, done.stdout) == (2, b"")
     assert complaint in done.stderr.decode()
 

@@ -105,8 +105,10 @@ def test_a_counter_that_stands_still_has_no_power_of_zero() -> None:
     for length_s, has_energy in ((4.0, True), (9.0, True), (11.0, False)):
         part = channel([7.0] * 30, 0.0, length_s, counter)
         assert (part.energy_j is not None) is has_energy
-        said = part.doubts if has_energy else part.reasons
-        assert any("did not change" in words or "does not change" in words for words in said)
+        message = part.doubts if has_energy else part.reasons
+        assert any(
+            "did not change" in message or "does not change" in message for message in message
+        )
 
 
 def test_a_system_below_any_running_machine_is_doubtful() -> None:
@@ -122,16 +124,16 @@ def test_a_system_below_any_running_machine_is_doubtful() -> None:
 
 
 def test_one_channel_without_energy_leaves_the_domain_without() -> None:
-    whole = ChannelEnergy("a", 100.0, coverage=1.0, samples=5)
+    complete = ChannelEnergy("a", 100.0, coverage=1.0, samples=5)
     failed = ChannelEnergy("b", None, coverage=0.5, samples=3, lost=2, reasons=("b failed",))
-    reading = domain_energy("m", "measured", "system", [whole, failed], 0.0, 2.0)
+    reading = domain_energy("m", "measured", "system", [complete, failed], 0.0, 2.0)
     assert (reading.energy_j, reading.power_w, reading.valid) == (None, None, False)
     assert (reading.reasons, reading.samples, reading.lost) == (("b failed",), 3, 2)
     # A reason is enough.
-    doubted = replace(whole, reasons=("it jumped",))
-    reading = domain_energy("m", "measured", "system", [whole, doubted], 0.0, 2.0)
+    doubted = replace(complete, reasons=("it jumped",))
+    reading = domain_energy("m", "measured", "system", [complete, doubted], 0.0, 2.0)
     assert (reading.energy_j, reading.valid) == (None, False)
-    both = domain_energy("m", "measured", "system", [whole, whole], 0.0, 2.0)
+    both = domain_energy("m", "measured", "system", [complete, complete], 0.0, 2.0)
     assert (both.energy_j, both.power_w, both.valid) == (200.0, 100.0, True)
 
 
@@ -201,8 +203,8 @@ def test_a_window_needs_its_own_length_on_either_side_and_a_few_readings() -> No
     assert indices_needed([POWER], times_s, [rising], 500.5, 503.5) == (490, 514)
     assert indices_needed([POWER], times_s, [rising], 500.5, 530.5) == (471, 561)
     assert indices_needed([POWER], times_s, [rising], 2.5, 997.5) == (0, 1000)
-    held = [*rising[:300], *[7.0] * 700]
-    assert indices_needed([POWER], times_s, [held], 500.5, 503.5)[0] <= 300
+    constant = [*rising[:300], *[7.0] * 700]
+    assert indices_needed([POWER], times_s, [constant], 500.5, 503.5)[0] <= 300
     counter = Channel("c", "package", "energy_j")
     assert indices_needed([counter], times_s, [rising], 500.5, 503.5) == (490, 514)
 

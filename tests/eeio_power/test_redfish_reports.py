@@ -154,8 +154,8 @@ def dell(watts: str, part: str) -> dict[str, Any]:
 def test_what_is_no_power_is_rejected(metric: str, why: str) -> None:
     names = ("PeakPower", "Largest", "Hourly", "OfAnHour", "Extreme", "Energy", "Kilo", "Text",
              "Digits", "Zero", "Missing", "Twice", "Twice", "Alike", "Alike")  # fmt: skip
-    told = ("230",) * 7 + ("warm", "1_000", "0", "65535", "230", "231", "230", "230")
-    values = [value(w, 1.0, name) for name, w in zip(names, told, strict=True)]
+    reported = ("230",) * 7 + ("warm", "1_000", "0", "65535", "230", "231", "230", "230")
+    values = [value(w, 1.0, name) for name, w in zip(names, reported, strict=True)]
     values += [value("200", 9.0, "Missing"), dell("100", "PSU.1"), dell("140", "PSU.2")]
     values += [value("230", 1.0, source=f"{POWER}/PowerMetrics/{key}ConsumedWatts")
                for key in ("Max", "Min")]  # fmt: skip
@@ -165,14 +165,14 @@ def test_what_is_no_power_is_rejected(metric: str, why: str) -> None:
         {"MetricId": "Largest", "CollectionFunction": "Maximum"},
         {"MetricId": "Hourly", "CollectionFunction": "Average", "CollectionDuration": "PT1H"},
     ]}  # fmt: skip
-    told_of = {
+    reported_of = {
         "Other": {"Units": "kW"}, "Energy": {"Units": "W", "MetricType": "Counter"},
         "OfAnHour": {"CalculationAlgorithm": "AverageOverInterval",
                      "CalculationTimeInterval": "PT1H"},
         "Extreme": {"CalculationAlgorithm": "MaximumOverInterval"},
         "OfCard": {"Units": "W", "PhysicalContext": "GPU"},
     }  # fmt: skip
-    more = {f"{ROOT}/MetricDefinitions/{name}": body for name, body in told_of.items()}
+    more = {f"{ROOT}/MetricDefinitions/{name}": body for name, body in reported_of.items()}
     with FakeHttp(bmc(values, definition, more)) as fake, pytest.raises(PowerError, match=why):
         opened(fake, f",metric={metric}")
 
@@ -407,9 +407,9 @@ def test_a_report_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> Non
         assert main(["meter", "list", "--meter", f"{spec},metric=q"]) == 2
         assert "no metric has the name q" in capsys.readouterr().err
         # Half a second is no window of a meter with a reading a minute.
-        words = ["record", "power", "--meter", spec, "--format", "json", "--", "sleep", "0.5"]
+        arguments = ["record", "power", "--meter", spec, "--format", "json", "--", "sleep", "0.5"]
         done = subprocess.run(
-            [sys.executable, "-m", "eeio", *words], capture_output=True, text=True, timeout=300
+            [sys.executable, "-m", "eeio", *arguments], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 3, done.stderr
         (window,) = json.loads(done.stdout)["readings"]

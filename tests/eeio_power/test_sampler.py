@@ -360,9 +360,9 @@ def test_the_energy_of_a_window_needs_no_more_than_is_copied(data: st.DataObject
     start_s = data.draw(st.floats(0.0, times[-1]))
     end_s = start_s + data.draw(st.floats(0.01, 3.0))
     other = [50.0 * data.draw(st.sampled_from((1.0, 1.1))) * t for t in times]
-    whole = MeterSamples(info, times, (powers, counter, other))
+    complete = MeterSamples(info, times, (powers, counter, other))
     part = copied(info, times, (powers, counter, other), start_s, end_s)
-    assert part.energy(start_s, end_s) == whole.energy(start_s, end_s)
+    assert part.energy(start_s, end_s) == complete.energy(start_s, end_s)
 
 
 def test_a_window_late_in_a_session_copies_little() -> None:

@@ -86,11 +86,11 @@ def test_a_file_cut_anywhere_is_good_up_to_the_cut(tmp_path: Path) -> None:
         data += stream.compress(text[k : k + 500].encode()) + stream.flush(zlib.Z_SYNC_FLUSH)
     path = tmp_path / "s.gz"
     path.write_bytes(data)
-    whole = load(path)
-    assert whole.truncated, "the stream was never finished"
-    full = list(whole.meters[0].times_s)
+    complete = load(path)
+    assert complete.truncated, "the stream was never finished"
+    full = list(complete.meters[0].times_s)
     assert len(full) == 200
-    seen = []
+    observed = []
     for cut in range(800, len(data), 97):
         path.write_bytes(data[:cut])
         part = load(path)
@@ -99,9 +99,9 @@ def test_a_file_cut_anywhere_is_good_up_to_the_cut(tmp_path: Path) -> None:
         assert times_s == full[: len(times_s)]
         values = [v for _, v in part.meters[0].series("rapl:package-0")]
         assert values == pytest.approx([3.3 * k for k in range(len(values))]), "no half numbers"
-        seen.append(len(times_s))
-    assert seen == sorted(seen)
-    assert seen[-1] > 150
+        observed.append(len(times_s))
+    assert observed == sorted(observed)
+    assert observed[-1] > 150
 
 
 def test_a_file_that_ends_in_zeros_is_good_up_to_them(tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_samples_of_the_first_version_are_read_and_damaged_contents_are_not(tmp_
     write()
     with pytest.raises(PowerError, match="with unknown contents"):
         load(path)
-    for told in header["meters"]:
-        for one in told["channels"]:
+    for reported in header["meters"]:
+        for one in reported["channels"]:
             for key in ("contents", "remark", "counts"):
                 del one[key]
     header["schema_version"] = 1

@@ -60,10 +60,10 @@ def test_eleven_readings_before_a_window_and_ten_from_its_end_are_looked_at() ->
 
 def test_a_value_that_stays_the_same_is_followed_back_to_its_last_change() -> None:
     times_s = [float(t) for t in range(100)]
-    held = [50.0 + t for t in range(40)] + [7.0] * 60
+    constant = [50.0 + t for t in range(40)] + [7.0] * 60
     # Eleven before the first of them, which is reading 40.
-    assert indices_around(times_s, held, 80.5, 85.5) == (29, 96)
-    moves = [*held[:83], 8.0, *held[84:85], 9.0, *held[86:]]
+    assert indices_around(times_s, constant, 80.5, 85.5) == (29, 96)
+    moves = [*constant[:83], 8.0, *constant[84:85], 9.0, *constant[86:]]
     assert indices_around(times_s, moves, 80.5, 85.5) == (70, 96)
 
 

@@ -114,7 +114,7 @@ def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "beside",
+    "unmeasured",
     [
         {"axp20x-battery/type": "Battery", "axp20x-battery/status": "Discharging",
          "axp20x-battery/power_now": 2_000_000},
@@ -124,12 +124,12 @@ def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_input_that_is_not_all_that_feeds_the_board_is_not_the_system(
-    tmp_path: Path, beside: dict[str, int | str]
+    tmp_path: Path, unmeasured: dict[str, int | str]
 ) -> None:
     folder = cubietruck(tmp_path / "sys/class/power_supply")
     (meter,) = open_meters(["power_supply"], tmp_path)
     assert meter.read() != [None]
-    write_tree(folder, beside)
+    write_tree(folder, unmeasured)
     assert meter.read() == [None]
     write_tree(folder, {"axp20x-ac/online": 1, "axp20x-ac/current_now": 640_000, "dock/online": 0,
                         "axp20x-battery/status": "Charging"})  # fmt: skip
@@ -378,11 +378,11 @@ def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:
         open_meters(["perf"], tmp_path)
     topology(tmp_path, {0: (0, 0), 18: (1, 0)})
 
-    def refuse(event_type: int, config: int, cpu: int) -> int:
+    def reject(event_type: int, config: int, cpu: int) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with pytest.raises(PowerError, match="perf_event_paranoid"):
-        perf.open_meter("perf", {}, tmp_path, refuse)
+        perf.open_meter("perf", {}, tmp_path, reject)
     write_tree(unit, {"events/energy-pkg.unit": "Bananas"})
     with pytest.raises(PowerError, match="in 'Bananas', not in Joules"):
         open_meters(["perf"], tmp_path)

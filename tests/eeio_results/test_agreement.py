@@ -46,9 +46,9 @@ def slow_bmc(offset: float, windows: int = 40) -> Campaign:
 
 def test_what_no_single_window_can_tell_the_campaign_does() -> None:
     found = agreement(slow_bmc(0.16))
-    ((keys, words),) = found.contradictions
+    ((keys, text),) = found.contradictions
     assert {key[:2] for key in keys} == {("system", "ipmi"), ("package", "rapl")}
-    assert words == (
+    assert text == (
         "over 40 windows of the campaign: package (rapl) 100.0 W is in system (ipmi) 84.0 W and "
         "draws more, by more than all their uncertainties"
     )
@@ -58,22 +58,22 @@ def test_what_no_single_window_can_tell_the_campaign_does() -> None:
 
 def test_every_format_is_reported() -> None:
     report = build([slow_bmc(0.16)])
-    (words,) = (words for _, words in agreement(report.campaigns[0]).contradictions)
+    (message,) = (message for _, message in agreement(report.campaigns[0]).contradictions)
     found = document(report, lambda: page.render(report))
     for name, render in RENDERERS.items():
         shown = " ".join(render(found).replace("\\", "").split())
         assert "doubtful" in shown or name in ("csv", "json")
-        assert words in shown, name
+        assert message in shown, name
     made = json.loads(json.dumps(to_json(report)))
     (stored,) = made["campaigns"]
-    assert stored["power"]["contradictions"] == [words]
+    assert stored["power"]["contradictions"] == [message]
     assert [
         (mean["domain"], mean["meter"], mean["windows"], mean["power_w"])
         for mean in stored["power"]["means"]
     ] == [("system", "ipmi", 40, pytest.approx(84.0)), ("package", "rapl", 40, 100.0)]
     (row,) = (r for r in made["characterization"] if r["tool"])
-    assert [domain["doubts"] for domain in row["domains"]] == [[words], [words]]
-    assert f"machine: doubtful: {words}" in domain_warnings(
+    assert [domain["doubts"] for domain in row["domains"]] == [[message], [message]]
+    assert f"machine: doubtful: {message}" in domain_warnings(
         cells_of(report.campaigns[0], "machine")
     )
 
@@ -108,9 +108,9 @@ def test_parts_together_above_the_total_are_reported() -> None:
             reading("rapl", "dram", 40.0, 0.02),
         )
     ] * 3  # fmt: skip
-    ((keys, words),) = agreement(campaign(*windows)).contradictions
+    ((keys, text),) = agreement(campaign(*windows)).contradictions
     assert len(keys) == 3
-    assert "package (rapl) 80.0 W + dram (rapl) 40.0 W draw more" in words
+    assert "package (rapl) 80.0 W + dram (rapl) 40.0 W draw more" in text
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -125,7 +125,9 @@ def test_meters_within_their_limits_are_never_reported(seed: int) -> None:
         readings = []
         for meter, accuracy in accuracies.items():
             chance = rng.uniform(0.0, 0.1)
-            said_w = truth_w * (1 + errors[meter] + rng.uniform(-chance, chance) / 2)
-            readings.append(reading(meter, "system", said_w, math.hypot(accuracy, chance) * 1.1))
+            reported_w = truth_w * (1 + errors[meter] + rng.uniform(-chance, chance) / 2)
+            readings.append(
+                reading(meter, "system", reported_w, math.hypot(accuracy, chance) * 1.1)
+            )
         windows.append(tuple(readings))
     assert agreement(campaign(*windows)).contradictions == ()

@@ -79,7 +79,7 @@ def test_an_inode_number_that_is_used_again_is_another_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "message"),
     [
         ("end 4000", "Lost 17 events\nend 4000", "lost 17 events"),
         ("@events: 2", "@events: 5", "2 of 5 events"),
@@ -95,9 +95,9 @@ def test_an_inode_number_that_is_used_again_is_another_file() -> None:
         ("end", "WARNING: Failed to map_update_elem: No space left (-28)\nend", "not a line"),
     ],
 )
-def test_a_damaged_trace(old: str, new: str, words: str) -> None:
+def test_a_damaged_trace(old: str, new: str, message: str) -> None:
     assert old in TRACE
-    with pytest.raises(ToolOutputError, match=words):
+    with pytest.raises(ToolOutputError, match=message):
         parsed(TRACE.replace(old, new))
 
 

@@ -29,7 +29,7 @@ from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
-from tests.eeio_results.report.words import words
+from tests.eeio_results.report.visible_text import visible_text
 
 
 def _campaign(
@@ -64,9 +64,9 @@ def test_medians_and_quartiles_of_the_valid_repetitions() -> None:
 
 def test_repetitions_of_which_some_moved_no_bytes_have_no_bandwidth() -> None:
     """A median of a part of the repetitions would stand next to the power of all."""
-    told = _phases(100e6, 200e6, 300e6)
-    nothing = replace(told[0][0], bandwidth_bytes_per_s=None, bytes_moved=0)
-    runs = [run(i, phases) for i, phases in enumerate([*told, (nothing,)])]
+    reported = _phases(100e6, 200e6, 300e6)
+    nothing = replace(reported[0][0], bandwidth_bytes_per_s=None, bytes_moved=0)
+    runs = [run(i, phases) for i, phases in enumerate([*reported, (nothing,)])]
     (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
     assert row.n == 4 and row.bandwidth_bytes_per_s is None and row.bandwidth_values == ()
     why = "1 of 4 repetitions moved no bytes, or report no bandwidth"
@@ -86,8 +86,8 @@ def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
 
 def test_bandwidth_and_power_of_different_times_make_no_efficiency() -> None:
     """An application that does I/O at 100 MB/s for half of the phase, 2 s, and computes."""
-    whole = phase(100e6, (energy(50.0),))
-    computing = replace(whole, bytes_moved=100_000_000)
+    complete = phase(100e6, (energy(50.0),))
+    computing = replace(complete, bytes_moved=100_000_000)
     campaign = _campaign(run(0, (computing,)), run(1, (computing,)))
     (row,) = (r for r in characterize(campaign) if r.experiment)
     best = row.measured
@@ -96,7 +96,7 @@ def test_bandwidth_and_power_of_different_times_make_no_efficiency() -> None:
     reason = row.reasons["efficiency_bytes_per_j"]
     assert "I/O covers 50% of the power window" in reason
     assert reason in render_terminal(document(build([campaign])))
-    assert computing.io_share == 0.5 and whole.io_share == 1.0
+    assert computing.io_share == 0.5 and complete.io_share == 1.0
 
 
 def _created(rate: float) -> tuple[Phase, ...]:
@@ -250,7 +250,7 @@ def test_every_format_reports_the_same() -> None:
     for written in (
         render_terminal(document(report)),
         render_markdown(document(report)),
-        words(page.render(report)),
+        visible_text(page.render(report)),
     ):
         assert "QUICK: not a measurement" in written
         assert "ESTIMATE" in written
@@ -353,7 +353,7 @@ def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({}, None),
         ({"device": None, "device_before": None, "device_after": None,
@@ -366,14 +366,14 @@ def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> N
     ],
 )  # fmt: skip
 def test_what_was_compared_with_a_device_is_reported_under_the_table(
-    change: dict[str, Any], told: str | None
+    change: dict[str, Any], reported: str | None
 ) -> None:
     runs = [replace(run(number, (phase(1e6),)), **change) for number in range(3)]
     report = build([_campaign(*runs)])
     found = document(report, lambda: page.render(report))
     for render in (render_terminal, render_markdown, render_html):
         written = render(found)
-        assert ("checked against" in written) == (told is not None)
-        if told is not None:
+        assert ("checked against" in written) == (reported is not None)
+        if reported is not None:
             assert written.count("checked against") == 1
-            assert told in written
+            assert reported in written

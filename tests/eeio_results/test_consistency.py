@@ -33,7 +33,7 @@ PHASE = PhaseResult(
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"end_s": 40.0}, "its window is 35 s"),
         ({"end_s": 8.0}, "its window is 3 s"),
@@ -51,10 +51,10 @@ PHASE = PhaseResult(
         ),
     ],
 )  # fmt: skip
-def test_a_contradiction_is_rejected(changes: Mapping[str, Any], words: str) -> None:
+def test_a_contradiction_is_rejected(changes: Mapping[str, Any], message: str) -> None:
     with pytest.raises(LimitError, match=r"^dump: .* contradict") as error:
         replace(PHASE, **changes)
-    assert words in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_the_error_of_a_run_names_the_file_and_the_phase(tmp_path: Path) -> None
     (tmp_path / "eeio.json").write_text(json.dumps({"schema_version": 1, "phases": [row]}))
     with pytest.raises(ToolOutputError) as error:
         tools.parse("native", Capture(tmp_path, {}, 0, 0.0, 3.0, 0.0))
-    for words in (str(tmp_path), "dump: 4096 bytes at 4.096e+06 bytes/s", "window is 1 s"):
-        assert words in str(error.value)
+    for message in (str(tmp_path), "dump: 4096 bytes at 4.096e+06 bytes/s", "window is 1 s"):
+        assert message in str(error.value)
 
 
 def _accepted(result: ToolResult) -> int:

@@ -20,7 +20,7 @@ from eeio_results.report.model import Report, build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
-from tests.eeio_results.report.words import words
+from tests.eeio_results.report.visible_text import visible_text
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 DOUBT = "system (plug) and package (rapl): the part draws more than the whole"
@@ -51,7 +51,7 @@ def every_format(made: Report) -> dict[str, str]:
     return {
         "text": "\n".join(text.render_table(table) for table in tables(made)),
         "markdown": render_markdown(document(made)),
-        "html": words(page.render(made)),
+        "html": visible_text(page.render(made)),
         "csv": render_csv(document(made)),
         "json": json.dumps(to_json(made)),
     }
@@ -92,10 +92,10 @@ def test_a_record_of_an_older_version_states_it_by_its_domain(domain: str) -> No
 
 
 def test_the_record_keeps_what_a_domain_contains() -> None:
-    whole = run(0, (phase(1e6, (MODULE, reading("system", doubts=(DOUBT,)))),))
-    stored = json.loads(json.dumps(whole.to_json()))
+    complete = run(0, (phase(1e6, (MODULE, reading("system", doubts=(DOUBT,)))),))
+    stored = json.loads(json.dumps(complete.to_json()))
     jsonschema.validate(stored, json.loads((SCHEMAS / "run.schema.json").read_text()))
-    assert Run.from_json(stored) == whole
+    assert Run.from_json(stored) == complete
 
 
 def test_the_report_keeps_to_its_schema() -> None:

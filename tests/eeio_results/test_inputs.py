@@ -50,7 +50,7 @@ def fio_job(tmp_path: Path, key: str, value: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
+    ("key", "value", "message"),
     [
         ("runtime", float("nan"), "NaN"),
         ("runtime", float("inf"), "Infinity"),
@@ -60,12 +60,12 @@ def fio_job(tmp_path: Path, key: str, value: Any) -> Path:
         ("bw", [[[[]]]] , None),
     ],
 )  # fmt: skip
-def test_fio_that_cannot_be(tmp_path: Path, key: str, value: Any, words: str | None) -> None:
+def test_fio_that_cannot_be(tmp_path: Path, key: str, value: Any, message: str | None) -> None:
     capture = Capture.load(fio_job(tmp_path, key, value))
-    if words is None:
+    if message is None:
         assert tools.parse("fio", capture).phases
         return
-    with pytest.raises(ToolOutputError, match=rf"fio\.json: .*{words}"):
+    with pytest.raises(ToolOutputError, match=rf"fio\.json: .*{message}"):
         tools.parse("fio", capture)
 
 
@@ -233,7 +233,7 @@ def test_next_to_no_power_gives_no_endless_efficiency() -> None:
 # --- coverage -------------------------------------------------------------------------------------
 
 
-def seen(coverage: float) -> EnergyReading:
+def covered(coverage: float) -> EnergyReading:
     return replace(made.energy(10.0), coverage=coverage)
 
 
@@ -244,7 +244,7 @@ def test_a_window_of_which_little_was_observed_is_not_ranked(
     place = store.Store(tmp_path / "c")
     place.create(made.design("c", 1))
     place.write_machine(made.MACHINE)
-    place.append(made.run(0, (made.phase(1e6, (seen(coverage),)),)))
+    place.append(made.run(0, (made.phase(1e6, (covered(coverage),)),)))
     found = store.load(tmp_path / "c")
     row = next(row for row in characterize(found) if row.experiment is not None)
     (figures,) = row.domains
@@ -293,7 +293,7 @@ def test_a_long_line_in_a_packed_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a: 2001-99-99", "not YAML"),
         ("[" * 100_000, "nested deeper"),
@@ -305,8 +305,8 @@ def test_a_long_line_in_a_packed_trace(tmp_path: Path) -> None:
         ("- " * 3000, "nested deeper"),
     ],
 )
-def test_yaml_that_is_rejected(text: str, words: str) -> None:
-    with pytest.raises(LimitError, match=words):
+def test_yaml_that_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(LimitError, match=message):
         documents.parse_yaml(text)
 
 

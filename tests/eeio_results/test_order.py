@@ -25,7 +25,7 @@ SHUFFLED = random.Random(1).sample(range(0, 4096, 2), 64)
 
 
 @pytest.mark.parametrize(
-    ("requests", "processes", "told"),
+    ("requests", "processes", "reported"),
     [
         (at(*range(24)), 1, "sequential"),
         (at(*range(0, 72, 3)), 1, f"strided by {3 * R} bytes"),
@@ -43,17 +43,17 @@ SHUFFLED = random.Random(1).sample(range(0, 4096, 2), 64)
         (at(*range(50), 9000, *range(50, 90)), 1, "sequential"),
     ],
 )  # fmt: skip
-def test_patterns(requests: list[Request], processes: int, told: str) -> None:
-    assert describe(requests, R, processes) == told
+def test_patterns(requests: list[Request], processes: int, reported: str) -> None:
+    assert describe(requests, R, processes) == reported
     # What the kernel cut into pieces counts once.
-    assert describe(in_pieces(requests, R // 4), R, processes) == told
+    assert describe(in_pieces(requests, R // 4), R, processes) == reported
 
 
 def test_pieces_of_requests_that_were_under_way_together() -> None:
     """Queue depth 2: the pieces of two requests come in turn."""
-    whole = at(*SHUFFLED)
+    complete = at(*SHUFFLED)
     pieces: list[Request] = []
-    for one, other in zip(whole[::2], whole[1::2], strict=True):
+    for one, other in zip(complete[::2], complete[1::2], strict=True):
         for pair in zip(in_pieces([one], 4096), in_pieces([other], 4096), strict=True):
             pieces += pair
     assert describe(pieces, R) == "random"

@@ -34,9 +34,9 @@ def test_agreement(figure: float, decimals: int, value: float, verdict: str | No
     assert agreement(figure, decimals, value) == verdict
 
 
-def _half(printed_: str, **words: str) -> printed.Recomputed:
+def _half(printed_: str, **arguments: str) -> printed.Recomputed:
     return recompute(
-        Statement("x", "table 1", "", printed_, "W", ("9.0",), lambda a: a / 2, **words)
+        Statement("x", "table 1", "", printed_, "W", ("9.0",), lambda a: a / 2, **arguments)
     )
 
 

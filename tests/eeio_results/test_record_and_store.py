@@ -17,8 +17,8 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 
 
 def test_a_run_survives_the_way_through_json() -> None:
-    whole = run(0, phases=(phase(1e6, energy=(energy(2.0),)),))
-    assert Run.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+    complete = run(0, phases=(phase(1e6, energy=(energy(2.0),)),))
+    assert Run.from_json(json.loads(json.dumps(complete.to_json()))) == complete
 
 
 def test_a_machine_survives_the_way_through_json() -> None:
@@ -62,12 +62,12 @@ def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
 def test_a_cut_line_is_passed_over_and_then_dropped(tmp_path: Path) -> None:
     made = _store(tmp_path)
     made.append(run(0))
-    whole = made.runs_path.read_bytes()
+    complete = made.runs_path.read_bytes()
     made.append(run(1))
     made.runs_path.write_bytes(made.runs_path.read_bytes()[:-5])
     assert [r.order_index for r in store.load(made.folder).runs] == [0]
     made.drop_partial_line()
-    assert made.runs_path.read_bytes() == whole
+    assert made.runs_path.read_bytes() == complete
 
 
 def _damage(text: str, key: str, value: Any) -> str:

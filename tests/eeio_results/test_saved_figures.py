@@ -12,7 +12,7 @@ from eeio.cli import main
 from eeio_results import saved_figures, store
 from eeio_results.errors import EeioError
 
-Said = Callable[..., str]
+OutputOf = Callable[..., str]
 ROOT = Path(__file__).parents[1] / "data/campaigns"
 NAMES = sorted(path.parent.name for path in ROOT.glob("*/campaign.json"))
 
@@ -28,10 +28,10 @@ def files() -> list[Path]:
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def run(*words: object) -> str:
+def output_of(capsys: pytest.CaptureFixture[str]) -> OutputOf:
+    def run(*arguments: object) -> str:
         capsys.readouterr()
-        assert main([str(word) for word in words]) in (0, 1)
+        assert main([str(word) for word in arguments]) in (0, 1)
         return capsys.readouterr().out
 
     return run
@@ -48,49 +48,53 @@ def not_read(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_second_report_is_the_first(said: Said, name: str, form: str) -> None:
-    words = ("report", ROOT / name, "--format", form)
-    first = said(*words)
+def test_the_second_report_is_the_first(output_of: OutputOf, name: str, form: str) -> None:
+    arguments = ("report", ROOT / name, "--format", form)
+    first = output_of(*arguments)
     assert len(files()) == 1
-    assert said(*words) == first
+    assert output_of(*arguments) == first
     shutil.rmtree(paths.saved_figures_root())
-    assert said(*words) == first
+    assert output_of(*arguments) == first
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "latex"])
 @pytest.mark.parametrize("name", ["quick-before", "estimates", "invalid", "drive", "bench"])
 def test_the_records_are_not_read_again(
-    said: Said, monkeypatch: pytest.MonkeyPatch, name: str, form: str
+    output_of: OutputOf, monkeypatch: pytest.MonkeyPatch, name: str, form: str
 ) -> None:
-    words = ("report", ROOT / name, "--format", form)
-    first = said(*words)
+    arguments = ("report", ROOT / name, "--format", form)
+    first = output_of(*arguments)
     not_read(monkeypatch)
-    assert said(*words) == first
-    assert said(*words, "--sort", "mb/s") != ""
+    assert output_of(*arguments) == first
+    assert output_of(*arguments, "--sort", "mb/s") != ""
 
 
-def test_a_comparison_uses_what_reports_saved(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("compare", ROOT / "quick-before", ROOT / "quick-after", "--format", "json")
-    alone = said(*words)
-    reports = [said("report", ROOT / name) for name in ("quick-before", "quick-after")]
+def test_a_comparison_uses_what_reports_saved(
+    output_of: OutputOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("compare", ROOT / "quick-before", ROOT / "quick-after", "--format", "json")
+    alone = output_of(*arguments)
+    reports = [output_of("report", ROOT / name) for name in ("quick-before", "quick-after")]
     not_read(monkeypatch)
-    assert said(*words) == alone
+    assert output_of(*arguments) == alone
     # And the reverse: rows were added to the figures that the comparison had saved_figures.
-    assert [said("report", ROOT / name) for name in ("quick-before", "quick-after")] == reports
+    assert [output_of("report", ROOT / name) for name in ("quick-before", "quick-after")] == reports
 
 
-@pytest.mark.parametrize("words", [("--duty-cycle", "10%"), ("--most-uncertain", "0.1%")])
-def test_other_rules_are_computed_from_the_records(said: Said, words: tuple[str, str]) -> None:
-    plain = said("report", ROOT / "server", "--format", "json", *words)
+@pytest.mark.parametrize("arguments", [("--duty-cycle", "10%"), ("--most-uncertain", "0.1%")])
+def test_other_rules_are_computed_from_the_records(
+    output_of: OutputOf, arguments: tuple[str, str]
+) -> None:
+    plain = output_of("report", ROOT / "server", "--format", "json", *arguments)
     shutil.rmtree(paths.saved_figures_root())
-    usual = said("report", ROOT / "server", "--format", "json")
-    assert said("report", ROOT / "server", "--format", "json", *words) == plain != usual
+    usual = output_of("report", ROOT / "server", "--format", "json")
+    assert output_of("report", ROOT / "server", "--format", "json", *arguments) == plain != usual
 
 
-def test_the_page_reads_the_records(said: Said, tmp_path: Path) -> None:
+def test_the_page_reads_the_records(output_of: OutputOf, tmp_path: Path) -> None:
     pages = [tmp_path / "1.html", tmp_path / "2.html"]
     for page in pages:
-        said("report", ROOT / "quick-before", "-o", page)
+        output_of("report", ROOT / "quick-before", "-o", page)
     first, second = (page.read_text() for page in pages)
     assert len(files()) == 1 and first == second
 
@@ -100,29 +104,29 @@ def campaign(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "quick-before", tmp_path / "quick-before"))
 
 
-def test_other_records_have_other_figures(said: Said, campaign: Path) -> None:
-    words = ("report", campaign, "--format", "json")
-    said(*words)
+def test_other_records_have_other_figures(output_of: OutputOf, campaign: Path) -> None:
+    arguments = ("report", campaign, "--format", "json")
+    output_of(*arguments)
     lines = (campaign / "runs.jsonl").read_text().splitlines()
     bodies = [json.loads(line) for line in lines]
     for body in bodies:
         body["validity"] = ["made invalid"]
     (campaign / "runs.jsonl").write_text("".join(f"{json.dumps(body)}\n" for body in bodies))
-    rows = json.loads(said(*words))["characterization"]
+    rows = json.loads(output_of(*arguments))["characterization"]
     assert not any(row["n"] for row in rows)
     assert len(files()) == 2
     (campaign / "idle.json").unlink()
-    assert json.loads(said(*words))["campaigns"][0]["idle"]["readings"] == []
+    assert json.loads(output_of(*arguments))["campaigns"][0]["idle"]["readings"] == []
 
 
 def test_another_eeio_computes_again(
-    said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    output_of: OutputOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said("report", ROOT / "quick-before")
+    output_of("report", ROOT / "quick-before")
     code = tmp_path / "code.py"
     code.write_text("")
     monkeypatch.setattr(saved_figures, "_code", lambda: [code])
-    said("report", ROOT / "quick-before")
+    output_of("report", ROOT / "quick-before")
     assert len(files()) == 2
 
 
@@ -136,37 +140,41 @@ def test_another_eeio_computes_again(
         lambda text: text.replace('"n": 3', '"n": "3"'),
     ],
 )
-def test_damaged_figures_are_computed_again(said: Said, damage: Callable[[str], str]) -> None:
-    words = ("report", ROOT / "quick-before", "--format", "json")
-    first = said(*words)
+def test_damaged_figures_are_computed_again(
+    output_of: OutputOf, damage: Callable[[str], str]
+) -> None:
+    arguments = ("report", ROOT / "quick-before", "--format", "json")
+    first = output_of(*arguments)
     (file,) = files()
-    whole = file.read_text()
-    assert damage(whole) != whole
-    file.write_text(damage(whole))
-    assert said(*words) == first
-    assert file.read_text() == whole
+    complete = file.read_text()
+    assert damage(complete) != complete
+    file.write_text(damage(complete))
+    assert output_of(*arguments) == first
+    assert file.read_text() == complete
 
 
-def test_an_incomplete_campaign_has_no_saved_figures_root(said: Said, campaign: Path) -> None:
+def test_an_incomplete_campaign_has_no_saved_figures_root(
+    output_of: OutputOf, campaign: Path
+) -> None:
     lines = (campaign / "runs.jsonl").read_text().splitlines(keepends=True)
     (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
-    said("report", campaign)
+    output_of("report", campaign)
     assert files() == []
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing(
-    said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    output_of: OutputOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first = said("report", ROOT / "quick-before")
+    first = output_of("report", ROOT / "quick-before")
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert said("report", ROOT / "quick-before") == first
+    assert output_of("report", ROOT / "quick-before") == first
 
 
-def test_only_the_newest_figures_stay(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_figures_stay(output_of: OutputOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_figures, "MOST_FILES", 2)
     for name in NAMES[:4]:
-        said("report", ROOT / name)
+        output_of("report", ROOT / name)
     assert len(files()) == 2
 
 

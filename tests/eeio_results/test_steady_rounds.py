@@ -110,12 +110,12 @@ def test_without_writes_the_reads_are_tracked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"),
+    ("rule", "message"),
     [
         (SteadyProtocol(rounds=1), "no slope"),
         (SteadyProtocol(rounds=6, most_rounds=5), "fewer than the window"),
         (SteadyProtocol(active_share=0.0), "no area to measure"),
     ],
 )
-def test_a_rule_that_makes_no_sense(rule: SteadyProtocol, words: str) -> None:
-    assert words in (rule.impossible() or "")
+def test_a_rule_that_makes_no_sense(rule: SteadyProtocol, message: str) -> None:
+    assert message in (rule.impossible() or "")

@@ -375,15 +375,15 @@ def test_a_call_that_was_interrupted_is_put_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("hello\n", "not a line of strace"),
         ('2.0 read(3</f>, ""..., 1) = 1 <0.1>\n1.0 read(3</f>, ""..., 1) = 1 <0.1>\n', "backwards"),
         ('1.0 pwrite64(3</f>, ""..., 10', "not a line"),
     ],
 )
-def test_a_damaged_strace(text: str, words: str) -> None:
-    with pytest.raises(ToolOutputError, match=words):
+def test_a_damaged_strace(text: str, message: str) -> None:
+    with pytest.raises(ToolOutputError, match=message):
         parsed(text)
 
 
@@ -428,7 +428,7 @@ def test_a_read_at_the_end_of_a_file_is_no_event_of_dxt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         (DXT.rsplit("\n", 2)[0] + "\n", "cut off: 2 of 3"),
         (DXT[:-20], "not a line of DXT"),
@@ -451,10 +451,10 @@ def test_a_read_at_the_end_of_a_file_is_no_event_of_dxt() -> None:
         ("something else\n", "no trace that is known"),
     ],
 )
-def test_damaged_traces(tmp_path: Path, text: str, words: str) -> None:
+def test_damaged_traces(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "trace"
     path.write_text(text)
-    with pytest.raises(ToolOutputError, match=words):
+    with pytest.raises(ToolOutputError, match=message):
         logs.read(path)
 
 

@@ -121,7 +121,7 @@ CAPTURE = {
 def test_what_the_types_take_the_published_schema_takes(name: str, read: Any, body: Any) -> None:
     form = schema(name)
     assert form.is_valid(body) and taken(read, body)
-    refused = 0
+    rejected = 0
     for other in damaged(body):
         # The version is looked at before anything else is.
         version = other.get("schema_version")
@@ -130,8 +130,8 @@ def test_what_the_types_take_the_published_schema_takes(name: str, read: Any, bo
         if taken(read, other):
             assert form.is_valid(other), other
         else:
-            refused += 1
-    assert refused > 140
+            rejected += 1
+    assert rejected > 140
 
 
 def test_a_capture_follows_its_schema(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Complete:
     count: Annotated[int, q.COUNT]
     kind: Annotated[str, ("a", "b")] | None
     parts: tuple[Part, ...]
@@ -184,14 +184,14 @@ GOOD = {
 
 
 def test_a_dataclass_is_read_with_what_is_in_it() -> None:
-    whole = typed.read(Whole, GOOD)
-    assert whole == Whole(3, "a", (Part(0.25, ("x",)),), (0, 0.5, None), "id", ("x", 1))
-    typed.check(whole)
+    complete = typed.read(Complete, GOOD)
+    assert complete == Complete(3, "a", (Part(0.25, ("x",)),), (0, 0.5, None), "id", ("x", 1))
+    typed.check(complete)
     assert typed.read(Part, {"share": 1}).words == ("as before",)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("count", 3.0, "count: 3.0 is not an integer"),
         ("count", -1, "count: count: -1 is not an integer from 0 to"),
@@ -208,19 +208,19 @@ def test_a_dataclass_is_read_with_what_is_in_it() -> None:
         ("pair", ["x"], "pair: a list is not a list of 2"),
     ],
 )
-def test_what_cannot_be_is_named(key: str, value: Any, said: str) -> None:
+def test_what_cannot_be_is_named(key: str, value: Any, message: str) -> None:
     with pytest.raises(LimitError) as error:
-        typed.read(Whole, {**GOOD, key: value})
-    assert str(error.value).startswith(said)
+        typed.read(Complete, {**GOOD, key: value})
+    assert str(error.value).startswith(message)
 
 
 def test_what_is_made_here_is_checked_alike() -> None:
-    whole = typed.read(Whole, GOOD)
-    for wrong, said in (
-        (replace(whole, parts=(Part(3.0),)), "parts/0/share: "),
-        (replace(whole, series=(float("nan"),)), "series/0: share: nan"),
-        (replace(whole, parts=[Part(0.1)]), "parts: a list is not a list"),
-        (replace(whole, count=float("inf")), "count: inf is not an integer"),
+    complete = typed.read(Complete, GOOD)
+    for wrong, message in (
+        (replace(complete, parts=(Part(3.0),)), "parts/0/share: "),
+        (replace(complete, series=(float("nan"),)), "series/0: share: nan"),
+        (replace(complete, parts=[Part(0.1)]), "parts: a list is not a list"),
+        (replace(complete, count=float("inf")), "count: inf is not an integer"),
     ):
-        with pytest.raises(LimitError, match=said):
+        with pytest.raises(LimitError, match=message):
             typed.check(wrong)

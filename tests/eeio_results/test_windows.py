@@ -97,9 +97,9 @@ def test_marginal_is_missing_where_idle_is_or_where_power_is_no_higher() -> None
 def test_a_baseline_above_the_power_of_experiments_is_a_warning() -> None:
     """50 W during the writes."""
     campaigns = [_campaign(written(), idle=(energy(30.0),))]
-    assert not any("idle" in words for words in build(campaigns).warnings)
+    assert not any("idle" in message for message in build(campaigns).warnings)
     campaigns = [_campaign(written(), idle=(energy(80.0),))]
-    (warning,) = [words for words in build(campaigns).warnings if "idle" in words]
+    (warning,) = [message for message in build(campaigns).warnings if "idle" in message]
     assert "80 W idle is above the power of 1 of 1 experiments (50 W or more)" in warning
 
 
@@ -159,14 +159,14 @@ def test_what_is_known_worse_than_the_share_is_not_ranked() -> None:
 
 def test_a_window_that_is_too_short_is_the_reason_before_what_it_makes_uncertain() -> None:
     rough = _campaign(written(uncertainty_j=30.0))
-    asked = replace(rough.design.protocol, min_phase_s=10.0)
-    short = replace(rough, design=replace(rough.design, protocol=asked))
+    requested = replace(rough.design.protocol, min_phase_s=10.0)
+    short = replace(rough, design=replace(rough.design, protocol=requested))
     assert _row(short).ranked_reason == ("lasted 4 s, shorter than the requested 10 s")
 
 
 def test_requests_are_counted_over_the_time_until_durable() -> None:
-    told = {"iops": 1000.0, "latency_p99_s": 0.004, "latency_max_s": 0.5}
-    row = _row(_campaign(written(metrics=told)))
+    reported = {"iops": 1000.0, "latency_p99_s": 0.004, "latency_max_s": 0.5}
+    row = _row(_campaign(written(metrics=reported)))
     assert _median(row, "iops") == 500
     latency = row.to_json()["latency_s"]
     assert latency["p99"]["median"] == 0.004 and latency["max"]["q1"] == 0.5
@@ -187,8 +187,8 @@ def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() ->
 def test_what_was_observed_at_the_target_is_reported() -> None:
     campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
     assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
-    told = render_terminal(document(build([campaign])))
-    assert "requests arrived at the target as strided by 8192 bytes" in told
+    reported = render_terminal(document(build([campaign])))
+    assert "requests arrived at the target as strided by 8192 bytes" in reported
     alike = _campaign(replace(written(), spatiality_seen="sequential"))
     assert "what arrived" not in render_terminal(document(build([alike])))
     assert _row(campaign).to_json()["spatiality_seen_by"] == "requests"
@@ -198,8 +198,8 @@ def test_what_the_drive_saw_is_called_so() -> None:
     by_drive = replace(written(), spatiality_seen="random", spatiality_seen_by="drive")
     row = _row(_campaign(by_drive)).to_json()
     assert (row["spatiality_seen"], row["spatiality_seen_by"]) == ("random", "drive")
-    told = render_terminal(document(build([_campaign(by_drive)])))
-    assert "requests reached the drive as random" in told
+    reported = render_terminal(document(build([_campaign(by_drive)])))
+    assert "requests reached the drive as random" in reported
 
 
 def test_what_was_not_observed_reports_why() -> None:
@@ -222,8 +222,8 @@ _BELOW = "Energy efficiency (MB/J), measured power, not ranked"
 
 
 def test_tables_tell_the_work_and_keep_the_page_cache_apart() -> None:
-    told = {"iops": 1000.0, "latency_p99_s": 0.004}
-    found = _tables(_campaign(*[written(metrics=told)] * 3), "iops", "latency")
+    reported = {"iops": 1000.0, "latency_p99_s": 0.004}
+    found = _tables(_campaign(*[written(metrics=reported)] * 3), "iops", "latency")
     level = found["Level: filesystem"]
     cells = {name: _column(level, name)[0] for name in level.header}
     assert cells["Flush"] == "none" and cells["MB/s"].startswith("250")
@@ -286,7 +286,7 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "whose", "words"),
+    ("tool", "whose", "what"),
     [
         ("rocksdb", "process", "the bytes that the kernel counts for its processes"),
         ("varmail", "tool", "the bytes that the program reports; the drive may have moved more"),
@@ -294,16 +294,16 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     ],
 )
 def test_every_format_reports_whose_bytes_an_application_s_are(
-    tool: str, whose: str, words: str
+    tool: str, whose: str, what: str
 ) -> None:
     experiment = replace(EXPERIMENT, level="application", tool=tool)
     campaign = _campaign(phase(1e6, (energy(50.0),)), experiment=experiment)
     report = build([campaign])
-    said = f"{tool}: MB, MB/s, MB/J and J/GB count {words}"
+    message = f"{tool}: MB, MB/s, MB/J and J/GB count {what}"
     made = document(report, lambda: page.render(report))
     for form in ("table", "markdown", "latex", "html"):
         shown = " ".join(html.unescape(RENDERERS[form](made)).replace("\\", "").split())
-        assert said in shown, form
+        assert message in shown, form
 
     lines = reader.DictReader(StringIO(render_csv(document(report))))
     (line,) = [line for line in lines if line["tool"] == tool]

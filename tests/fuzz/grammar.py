@@ -191,7 +191,7 @@ def bonnie(draw: random.Random) -> Files:
     fields = [""] * 50
     fields[:9] = ["1.98", "2.00a", "eeio", "1", "1795196457", f"{size >> 20}M", "", str(seeks), "5"]
     progress, stamps, at_s = "Using uid:0, gid:0.\n", [], STARTED_S + 1.0
-    for words, place, kind in _BONNIE:
+    for text, place, kind in _BONNIE:
         if kind == 1 and not characters:
             continue
         moved = (size, characters, seeks * chunk)[kind]
@@ -202,7 +202,7 @@ def bonnie(draw: random.Random) -> Files:
         fast = seconds < 0.5 and draw.random() < 0.8
         fields[place : place + 2] = ["+++++", "+++"] if fast else [f"{rate:.0f}", "41"]
         fields[{9: 38, 11: 39, 13: 40, 15: 41, 17: 42, 19: 43}[place]] = "355us"
-        progress += words
+        progress += text
         stamps.append(("stderr", len(progress), at_s))
         at_s += seconds
         progress += "done\n" if kind != 2 else "done...done...done\n"

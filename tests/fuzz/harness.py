@@ -53,7 +53,7 @@ class Finding:
     index: int
     kind: str
     where: str
-    words: str
+    text: str
     files: dict[str, str]
 
     def save(self, folder: Path) -> Path:
@@ -108,9 +108,9 @@ def try_input(
     for name, data in {**(target.fixed or {}), **files}.items():
         (folder / name).write_bytes(data)
 
-    def finding(kind: str, where: str, words: str) -> Finding:
+    def finding(kind: str, where: str, message: str) -> Finding:
         packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
-        return Finding(target.name, index, kind, f"{kind} {where}", words[:2000], packed)
+        return Finding(target.name, index, kind, f"{kind} {where}", message[:2000], packed)
 
     before = _peak_bytes()
     try:
@@ -120,15 +120,15 @@ def try_input(
         if problem is None:
             problem = unrelated(result)
     except target.allowed as error:
-        words = str(error)
-        if len(words) > 4000:
-            return finding("long message", _place(error), words), False
+        message = str(error)
+        if len(message) > 4000:
+            return finding("long message", _place(error), message), False
         return _memory(finding, before), False
     except OutOfTimeError as error:
         return finding("slow", _place(error), "".join(traceback.format_exception(error))), False
     except Exception as error:
-        words = "".join(traceback.format_exception(error))
-        return finding("exception", _place(error), words), False
+        message = "".join(traceback.format_exception(error))
+        return finding("exception", _place(error), message), False
     if problem is not None:
         where = re.sub(r"\d+", "N", problem.partition(" is ")[0])
         return finding("insane", where, problem), True
@@ -292,8 +292,8 @@ def _died(job: _Job, seed: int) -> Tally:
     files = made_input(job.target, seed, index)
     packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
     code = job.process.exitcode
-    words = f"the process ended with {code}"
-    finding = Finding(job.target.name, index, "died", f"died {code}", words, packed)
+    text = f"the process ended with {code}"
+    finding = Finding(job.target.name, index, "died", f"died {code}", text, packed)
     return Tally(tried=index - job.first + 1, findings=[finding])
 
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(bool(wrong))
     if arguments.replay is not None:
         found = harness.replay(arguments.replay)
-        print("no finding" if found is None else f"{found.where}\n{found.words}")
+        print("no finding" if found is None else f"{found.where}\n{found.text}")
         return int(found is not None)
     unknown = set(arguments.target or ()) - set(all_targets())
     if unknown:
@@ -67,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     findings = [finding for tally in tallies.values() for finding in tally.findings]
     for finding in findings:
         path = finding.save(arguments.findings)
-        words = finding.words.strip().splitlines()[-1][:160]
-        print(f"{finding.target} {finding.index}: {finding.where}: {words}; --replay {path}")
+        text = finding.text.strip().splitlines()[-1][:160]
+        print(f"{finding.target} {finding.index}: {finding.where}: {text}; --replay {path}")
     return int(bool(findings))
 
 

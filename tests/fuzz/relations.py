@@ -23,11 +23,11 @@ def unrelated(result: Any) -> str | None:
     if not isinstance(result, ToolResult | Output):
         return None
     for phase in result.phases:
-        for words in _negative(phase):
-            return f"{phase.name} is {words}"
+        for message in _negative(phase):
+            return f"{phase.name} is {message}"
         if not (phase.validity if isinstance(phase, Phase) else phase.invalid):
-            for words in _contradictions(phase):
-                return f"{phase.name} is {words}"
+            for message in _contradictions(phase):
+                return f"{phase.name} is {message}"
     return None
 
 
@@ -45,10 +45,10 @@ def _negative(phase: PhaseResult | Phase) -> Iterator[str]:
 
 
 def _contradictions(phase: PhaseResult | Phase) -> Iterator[str]:
-    rate, moved, told = phase.bandwidth_bytes_per_s, phase.bytes_moved, phase.metrics
+    rate, moved, reported = phase.bandwidth_bytes_per_s, phase.bytes_moved, phase.metrics
     if rate is None:
         return
-    of_work = [told[name] for name in _OF_WORK if name in told]
+    of_work = [reported[name] for name in _OF_WORK if name in reported]
     if moved:
         work_s = moved / rate if rate > 0 else math.inf
         for seconds in of_work:
@@ -60,22 +60,22 @@ def _contradictions(phase: PhaseResult | Phase) -> Iterator[str]:
                 window_s -= after.start_s - before.end_s
             if work_s > _MOST * window_s + _WINDOW_S:
                 yield f"{moved} B at {rate} B/s in a window of {window_s} s"
-            free = bool(of_work) or "told_bandwidth_bytes_per_s" in told
+            free = bool(of_work) or "told_bandwidth_bytes_per_s" in reported
             if not free and window_s > _MOST * work_s + _WINDOW_S:
                 yield f"{moved} B at {rate} B/s in a window of {window_s} s"
-    if phase.request_size_bytes and told.get("iops"):
-        by_requests = told["iops"] * phase.request_size_bytes
+    if phase.request_size_bytes and reported.get("iops"):
+        by_requests = reported["iops"] * phase.request_size_bytes
         part = 1.0
-        if moved and rate > 0 and "transfer_s" in told:
+        if moved and rate > 0 and "transfer_s" in reported:
             # Requests are counted while bytes move, the rate from the open to the close.
             served_s = moved / by_requests
             if (
-                max(served_s, told["transfer_s"])
-                > _MOST * min(served_s, told["transfer_s"]) + _ROUNDED_S
+                max(served_s, reported["transfer_s"])
+                > _MOST * min(served_s, reported["transfer_s"]) + _ROUNDED_S
             ):
-                yield f"{by_requests} B/s by requests for {told['transfer_s']} s, {moved} B"
+                yield f"{by_requests} B/s by requests for {reported['transfer_s']} s, {moved} B"
             return
-        files = told.get("operations_per_s")
+        files = reported.get("operations_per_s")
         if files and rate > 0:
             part = min(1.0, max(1.0, rate / files) / phase.request_size_bytes)
         if not rate / _MOST <= by_requests * part <= rate * _MOST:

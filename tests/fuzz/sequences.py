@@ -512,18 +512,18 @@ def _jump(scene: Scene) -> None:
 def _freeze(scene: Scene) -> None:
     draw, kind = scene.draw, scene.kind
     begin_s, end_s = scene.span(4, 60)
-    held: list[float] = []
+    constant: list[float] = []
     lost_j = [0.0]
     catches_up = draw.random() < 0.5
 
     def frozen(t: float, value: float) -> float:
-        if t < begin_s or (t >= end_s and not held):
+        if t < begin_s or (t >= end_s and not constant):
             return value
-        if not held:
-            held.append(value)
+        if not constant:
+            constant.append(value)
         if t < end_s:
-            lost_j[0] = value - held[0]
-            return held[0]
+            lost_j[0] = value - constant[0]
+            return constant[0]
         return value if catches_up or kind.quantity == "power_w" else value - lost_j[0]
 
     scene.device.extra = frozen
@@ -634,11 +634,11 @@ def _outlier(scene: Scene) -> None:
         left[0] -= 1
         if kind.quantity == "power_w":
             # A reading that is not far from those next to it may be a burst, or a pause.
-            beside_w = [
+            around_w = [
                 scene.truth.mean_w(t + k * scene.period_s, t + (k + 1) * scene.period_s)
                 for k in range(-6, 5)
             ]
-            ratio = value * factor / (max(beside_w) if factor > 1 else min(beside_w))
+            ratio = value * factor / (max(around_w) if factor > 1 else min(around_w))
             scene.observable &= ratio > 6.0 or ratio < 1 / 6.0
         return value * factor
 

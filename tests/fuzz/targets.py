@@ -694,7 +694,7 @@ class _Hand:
         """No file stays open."""
 
 
-def asked(folder: Path) -> Any:
+def ipmi_answers(folder: Path) -> Any:
     """Records of the helper that asks ipmitool."""
     helper = reader.QuestionReader(Path("x"), _Hand(), "q", ipmis._judged_dcmi, 1.0, 1.0)
     helper._rest = (folder / "records.bin").read_bytes()[:100_000]
@@ -892,7 +892,7 @@ def meter_targets() -> list[Target]:
         Target("wattsup", [{"line.bin": record * 5 + b"#v,-,8,1,2,3,4,5,6,7,8;\n" + record}],
                shouted),
         Target("ipmi", [{"answer.txt": dcmi}], reported_by_ipmitool),
-        Target("ipmi-helper", [{"records.bin": answered * 4}], asked,
+        Target("ipmi-helper", [{"records.bin": answered * 4}], ipmi_answers,
                missing=True),
         Target("rapl-helper", [{"records.bin": struct.pack("=qqqq", 10**9, 10**9, 5, 6) * 9}],
                counted, missing=True),
@@ -1081,10 +1081,10 @@ WIPEFS = b"""{"signatures": [
 
 def signed(folder: Path) -> Any:
     found = device._parse("/dev/sda", text(folder, "wipefs.json"))
-    words = [(each.names, each.text) for each in found]
-    assert all(word.isprintable() for _, word in words)
+    texts = [(each.names, each.text) for each in found]
+    assert all(word.isprintable() for _, word in texts)
     return (
-        words,
+        texts,
         device.options_of_signatures(found),
         device.signatures_listed(found, Path("/dev/sda")),
     )

@@ -22,7 +22,7 @@ def test_no_damaged_input_does_harm(name: str, inputs: int, tmp_path: Path) -> N
     tally = harness.fuzz([name], SEED, inputs=inputs, seconds=0.0)[name]
     assert tally.tried == inputs
     saved = {finding.save(tmp_path): finding for finding in tally.findings}
-    assert not saved, "\n".join(f"{path}: {f.where}\n{f.words}" for path, f in saved.items())
+    assert not saved, "\n".join(f"{path}: {f.where}\n{f.text}" for path, f in saved.items())
 
 
 @pytest.mark.parametrize("name", sorted(all_targets()))

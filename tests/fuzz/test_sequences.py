@@ -21,7 +21,7 @@ def test_no_energy_is_silently_wrong() -> None:
 def test_it_sees_an_energy_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(energy, "false_readings", lambda *_: [])
     wrong = sequences.problems(sequences.tallied(SEED, SEQUENCES))
-    assert any(words.startswith("outlier") for words in wrong)
+    assert any(message.startswith("outlier") for message in wrong)
 
 
 def test_the_same_seed_gives_the_same_sequences() -> None:

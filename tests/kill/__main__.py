@@ -37,8 +37,8 @@ def main() -> int:
             finally:
                 target.close()
         print(f"{outcome.line}; {time.monotonic() - began_s:.0f} s", flush=True)
-        for words in outcome.wrong:
-            print(f"  {words}", file=sys.stderr)
+        for message in outcome.wrong:
+            print(f"  {message}", file=sys.stderr)
         wrong = wrong or bool(outcome.wrong)
     return 1 if wrong else 0
 

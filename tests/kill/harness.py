@@ -45,11 +45,11 @@ def environment_of(home: Path) -> dict[str, str]:
 
 
 def start(
-    *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+    *arguments: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
 ) -> "subprocess.Popen[bytes]":
     """An eeio whose output is not read; `before` is a program that runs it."""
     return subprocess.Popen(
-        [*before, sys.executable, "-m", "eeio", *words],
+        [*before, sys.executable, "-m", "eeio", *arguments],
         env=None if environment is None else dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -127,7 +127,7 @@ class Target:
     def runs(self) -> int:
         return self.repetitions * self.experiments
 
-    def words(self) -> Sequence[str]:
+    def arguments(self) -> Sequence[str]:
         """What is typed now: to begin, or to go on."""
         if (self.results / CAMPAIGN).exists():
             return ("resume", CAMPAIGN)
@@ -170,8 +170,8 @@ class Target:
 
     def restore(self) -> Iterator[str]:
         """After it nothing may be left."""
-        words = [*self.before, sys.executable, "-m", "eeio", "doctor", "restore"]
-        done = _run(words, self.environment)
+        arguments = [*self.before, sys.executable, "-m", "eeio", "doctor", "restore"]
+        done = _run(arguments, self.environment)
         if done.returncode != 0:
             yield f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"
 
@@ -241,14 +241,14 @@ class Layers(Filesystems):
 class Act:
     """What another process of eeio did: its exit code, None if it was killed."""
 
-    words: Sequence[str]
+    arguments: Sequence[str]
     code: int | None
     stderr: str
 
     def wrong(self, *codes: int) -> Iterator[str]:
         """Yields what is wrong if it ended by itself with another exit code."""
         if self.code is not None and self.code not in codes:
-            yield f"`eeio {' '.join(self.words)}` ended with {self.code}: {self.stderr[-500:]}"
+            yield f"`eeio {' '.join(self.arguments)}` ended with {self.code}: {self.stderr[-500:]}"
 
 
 OTHER = "other"
@@ -287,26 +287,26 @@ class TwoProcesses(Target):
 
     def begin(self, name: str) -> None:
         """Starts the other one."""
-        words = self.acts()[name]
+        arguments = self.acts()[name]
         shutil.rmtree(self.results / OTHER, ignore_errors=True)
         with (self.home / "other.log").open("wb") as log:
             process = subprocess.Popen(
-                [*self.other_before, sys.executable, "-m", "eeio", *words],
+                [*self.other_before, sys.executable, "-m", "eeio", *arguments],
                 env=dict(self.other_environment), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=log,
             )  # fmt: skip
-        self._other = (words, process)
+        self._other = (arguments, process)
 
     def end(self, kill_after_s: float | None = None) -> Act | None:
         """Waits for the other one; None if there is none."""
         if self._other is None:
             return None
-        (words, process), self._other = self._other, None
+        (arguments, process), self._other = self._other, None
         if kill_after_s is not None and _killed(process, kill_after_s):
             self.others_killed += 1
         code = process.wait(_COMMAND_S)
         log = (self.home / "other.log").read_text(errors="replace")
-        return Act(words, None if code == -signal.SIGKILL else code, log)
+        return Act(arguments, None if code == -signal.SIGKILL else code, log)
 
     def disturb(
         self, process: "subprocess.Popen[bytes]", moments: random.Random, length_s: float
@@ -408,7 +408,7 @@ class Container(TwoProcesses):
             # What the killed one itself left on the host is restored there.
             _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
         if "after a killed campaign" in act.stderr:
-            yield f"`eeio {' '.join(act.words)}` restored what is another's: {act.stderr}"
+            yield f"`eeio {' '.join(act.arguments)}` restored what is another's: {act.stderr}"
 
     def killed(self, moments: random.Random) -> Iterator[str]:
         yield from super().killed(moments)
@@ -419,8 +419,8 @@ class Container(TwoProcesses):
         """Of both; what a killed container left is restored by name."""
         _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
         for journal in sorted((self.home / "state/eeio/undo").glob("*.json")):
-            words = [sys.executable, "-m", "eeio", "doctor", "restore", str(journal)]
-            done = _run(words, self.environment)
+            arguments = [sys.executable, "-m", "eeio", "doctor", "restore", str(journal)]
+            done = _run(arguments, self.environment)
             if done.returncode != 0:
                 yield f"restore {journal.name} ended with {done.returncode}: {done.stderr}"
         done = _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
@@ -525,7 +525,7 @@ class Checkouts(TwoProcesses):
     def judge(self, act: Act | None) -> Iterator[str]:
         if act is not None:
             # 3: all of its own runs failed.
-            yield from act.wrong(2, 3 if act.words[0] == "run" else 0)
+            yield from act.wrong(2, 3 if act.arguments[0] == "run" else 0)
 
 
 class Resumes(TwoProcesses):
@@ -554,7 +554,8 @@ class Applications(Target):
     @property
     def programs(self) -> Mapping[str, str]:
         return {
-            tool: f"level=application buffer=on {words}" for tool, words in _APPLICATIONS.items()
+            tool: f"level=application buffer=on {message}"
+            for tool, message in _APPLICATIONS.items()
         }
 
     def __init__(self, home: Path) -> None:
@@ -563,8 +564,8 @@ class Applications(Target):
         home.parent.chmod(0o755)
         is_open = all(folder.stat().st_mode & 0o001 for folder in home.parents)
         here = {
-            tool: words
-            for tool, words in self.programs.items()
+            tool: factors
+            for tool, factors in self.programs.items()
             if is_present(tool) and (is_open or tool not in _SERVERS)
         }
         if not here:
@@ -576,9 +577,9 @@ class Applications(Target):
             "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
         )
         entries = "".join(
-            f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
+            f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{factors}</Arguments>"
             f"<Description>{tool}</Description></Execute>"
-            for tool, words in here.items()
+            for tool, factors in here.items()
         )
         (self._suite / "suite-definition.xml").write_text(
             "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation>"
@@ -749,8 +750,8 @@ class Extend(Target):
         )
         end = "</PhoronixTestSuite>"
         definition.write_text(definition.read_text().replace(end, f"{entries}{end}"))
-        words = [sys.executable, "-m", "eeio", *super().words()]
-        done = _run(words, self.environment)
+        arguments = [sys.executable, "-m", "eeio", *super().arguments()]
+        done = _run(arguments, self.environment)
         assert done.returncode == 0, done.stderr
         (self.results / CAMPAIGN).rename(home / "ended")
         self._ended = (home / "ended/runs.jsonl").read_bytes()
@@ -762,7 +763,7 @@ class Extend(Target):
     def prepare(self) -> None:
         shutil.copytree(self.home / "ended", self.results / CAMPAIGN)
 
-    def words(self) -> Sequence[str]:
+    def arguments(self) -> Sequence[str]:
         if read_design(self.results / CAMPAIGN).extensions:
             return ("resume", CAMPAIGN)
         return ("resume", "--extend", CAMPAIGN, "--most", "500")
@@ -843,10 +844,10 @@ class Import(Target):
         return self._complete.count(b"\n")
 
     def _import(self, name: str) -> "subprocess.CompletedProcess[str]":
-        words = [sys.executable, "-m", "eeio", "import", str(COMPOSITE), "--name", name]
-        return _run(words, self.environment)
+        arguments = [sys.executable, "-m", "eeio", "import", str(COMPOSITE), "--name", name]
+        return _run(arguments, self.environment)
 
-    def words(self) -> Sequence[str]:
+    def arguments(self) -> Sequence[str]:
         return ("import", str(COMPOSITE), "--name", CAMPAIGN)
 
     def wrong_at_end(self) -> Iterator[str]:
@@ -909,7 +910,7 @@ def _length_s(target: Target) -> float:
     """How long a campaign takes that nobody kills: the moments lie within."""
     with _campaign(target):
         began_s = time.monotonic()
-        process = start(*target.words(), environment=target.environment, before=target.before)
+        process = start(*target.arguments(), environment=target.environment, before=target.before)
         code = process.wait(_COMMAND_S)
         length_s = time.monotonic() - began_s
         wrong = [*target.wrong_at_end(), *_after_restore(target)]
@@ -924,7 +925,7 @@ def _kill_one(
     """Whether the campaign ended by itself."""
     if isinstance(target, Import) and (target.results / CAMPAIGN).exists():
         return True  # killed after it was in its place
-    process = start(*target.words(), environment=target.environment, before=target.before)
+    process = start(*target.arguments(), environment=target.environment, before=target.before)
     outcome.wrong += target.disturb(process, moments, length_s)
     outcome.kills += target.others_killed
     target.others_killed = 0
@@ -948,7 +949,7 @@ def _kill_one(
     else:
         code = process.returncode
     if code not in target.codes:
-        outcome.wrong.append(f"`eeio {' '.join(target.words())}` ended with code {code}")
+        outcome.wrong.append(f"`eeio {' '.join(target.arguments())}` ended with code {code}")
     return code in (0, 3) or bool(outcome.wrong)
 
 
@@ -1026,9 +1027,9 @@ def _after_restore(target: Target) -> list[str]:
 
 
 def _run(
-    words: Sequence[str], environment: Mapping[str, str] | None = None
+    arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        words, env=None if environment is None else dict(environment), stdin=subprocess.DEVNULL,
+        arguments, env=None if environment is None else dict(environment), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=_COMMAND_S, check=False,
     )  # fmt: skip

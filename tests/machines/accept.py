@@ -84,8 +84,8 @@ def _answers(machine: KnownMachine, scratch: Path) -> dict[str, Any]:
     without: dict[str, dict[str, list[str]]] = {}
     for reading in readings:
         power_w = reading.power_w
-        said = float(f"{power_w:.4g}") if power_w is not None else _pattern(reading.reasons[0])
-        watts.setdefault(reading.meter, {})[reading.domain] = said
+        reported = float(f"{power_w:.4g}") if power_w is not None else _pattern(reading.reasons[0])
+        watts.setdefault(reading.meter, {})[reading.domain] = reported
         if reading.leaves_out:
             without.setdefault(reading.meter, {})[reading.domain] = list(reading.leaves_out)
     table = {"watts": watts, "moves": moves, "without": without, "disks": disks}

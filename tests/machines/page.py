@@ -73,9 +73,9 @@ def _disks(known: list[KnownMachine]) -> str:
     lines = ["| machine | disk | state |", "|---|---|---|"]
     for machine in known:
         for disk, wanted in machine.expected.disks.items():
-            words = [_cell(str(value)) for key, value in wanted.items() if key != "read_bytes"]
-            if words:
-                lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
+            texts = [_cell(str(value)) for key, value in wanted.items() if key != "read_bytes"]
+            if texts:
+                lines.append(f"| {machine.name} | `{disk}` | {'; '.join(texts)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -99,5 +99,5 @@ def _watts(watts: float | str | None) -> str:
     return "" if watts is None else f"{watts:g}"
 
 
-def _cell(words: str) -> str:
-    return markdown(words)
+def _cell(message: str) -> str:
+    return markdown(message)

@@ -82,13 +82,13 @@ def known_readings(scratch: Path) -> dict[str, list[EnergyReading]]:
 
 def truth(rng: random.Random, known: Sequence[EnergyReading]) -> dict[str, float] | None:
     """Watts of each part of the machine, so that its readings are true; None if they cannot be."""
-    said = {r.domain: r.power_w or 0.0 for r in known}
+    reported = {r.domain: r.power_w or 0.0 for r in known}
     system = next((r for r in known if r.domain == "system"), None)
-    parts = {"processor": said.get("package", 0.0), "memory": said.get("dram", 0.0)}
-    parts["gpu"] = said.get("accelerator", 0.0)
-    if "module" in said:
-        parts |= {"processor": 0.7 * said["module"], "memory": 0.3 * said["module"]}
-    total_w = rng.uniform(1.2, 2.0) * sum(parts.values()) if system is None else said["system"]
+    parts = {"processor": reported.get("package", 0.0), "memory": reported.get("dram", 0.0)}
+    parts["gpu"] = reported.get("accelerator", 0.0)
+    if "module" in reported:
+        parts |= {"processor": 0.7 * reported["module"], "memory": 0.3 * reported["module"]}
+    total_w = rng.uniform(1.2, 2.0) * sum(parts.values()) if system is None else reported["system"]
     if system is not None and not sum(parts.values()):
         parts = {"processor": 0.4 * total_w, "memory": 0.1 * total_w, "gpu": 0.0}
     parts["processor"] = parts["processor"] or 0.2 * total_w
@@ -155,17 +155,17 @@ def _reading(
 def contradict(readings: Sequence[EnergyReading]) -> bool:
     """Whether some reading is above one of all its parts and more, by more than both limits; or
     the disjoint readings in it are together."""
-    for whole in readings:
-        inside = [r for r in readings if r is not whole and _most(r) <= _least(whole)]
-        if whole.domain in SEVERAL:
+    for complete in readings:
+        inside = [r for r in readings if r is not complete and _most(r) <= _least(complete)]
+        if complete.domain in SEVERAL:
             continue  # a meter each for two drives, or two makers of GPUs
-        if any(_above([r], whole) for r in inside):
+        if any(_above([r], complete) for r in inside):
             return True
         # The parts one by one; a machine may have several drives and accelerators.
         parts = [r for r in inside if len(_most(r)) == 1]
         for count in (2, 3, 4):
             for some in combinations(parts, count):
-                if len(set().union(*map(_most, some))) == count and _above(some, whole):
+                if len(set().union(*map(_most, some))) == count and _above(some, complete):
                     return True
     return any(
         _watts(one) < least * _watts(other) - _limit(one) - _limit(other)
@@ -193,9 +193,9 @@ def _limit(reading: EnergyReading) -> float:
     return (reading.uncertainty_j or 0.0) * _watts(reading) / (reading.energy_j or 1.0)
 
 
-def _above(parts: Sequence[EnergyReading], whole: EnergyReading) -> bool:
-    limits_w = sum(map(_limit, parts)) + _limit(whole)
-    return sum(map(_watts, parts)) - _watts(whole) > limits_w
+def _above(parts: Sequence[EnergyReading], complete: EnergyReading) -> bool:
+    limits_w = sum(map(_limit, parts)) + _limit(complete)
+    return sum(map(_watts, parts)) - _watts(complete) > limits_w
 
 
 def results(seed: int, count: int, known: dict[str, list[EnergyReading]]) -> Counter[str]:
@@ -214,8 +214,10 @@ def results(seed: int, count: int, known: dict[str, list[EnergyReading]]) -> Cou
         if flagged != (kind == "contradicting") and kind != "false within the limits":
             found["wrong"] += 1
             if found["wrong"] <= 5:
-                told = [(r.meter, r.domain, r.power_w, r.reasons) for r in judged(made.readings)]
-                print(kind, made.machine, *told, sep="\n  ")
+                reported = [
+                    (r.meter, r.domain, r.power_w, r.reasons) for r in judged(made.readings)
+                ]
+                print(kind, made.machine, *reported, sep="\n  ")
     return found
 
 
@@ -227,8 +229,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[E
 def test_200_combinations_have_no_false_alarm(known: dict[str, list[EnergyReading]]) -> None:
     found = results(1, COUNT, known)
     assert found["true, flagged"] == 0, found
-    told, silent = found["contradicting, flagged"], found["contradicting, not flagged"]
-    assert told >= 0.95 * (told + silent) and told >= 40, found
+    reported, silent = found["contradicting, flagged"], found["contradicting, not flagged"]
+    assert reported >= 0.95 * (reported + silent) and reported >= 40, found
 
 
 if __name__ == "__main__":

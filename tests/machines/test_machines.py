@@ -63,8 +63,8 @@ def test_a_record_reports_the_watts_of_the_table(living: Living) -> None:
         readings = record(meters, living.life)
     finally:
         close_meters(meters)
-    said = {(reading.meter, reading.domain) for reading in readings}
-    assert said == {(m, d) for m, domains in expected.watts.items() for d in domains}, readings
+    reported = {(reading.meter, reading.domain) for reading in readings}
+    assert reported == {(m, d) for m, domains in expected.watts.items() for d in domains}, readings
     for reading in readings:
         without = expected.without.get(reading.meter, {}).get(reading.domain, ())
         assert list(reading.leaves_out) == list(without), reading
@@ -74,8 +74,8 @@ def test_a_record_reports_the_watts_of_the_table(living: Living) -> None:
         else:
             assert reading.valid and reading.power_w == pytest.approx(wanted, rel=0.05), reading
     remarks = "; ".join(reason for reading in readings for reason in reading.reasons)
-    for words in expected.says:
-        assert re.search(words, remarks), remarks
+    for message in expected.says:
+        assert re.search(message, remarks), remarks
 
 
 def test_each_drive_reports_what_the_table_contains(living: Living) -> None:
@@ -94,13 +94,13 @@ def test_each_drive_reports_what_the_table_contains(living: Living) -> None:
             except EeioError as error:
                 found["state"] = f"refused: {error}"
         for key, value in wanted.items():
-            said = found[key]
+            reported = found[key]
             if isinstance(value, int):
-                assert said == value, (name, key)
+                assert reported == value, (name, key)
                 continue
-            words = value.removeprefix("refused: ")
-            assert isinstance(said, str) and words in said, (name, key, said)
-            assert said.startswith("refused: ") == value.startswith("refused: ")
+            message = value.removeprefix("refused: ")
+            assert isinstance(reported, str) and message in reported, (name, key, reported)
+            assert reported.startswith("refused: ") == value.startswith("refused: ")
 
 
 def test_a_capture_of_it_is_found_to_be_the_same(
@@ -144,7 +144,7 @@ def test_no_label_that_is_lost_makes_another_system_of_a_part(living: Living, te
 
 def _watts_now(root: Path) -> dict[tuple[str, str, str], list[float | None]]:
     """What the sensors on boards say, by meter, domain and its contents."""
-    said: dict[tuple[str, str, str], list[float | None]] = {}
+    reported: dict[tuple[str, str, str], list[float | None]] = {}
     for spec in ("hwmon", "iio"):
         try:
             (meter,) = open_meters([spec], root)
@@ -154,9 +154,9 @@ def _watts_now(root: Path) -> dict[tuple[str, str, str], list[float | None]]:
         for channel, value in zip(meter.channels, meter.read(), strict=True):
             if channel.in_domain_total:
                 key = (spec, channel.domain, contents[channel.domain].text())
-                said.setdefault(key, []).append(value)
+                reported.setdefault(key, []).append(value)
         meter.close()
-    return said
+    return reported
 
 
 @pytest.mark.parametrize("name", machines.names())
@@ -168,18 +168,20 @@ def test_the_commands_report_what_the_table_contains(
     replay = ["--replay", str(machines.FOLDER / name / "machine.yaml")]
     taken = {meter for meter, wanted in machine.expected.meters.items() if _is_local(meter, wanted)}
 
-    def said(*words: str) -> str:
-        assert main([*words, *replay]) == 0, capsys.readouterr().err
+    def output_of(*arguments: str) -> str:
+        assert main([*arguments, *replay]) == 0, capsys.readouterr().err
         return capsys.readouterr().out
 
-    findings = json.loads(said("doctor", "--format", "json"))["findings"]
+    findings = json.loads(output_of("doctor", "--format", "json"))["findings"]
     meters = {f["name"] for f in findings if f["kind"] == "meter" and f["found"]}
     assert meters - {"modelled", "demo"} == taken
-    listed = {line.split()[1] for line in said("meter", "list").splitlines() if line[:3] == "ok "}
+    listed = {
+        line.split()[1] for line in output_of("meter", "list").splitlines() if line[:3] == "ok "
+    }
     assert listed - {"modelled", "demo"} == taken
-    _check_readings(machine, json.loads(said("power", "list", "--json")))
+    _check_readings(machine, json.loads(output_of("power", "list", "--json")))
     if (mounted := _mounted(machine)) is not None:
-        plan = said("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
+        plan = output_of("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
         assert f"{mounted}: " in plan and "runs" in plan
 
 

@@ -134,9 +134,9 @@ def controller(rng: random.Random) -> Case:
                 output = name.replace("Input", "Output").replace("input", "output")
                 supplies[output] = power_w * all_w / wall_w
         # A last supply, or number 0, may be missing unseen: then its number is not missed.
-        seen = list(supplies)[:-1] if first == 1 else list(supplies)[1:-1]
-        if rng.random() < 0.2 and not outputs and seen:
-            del supplies[rng.choice(seen)]
+        observed = list(supplies)[:-1] if first == 1 else list(supplies)[1:-1]
+        if rng.random() < 0.2 and not outputs and observed:
+            del supplies[rng.choice(observed)]
         sensors |= supplies
     if nodes == 1 and rng.random() < 0.1:
         sensors["Chassis " + word] = behind_w

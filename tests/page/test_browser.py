@@ -151,8 +151,8 @@ def test_a_row_opens_its_repetitions(reader: Reader, write: Write, one: str) -> 
     reader.open(write("one", one))
     reader.press("tbody th button")
     reader.until("return document.querySelectorAll('.detail .card').length === 4")
-    said = reader.run("return document.querySelector('.detail').innerText")
-    assert "Repetition 3" in said and "raw/" in said and " ± " in said
+    message = reader.run("return document.querySelector('.detail').innerText")
+    assert "Repetition 3" in message and "raw/" in message and " ± " in message
     # A curve a domain in each of three cards, the window shaded, and a line of latencies each.
     assert reader.run("return document.querySelectorAll('.detail .shade').length") == 3
     assert reader.run("return document.querySelectorAll('.detail .curve').length") == 3 * 2 + 3
@@ -277,13 +277,13 @@ def test_the_efficiency_is_in_view_at_800_pixels(
 def test_nothing_is_fetched(reader: Reader, write: Write, one: str) -> None:
     reader.driver.get_log("performance")
     reader.open(write("one", one))
-    asked = [
+    urls = [
         message["params"]["request"]["url"]
         for entry in reader.driver.get_log("performance")
         if (message := json.loads(entry["message"])["message"])["method"]
         == "Network.requestWillBeSent"
     ]
-    assert all(url.startswith("file:") for url in asked) and len(asked) == 1
+    assert all(url.startswith("file:") for url in urls) and len(urls) == 1
 
 
 def test_what_is_shown_can_be_taken_along(
@@ -291,9 +291,9 @@ def test_what_is_shown_can_be_taken_along(
 ) -> None:
     reader.open(write("one", one))
     reader.choose("Operation", "read")
-    for words in ("CSV", "Save as SVG"):
+    for message in ("CSV", "Save as SVG"):
         # A real click: a browser takes a second file that nobody asked for as an attack.
-        button = reader.driver.find_element("xpath", f"//button[text()='{words}']")
+        button = reader.driver.find_element("xpath", f"//button[text()='{message}']")
         reader.run("arguments[0].scrollIntoView({block: 'center'})", button)
         button.click()
     table, picture = downloads / "eeio.csv", downloads / "eeio.svg"
@@ -398,11 +398,11 @@ def _assert_accessible(reader: Reader) -> None:
         axe.run(document, options).then(arguments[0], (error) => arguments[0](String(error)));
         """
     )
-    told = [
+    reported = [
         (violation["id"], [node["html"][:160] for node in violation["nodes"][:4]])
         for violation in found["violations"]
     ]
-    assert told == [] and len(found["passes"]) > 20
+    assert reported == [] and len(found["passes"]) > 20
 
 
 @pytest.fixture(scope="module")
@@ -441,8 +441,8 @@ def test_a_guidelines_map_is_walked_and_leads_to_its_rows(
     reader.open(write("guideline", guided))
     reader.run("document.querySelector('#map svg').focus()")
     reader.keys("\ue014")  # arrow right: the second point
-    words = reader.run("return document.querySelector('#map .tip').innerText")
-    assert words.startswith("2: random write 4 KiB") and "B_ts / B_lp" in words
+    text = reader.run("return document.querySelector('#map .tip').innerText")
+    assert text.startswith("2: random write 4 KiB") and "B_ts / B_lp" in text
     label = reader.run("return document.querySelector('#map svg').getAttribute('aria-label')")
     assert label.startswith("2: random write 4 KiB")
     reader.keys("\ue007")  # Enter

@@ -54,14 +54,14 @@ def test_lighthouse_scores_the_page(tmp_path: Path, address: str, which: str) ->
         assert compared is not None
         text = page.render(build(campaigns), compared.changes, power)
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
-    told = tmp_path / "told.json"
+    reported = tmp_path / "told.json"
     subprocess.run(
         [program, f"{address}/page.html", "--only-categories=accessibility", "--quiet",
          "--chrome-flags=--headless=new --no-sandbox --disable-gpu",
-         "--output=json", f"--output-path={told}"],
+         "--output=json", f"--output-path={reported}"],
         env={**os.environ, "CHROME_PATH": browser}, timeout=180, check=True, capture_output=True,
     )  # fmt: skip
-    body = json.loads(told.read_text(encoding="utf-8"))
+    body = json.loads(reported.read_text(encoding="utf-8"))
     wrong = [
         a["title"] for a in body["audits"].values() if a["score"] is not None and a["score"] < 1
     ]

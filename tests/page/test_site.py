@@ -22,8 +22,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         of_tests(folder, "board"),
         of_tests(folder, "estimates"),
     ]
-    words = ["table", *map(str, made), "-o", str(folder / "site"), "--price", "Fast SSD=90"]
-    assert main(words) == 0
+    arguments = ["table", *map(str, made), "-o", str(folder / "site"), "--price", "Fast SSD=90"]
+    assert main(arguments) == 0
     return folder / "site/index.html"
 
 

@@ -72,15 +72,15 @@ def record(home: Path) -> list[Recording]:
     return found
 
 
-def _recorded(name: str, home: Path, words: Sequence[str]) -> Recording:
+def _recorded(name: str, home: Path, arguments: Sequence[str]) -> Recording:
     results, log = home / "data/eeio/results", home / f"{name}.pickle"
     done = subprocess.run(
-        [sys.executable, "-m", "tests.power_cuts.recorder", str(results), str(log), *words],
+        [sys.executable, "-m", "tests.power_cuts.recorder", str(results), str(log), *arguments],
         env=environment_of(home), stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=_TIMEOUT_S, check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)}: {done.returncode}: {done.stderr}")
+        raise RuntimeError(f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
     begin, ops = pickle.loads(log.read_bytes())
     return Recording(name, home, begin, ops, load(results / CAMPAIGN))
 

@@ -189,7 +189,7 @@ def patch(recorder: Recorder) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    folder, log, *words = arguments
+    folder, log, *options = arguments
     recorder = Recorder(Path(folder))
     for path in sorted(Path(folder).rglob("*")):  # what earlier ones left
         is_folder = stat.S_ISDIR(path.lstat().st_mode)
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str]) -> int:
     begin = len(recorder.ops)
     patch(recorder)
     try:
-        return cli.main(words)
+        return cli.main(options)
     finally:
         with io.FileIO(log, "w") as file:
             file.write(pickle.dumps((begin, recorder.ops)))

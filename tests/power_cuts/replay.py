@@ -84,10 +84,10 @@ def content(done: Sequence[Op], node: int, draw: random.Random) -> bytes:
     own = [op for op in done if op.node == node and op.kind in ("write", "truncate", "fsync")]
     synced = max((n for n, op in enumerate(own, 1) if op.kind == "fsync"), default=0)
     stable, tail = _applied(b"", own[:synced]), own[synced:]
-    whole = _applied(stable, tail)
+    complete = _applied(stable, tail)
     fate = draw.choice(("there", "lost", "cut", "zeros"))
     if not tail or fate == "there":
-        return whole
+        return complete
     if fate == "lost":
         return stable
     if fate == "cut":
@@ -98,7 +98,7 @@ def content(done: Sequence[Op], node: int, draw: random.Random) -> bytes:
             data=last.data[: draw.randint(0, len(last.data))],
         )  # fmt: skip
         return _applied(_applied(stable, tail[:count]), [part])
-    filled = bytearray(whole)
+    filled = bytearray(complete)
     for op in tail:
         if op.kind == "write":
             first, last_byte = op.offset, op.offset + len(op.data)

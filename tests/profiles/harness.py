@@ -67,17 +67,19 @@ class Installed:
             "EEIO_PRESET": "quick",
         }
 
-    def script(self, name: str, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    def script(
+        self, name: str, *arguments: str, **settings: str
+    ) -> "subprocess.CompletedProcess[str]":
         """One of the profile's scripts, with settings such as EEIO_KEEP_FILES."""
-        return self.command("bash", str(self.profile / name), *words, **settings)
+        return self.command("bash", str(self.profile / name), *arguments, **settings)
 
-    def run(self, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
         """The executable that install.sh made."""
-        return self.command(str(self.home / f"eeio-{self.name}"), *words, **settings)
+        return self.command(str(self.home / f"eeio-{self.name}"), *arguments, **settings)
 
-    def command(self, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    def command(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            words,
+            arguments,
             cwd=self.home,
             env={**self.environment, **settings},
             stdin=subprocess.DEVNULL,
@@ -87,12 +89,12 @@ class Installed:
             check=False,
         )
 
-    def leaves_its_pipe(self, *words: str, **settings: str) -> bool:
+    def leaves_its_pipe(self, *arguments: str, **settings: str) -> bool:
         """Whether nobody holds the standard output of a command that has ended well."""
         reading, writing = os.pipe()
         try:
             subprocess.run(
-                words, cwd=self.home, env={**self.environment, **settings}, check=True,
+                arguments, cwd=self.home, env={**self.environment, **settings}, check=True,
                 stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, timeout=300,
             )  # fmt: skip
             os.close(writing)
@@ -111,10 +113,10 @@ class Installed:
     def capture(self, output: Path, factors: Mapping[str, str]) -> Capture:
         """One measured invocation, every piece of output stamped as it arrives."""
         output.mkdir(parents=True)
-        words = [f"{key}={value}" for key, value in factors.items()]
+        arguments = [f"{key}={value}" for key, value in factors.items()]
         started_utc_s, started_s = time.time(), time.monotonic()
         process = subprocess.Popen(
-            [str(self.home / f"eeio-{self.name}"), *words],
+            [str(self.home / f"eeio-{self.name}"), *arguments],
             cwd=self.home,
             env={**self.environment, "EEIO_OUTPUT_DIR": str(output)},
             stdin=subprocess.DEVNULL,

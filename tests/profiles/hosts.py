@@ -40,13 +40,13 @@ class Hosts:
     def addresses(self) -> tuple[str, ...]:
         return tuple(f"{NETWORK}.{number}" for number in range(1, len(self.names) + 1))
 
-    def on_first(self, words: list[str]) -> list[str]:
+    def on_first(self, arguments: list[str]) -> list[str]:
         """The command, as if it were typed on the first host."""
-        return self.on(self.names[0], words)
+        return self.on(self.names[0], arguments)
 
-    def on(self, name: str, words: list[str]) -> list[str]:
+    def on(self, name: str, arguments: list[str]) -> list[str]:
         """The command, as if it were typed on the host of that name."""
-        line = f"hostname {name}; {self.own}; exec {shlex.join(words)}"
+        line = f"hostname {name}; {self.own}; exec {shlex.join(arguments)}"
         # `ip netns exec` would hide the control groups, which Slurm wants.
         network = f"--net=/run/netns/{name}"
         return ["nsenter", network, "unshare", "--uts", "--mount", "sh", "-c", line]
@@ -55,8 +55,10 @@ class Hosts:
         return {"EEIO_HOSTFILE": str(self.hostfile), "OMPI_MCA_plm_rsh_agent": str(self.agent)}
 
 
-def ip(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=300)
+def ip(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["ip", *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 @pytest.fixture
@@ -98,8 +100,8 @@ def several_hosts(tmp_path: Path, count: int) -> Iterator[Hosts]:
             ip("netns", "delete", name)
 
 
-def _ip_or_skip(what: str, *words: str) -> None:
-    done = ip(*words)
+def _ip_or_skip(what: str, *arguments: str) -> None:
+    done = ip(*arguments)
     if done.returncode:
         pytest.skip(f"no {what} here: {done.stderr.strip()}")
 

@@ -64,7 +64,7 @@ class Program:
     settings: Mapping[str, str] = field(default_factory=dict)
     mpi: bool = True
 
-    def words(self, ranks: int, *options: str, before: Sequence[str] = ()) -> list[str]:
+    def command(self, ranks: int, *options: str, before: Sequence[str] = ()) -> list[str]:
         if not self.mpi:
             return [*before, str(self.path), f"ranks={ranks}", *options]
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
@@ -74,7 +74,7 @@ class Program:
         self, ranks: int, *options: str, before: Sequence[str] = (), timeout_s: float = TIMEOUT_S
     ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            self.words(ranks, *options, before=before),
+            self.command(ranks, *options, before=before),
             env=environment(self.settings),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -89,7 +89,7 @@ class Program:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def refused(self, *options: str) -> str:
+    def rejection(self, *options: str) -> str:
         """The one line of a rank, started without mpirun, that must be refused."""
         # Isolated ranks all call themselves job 0: two at once would share a session's folder.
         with tempfile.TemporaryDirectory(prefix="mpi-") as session:
@@ -111,7 +111,7 @@ class Program:
         """Each option in turn, with the words that must be told; two at a time."""
 
         def one(pair: tuple[str, str]) -> None:
-            message = self.refused(*common, *pair[0].split())
+            message = self.rejection(*common, *pair[0].split())
             assert pair[1] in message, message
 
         with ThreadPoolExecutor(2) as pool:
@@ -204,10 +204,10 @@ def running(path: Path) -> list[int]:
 def at_work(path: Path, file: str) -> list[int]:
     """Those of `running` that hold a file of this name open: beyond MPI_Init, during which the
     death of a rank can leave Open MPI 4.1's mpirun waiting for ever."""
-    return [pid for pid in running(path) if _holds(pid, file)]
+    return [pid for pid in running(path) if _has_open(pid, file)]
 
 
-def _holds(pid: int, file: str) -> bool:
+def _has_open(pid: int, file: str) -> bool:
     try:
         return any(file in str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
@@ -225,7 +225,7 @@ DIED = re.compile("signal 9|Killed")
 def reported_of_a_death(
     profile: Installed,
     program: Path,
-    words: Sequence[str],
+    arguments: Sequence[str],
     ranks: int,
     file: str,
     victim: Callable[[list[int]], int] = max,
@@ -234,7 +234,7 @@ def reported_of_a_death(
     """Runs the profile, kills one process (`victim` of the ranks) once all ranks hold `file` open,
     and asserts that everything ends, badly, with nothing left running; its standard error."""
     wrapper = subprocess.Popen(
-        [str(profile.home / f"eeio-{profile.name}"), *words], cwd=profile.home,
+        [str(profile.home / f"eeio-{profile.name}"), *arguments], cwd=profile.home,
         env=profile.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
@@ -245,7 +245,7 @@ def reported_of_a_death(
         assert len(found) == ranks
         killed_s = time.monotonic()
         os.kill(victim(found), how)
-        _, told = wrapper.communicate(timeout=300)
+        _, reported = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         while running(program) and time.monotonic() < killed_s + 60:
             time.sleep(0.02)
@@ -257,7 +257,7 @@ def reported_of_a_death(
             os.killpg(wrapper.pid, signal.SIGKILL)
             wrapper.communicate(timeout=300)
     assert (profile.home / "test-exit-status").read_text() != "0\n"
-    return told.decode()
+    return reported.decode()
 
 
 @contextmanager

@@ -23,13 +23,13 @@ def test_a_tree_is_archived_and_copied(installed: Installer, tmp_path: Path, act
     if action in ("rsync", "zstd") and not shutil.which(action):
         pytest.skip(f"{action} is not installed")
     profile = installed("archive")
-    words = {"action": action, "files": "120"}
-    script = [f"{key}={value}" for key, value in words.items()]
+    factors = {"action": action, "files": "120"}
+    script = [f"{key}={value}" for key, value in factors.items()]
     assert profile.script("pre.sh", *script).returncode == 0
     scratch = profile.directory / "eeio-scratch"
     tree = {p.name: p.read_bytes() for p in (scratch / "eeio-archive.tree").rglob("*.c")}
     assert len(tree) == 120 and all(1024 <= len(text) < 20 * 1024 for text in tree.values())
-    capture = profile.capture(tmp_path / "out", words)
+    capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("archive", capture)
     (phase,) = result.phases
@@ -56,14 +56,14 @@ def test_a_tree_is_archived_and_copied(installed: Installer, tmp_path: Path, act
 
 def test_rejected(installed: Installer) -> None:
     profile = installed("archive")
-    for words, said in (
+    for arguments, message in (
         ("action=cp", "action=cp: give one of: tar untar rsync zstd copy"),
         ("copy=reflink", "copy=reflink: only with action=copy"),
         ("files=0", "files=0: give a whole number from 1 to 1000000"),
         ("flush=end", "flush=end: give one of: none"),
     ):
-        done = profile.run(words)
-        assert done.returncode == 2 and said in done.stderr
+        done = profile.run(arguments)
+        assert done.returncode == 2 and message in done.stderr
     done = profile.run("action=tar")
     assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
     assert list(profile.directory.iterdir()) == []
@@ -82,12 +82,12 @@ def test_reflinks_share_the_data(installed: Installer, tmp_path: Path, filesyste
         assert volume.device is not None
         profile.environment["EEIO_DIRECTORY"] = str(volume.directory)
         for copy in ("data", "reflink"):
-            words = {"action": "copy", "copy": copy, "files": "1000"}
-            script = [f"{key}={value}" for key, value in words.items()]
+            factors = {"action": "copy", "copy": copy, "files": "1000"}
+            script = [f"{key}={value}" for key, value in factors.items()]
             assert profile.script("pre.sh", *script).returncode == 0
             assert caches.flush(volume.directory, None).error is None
             before = counters.read_counters(volume.device)
-            capture = profile.capture(tmp_path / copy, words)
+            capture = profile.capture(tmp_path / copy, factors)
             assert caches.flush(volume.directory, None).error is None
             after = counters.read_counters(volume.device)
             assert capture.exit_code == 0, capture.text("stderr.txt")

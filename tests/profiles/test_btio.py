@@ -182,7 +182,7 @@ def test_a_wrong_value_is_reported(program: Program, tmp_path: Path) -> None:
     # The read phase opens the file read-only: all of its opens wait for a second.
     path = tmp_path / "eeio-btio.out"
     process = subprocess.Popen(
-        program.words(
+        program.command(
             1, "class=S", f"directory={tmp_path}", f"eeio={tmp_path}/eeio.json",
             before=["strace", "-f", "-o", f"{tmp_path}/strace", "-P", str(path), "-e",
                     "trace=openat", "-e", "inject=openat:delay_enter=1500000:when=2+"],
@@ -198,13 +198,13 @@ def test_a_wrong_value_is_reported(program: Program, tmp_path: Path) -> None:
         with path.open("r+b") as file:
             file.seek(69_120 * 7 + 80)
             file.write(b"\xff")
-        told, _ = process.communicate(timeout=300)
+        reported, _ = process.communicate(timeout=300)
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
     assert process.returncode == 1
-    assert "Verification            : FAILED" in told
+    assert "Verification            : FAILED" in reported
     written, read = json.loads((tmp_path / "eeio.json").read_text())["phases"]
     assert written["invalid"] == []
     assert read["invalid"] == ["1 values that were read are not what was written"]
@@ -239,16 +239,16 @@ def test_bad_options_are_rejected_and_touch_nothing(
 
 
 @pytest.mark.parametrize(
-    ("ranks", "told"),
+    ("ranks", "reported"),
     [
         (2, "2 ranks: BT-IO needs a square number (1, 4, 9, 16, ...)"),
         (25, "class S has cells of less than 3 points on 25 ranks"),
     ],
 )
-def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, told: str) -> None:
+def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, reported: str) -> None:
     done = program.run(ranks, "class=S", f"directory={tmp_path}")
     assert done.returncode == 2
-    assert f"eeio-btio: {told}\n" in done.stderr
+    assert f"eeio-btio: {reported}\n" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -273,7 +273,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("processes=2", "processes=2: BT-IO needs a square number"),
         ("class=D", "class=D: give one of: S W A B C"),
@@ -285,12 +285,14 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(
+    installed: Callable[[str], Installed], arguments: str, reported: str
+) -> None:
     profile = installed("btio")
-    for done in (profile.script("pre.sh", words), profile.run(words)):
+    for done in (profile.script("pre.sh", arguments), profile.run(arguments)):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-btio: ") and told in line
+        assert line.startswith("eeio-btio: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -298,27 +300,27 @@ def test_machines_that_cannot_start_it(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("btio")
-    words = ("class=S", "processes=4")
-    assert profile.run(*words).returncode == 2  # pre.sh has not run
-    assert profile.script("pre.sh", *words).returncode == 0
-    done = profile.run(*words, EEIO_MPIRUN="/nowhere")
+    arguments = ("class=S", "processes=4")
+    assert profile.run(*arguments).returncode == 2  # pre.sh has not run
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
     assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run(*words, EEIO_HOSTFILE="/nowhere")
+    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere")
     assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=1\n")
-    done = profile.run(*words, EEIO_HOSTFILE=str(hosts))
+    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts))
     assert done.returncode != 0 and "not enough slots" in done.stderr
-    done = profile.run(*words, EEIO_NPB=str(tmp_path))
+    done = profile.run(*arguments, EEIO_NPB=str(tmp_path))
     assert done.returncode == 2
     assert "bt.S.4.mpi_io_full: not there; build it with NPB's" in done.stderr
-    done = profile.run(*words, "collective_buffer=128k", EEIO_NPB=str(tmp_path))
+    done = profile.run(*arguments, "collective_buffer=128k", EEIO_NPB=str(tmp_path))
     assert done.returncode == 2
     assert (
         "the original has none of flush=end, cold, compute_ms and collective_buffer" in done.stderr
     )
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -347,12 +349,12 @@ def test_a_disk_that_is_too_small(
 
 def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -> None:
     profile = installed("btio")
-    words = ("class=S", "processes=4", "compute_ms=5000")
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = ("class=S", "processes=4", "compute_ms=5000")
+    assert profile.script("pre.sh", *arguments).returncode == 0
     program = profile.home / "btio"
-    told = programs.reported_of_a_death(profile, program, words, 4, "eeio-btio.out")
-    assert programs.DIED.search(told)
-    assert profile.script("post.sh", *words).returncode == 0
+    reported = programs.reported_of_a_death(profile, program, arguments, 4, "eeio-btio.out")
+    assert programs.DIED.search(reported)
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -360,18 +362,18 @@ def test_what_watches_mpirun_delays_nothing(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("btio")
-    words = ("class=S", "processes=1")
-    assert profile.script("pre.sh", *words).returncode == 0
-    run = (str(profile.home / "eeio-btio"), *words)
+    arguments = ("class=S", "processes=1")
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    run = (str(profile.home / "eeio-btio"), *arguments)
     assert profile.leaves_its_pipe(*run)
     assert profile.leaves_its_pipe(*run, LOG_FILE=str(tmp_path / "log"))
 
 
 def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: Path) -> None:
     profile = installed("btio")
-    words = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
-    capture = profile.capture(tmp_path / "out", words)
+    factors = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
+    capture = profile.capture(tmp_path / "out", factors)
     result = tools.parse("btio", capture)
     assert [(p.name, p.bytes_moved, p.invalid) for p in result.phases] == [
         ("write", 829_440, ()),
@@ -397,7 +399,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.mark.parametrize(
-    ("words", "source"),
+    ("arguments", "source"),
     [
         ("flush=end", "the program's own MPI_File_sync"),
         ("flush=end cold=on", "the program's own MPI_File_sync"),
@@ -406,11 +408,11 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Program:
     ],
 )
 def test_until_its_dumps_are_on_the_device(
-    slow: Program, tmp_path: Path, words: str, source: str | None
+    slow: Program, tmp_path: Path, arguments: str, source: str | None
 ) -> None:
     out = tmp_path / "eeio.json"
     printed = slow.good(
-        4, "class=S", "compute_ms=2", *words.split(), f"directory={tmp_path}", f"eeio={out}"
+        4, "class=S", "compute_ms=2", *arguments.split(), f"directory={tmp_path}", f"eeio={out}"
     )
     write, read = json.loads(out.read_text())["phases"]
     assert not [key for key in read if key.startswith("durable")]
@@ -425,7 +427,7 @@ def test_until_its_dumps_are_on_the_device(
         flush_s = write["durable_monotonic_s"] - write["end_monotonic_s"]
         assert TABLE["S"][3] / durable == pytest.approx(TABLE["S"][3] / rate + flush_s, abs=0.1)
         assert read["start_monotonic_s"] >= write["durable_monotonic_s"]
-        if "end" in words:
+        if "end" in arguments:
             rate = durable
     shown = re.search(r"I/O data rate \(MB/sec\) +: ([0-9.]+)", printed)
     assert shown and float(shown[1]) * 1e6 == pytest.approx(rate, abs=600)
@@ -447,10 +449,10 @@ def test_the_original_is_run_and_read(
     if not Path(npb, "bt.S.4.mpi_io_full").is_file():
         pytest.skip("EEIO_NPB names no folder with NPB's bt.S.4.mpi_io_full")
     profile = installed("btio")
-    words = {"class": "S", "processes": "4"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    factors = {"class": "S", "processes": "4"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
     profile.environment["EEIO_NPB"] = npb
-    result = tools.parse("btio", profile.capture(tmp_path / "out", words))
+    result = tools.parse("btio", profile.capture(tmp_path / "out", factors))
     (phase,) = result.phases
     assert (phase.name, phase.bytes_moved, phase.invalid) == ("write", 829_440, ())
     # Not deleted before the caller has flushed it to its device.

@@ -100,10 +100,10 @@ def test_a_late_checkpoint_is_counted_and_reported(program: Program, tmp_path: P
     folder.mkdir()
     phase, out = ran(program, folder, 2, "interval_ms=0", "checkpoints=3", "compute=busy")
     assert phase["metrics"]["late_checkpoints"] == 3
-    told = "3 of 3 checkpoints took longer than the interval of 0 s"
-    assert f"late: {told}" in out
+    reported = "3 of 3 checkpoints took longer than the interval of 0 s"
+    assert f"late: {reported}" in out
     notes = json.loads((tmp_path / "files.json").read_text())["notes"]
-    assert notes[0] == f"{told}: the next began at once" and "compute=busy" in notes[-1]
+    assert notes[0] == f"{reported}: the next began at once" and "compute=busy" in notes[-1]
 
 
 @pytest.mark.parametrize("fsync", ["on", "off"])
@@ -173,7 +173,7 @@ def test_a_full_disk_ends_all_ranks(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("processes=257", "processes=257: give a whole number from 1 to 256"),
         ("size=1k", "size=1k: give 4k to 65536g"),
@@ -185,12 +185,12 @@ def test_a_full_disk_ends_all_ranks(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(installed: Installer, words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("checkpoint")
-    for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
+    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-checkpoint: ") and told in line
+        assert line.startswith("eeio-checkpoint: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -198,13 +198,13 @@ def test_a_run_is_one_phase_in_stretches(installed: Installer, tmp_path: Path) -
     profile = installed("checkpoint")
     done = profile.run()
     assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    words = {"processes": "2", "size": "64k", "interval_s": "0", "checkpoints": "5"}
-    script = [f"{key}={value}" for key, value in words.items()]
+    factors = {"processes": "2", "size": "64k", "interval_s": "0", "checkpoints": "5"}
+    script = [f"{key}={value}" for key, value in factors.items()]
     scratch = profile.directory / "eeio-scratch"
     scratch.mkdir(exist_ok=True)
     (scratch / "mine").write_text("kept")
     assert profile.script("pre.sh", *script).returncode == 0
-    capture = profile.capture(tmp_path / "out", words)
+    capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("checkpoint", capture).phases
     recorded = phase.recorded()
@@ -219,11 +219,11 @@ def test_a_run_is_one_phase_in_stretches(installed: Installer, tmp_path: Path) -
 def test_nothing_stays_when_a_rank_dies(installed: Installer) -> None:
     profile = installed("checkpoint")
     # Large enough for all to hold a file open at once, which tells that they are beyond MPI_Init.
-    words = ("processes=2", "size=256m", "spread=0", "interval_s=0", "checkpoints=100000")
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = ("processes=2", "size=256m", "spread=0", "interval_s=0", "checkpoints=100000")
+    assert profile.script("pre.sh", *arguments).returncode == 0
     program = profile.home / "checkpoint"
-    told = programs.reported_of_a_death(profile, program, words, 2, "eeio-checkpoint.")
-    assert programs.DIED.search(told)
+    reported = programs.reported_of_a_death(profile, program, arguments, 2, "eeio-checkpoint.")
+    assert programs.DIED.search(reported)
     assert profile.script("post.sh").returncode == 0
     assert list(profile.directory.iterdir()) == []
 
@@ -243,8 +243,8 @@ def test_too_little_room(installed: Installer) -> None:
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("checkpoint")
-    words, log = ("processes=2", "size=64k", "interval_s=0"), tmp_path / "pts.log"
-    assert profile.script("pre.sh", *words).returncode == 0
-    assert profile.run(*words, LOG_FILE=str(log)).returncode == 0
+    arguments, log = ("processes=2", "size=64k", "interval_s=0"), tmp_path / "pts.log"
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO checkpoint bandwidth", "EEIO checkpoint rate"]

@@ -22,11 +22,11 @@ from tests.simulators import FakeRapl
 pytestmark = [pytest.mark.tools, pytest.mark.root]
 
 
-def run(profile: Installed, hosts: Hosts, script: str, *words: str, **settings: str) -> None:
+def run(profile: Installed, hosts: Hosts, script: str, *arguments: str, **settings: str) -> None:
     """pre.sh, or the profile's executable, typed on the first host."""
     path = profile.profile / script if script.endswith(".sh") else profile.home / script
     command = ["bash", str(path)] if script.endswith(".sh") else [str(path)]
-    done = profile.command(*hosts.on_first([*command, *words]), **hosts.settings(), **settings)
+    done = profile.command(*hosts.on_first([*command, *arguments]), **hosts.settings(), **settings)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -36,13 +36,13 @@ def test_servers_on_two_hosts_and_the_power_of_both(
 ) -> None:  # fmt: skip
     profile = installed("dataserver")
     nodes, output = tmp_path / "nodes", tmp_path / "out"
-    words = ("operation=write", "processes=4", "request_size=64k", "file_size=16m", "buffer=on",
+    arguments = ("operation=write", "processes=4", "request_size=64k", "file_size=16m", "buffer=on",
              "stripe=16k")  # fmt: skip
-    run(profile, hosts, "pre.sh", *words)
-    run(profile, hosts, "eeio-dataserver", *words, EEIO_OUTPUT_DIR=str(output),
+    run(profile, hosts, "pre.sh", *arguments)
+    run(profile, hosts, "eeio-dataserver", *arguments, EEIO_OUTPUT_DIR=str(output),
         EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
-    told = json.loads((output / "dataserver.json").read_text())
-    assert [rank["bytes"] for rank in told["ranks"]] == [4 << 20] * 4
+    reported = json.loads((output / "dataserver.json").read_text())
+    assert [rank["bytes"] for rank in reported["ranks"]] == [4 << 20] * 4
     assert sorted(path.stem for path in nodes.glob("*.json")) == sorted(hosts.names)
     files = [str(path) for path in nodes.glob("*.json")]
     done = profile.command(
@@ -58,7 +58,7 @@ def test_servers_on_two_hosts_and_the_power_of_both(
         if reading["valid"]:
             assert abs(reading["energy_j"] - sum(p["energy_j"] for p in parts)) < 1e-6
             assert reading["coverage"] == min(p["coverage"] for p in parts)
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
 
 
 @pytest.mark.fast_variants(1)
@@ -75,15 +75,15 @@ def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
     profile = installed("dataserver")
     nodes, output = tmp_path / "nodes", tmp_path / "out"
     # No time limit, which a busy machine would reach.
-    words = ("processes=2", "clients=2", "request_size=64k", "file_size=4m", "buffer=on",
+    arguments = ("processes=2", "clients=2", "request_size=64k", "file_size=4m", "buffer=on",
              "runtime_s=0", *more)  # fmt: skip
-    run(profile, hosts, "pre.sh", *words)
-    run(profile, hosts, "eeio-dataserver", *words, f"pace={pace}", EEIO_OUTPUT_DIR=str(output),
+    run(profile, hosts, "pre.sh", *arguments)
+    run(profile, hosts, "eeio-dataserver", *arguments, f"pace={pace}", EEIO_OUTPUT_DIR=str(output),
         EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
-    told = json.loads((output / "dataserver.json").read_text())
+    reported = json.loads((output / "dataserver.json").read_text())
     moved = 160 << 20 if "replay=hou10ni" in more else 4 << 20
-    assert sum(rank["bytes"] for rank in told["ranks"]) == moved and len(told["ranks"]) == 2
-    assert (told["pace"], told["checksum"]["wrong_pages"]) == (pace, 0)
+    assert sum(rank["bytes"] for rank in reported["ranks"]) == moved and len(reported["ranks"]) == 2
+    assert (reported["pace"], reported["checksum"]["wrong_pages"]) == (pace, 0)
     counted = {
         node["node"]: node["counted"]
         for path in nodes.glob("*.json")
@@ -91,7 +91,7 @@ def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
     }
     assert counted == {hosts.names[0]: True, hosts.names[1]: False}
     assert [node.name for node in cluster.load_nodes(nodes)] == [hosts.names[0]]
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -101,11 +101,11 @@ def test_btio_on_two_hosts_writes_the_same_file(
 ) -> None:
     profile = installed("btio")
     for subtype in ("full", "simple"):
-        words = ("class=S", f"subtype={subtype}", "processes=4")
-        run(profile, hosts, "pre.sh", *words)
-        run(profile, hosts, "eeio-btio", *words, EEIO_OUTPUT_DIR=str(tmp_path / subtype))
-        told = json.loads((tmp_path / subtype / "eeio.json").read_text())
-        assert [(p["bytes_moved"], p["invalid"]) for p in told["phases"]] == [(829_440, [])] * 2
+        arguments = ("class=S", f"subtype={subtype}", "processes=4")
+        run(profile, hosts, "pre.sh", *arguments)
+        run(profile, hosts, "eeio-btio", *arguments, EEIO_OUTPUT_DIR=str(tmp_path / subtype))
+        reported = json.loads((tmp_path / subtype / "eeio.json").read_text())
+        assert [(p["bytes_moved"], p["invalid"]) for p in reported["phases"]] == [(829_440, [])] * 2
     program = programs.Program("btio", profile.home / "btio")
     where = profile.directory
     done = profile.command(
@@ -123,17 +123,17 @@ def test_files_created_on_two_hosts_have_one_hosts_spans(
     installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
 ) -> None:
     profile = installed("metadata")
-    words = ("processes=4", "files=3", "rounds=2")
-    run(profile, hosts, "pre.sh", *words)
-    run(profile, hosts, "eeio-metadata", *words, EEIO_OUTPUT_DIR=str(tmp_path / "out"))
-    told = json.loads((tmp_path / "out/eeio.json").read_text())
-    assert told["notes"][0] == "mode: MPI" and "ranks on several hosts" in told["notes"][1]
-    for phase in told["phases"]:
+    arguments = ("processes=4", "files=3", "rounds=2")
+    run(profile, hosts, "pre.sh", *arguments)
+    run(profile, hosts, "eeio-metadata", *arguments, EEIO_OUTPUT_DIR=str(tmp_path / "out"))
+    reported = json.loads((tmp_path / "out/eeio.json").read_text())
+    assert reported["notes"][0] == "mode: MPI" and "ranks on several hosts" in reported["notes"][1]
+    for phase in reported["phases"]:
         assert phase["metrics"]["operations"] == 24
         assert "start_apart_mean_s" not in phase["metrics"]
         assert phase["start_monotonic_s"] < phase["end_monotonic_s"]
     assert len((tmp_path / "out/calls.csv").read_text().splitlines()) == 1 + 24 * 6
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -143,18 +143,18 @@ def test_checkpoints_on_two_hosts_have_one_hosts_stretches_and_the_power_of_both
 ) -> None:  # fmt: skip
     profile = installed("checkpoint")
     nodes, output = tmp_path / "nodes", tmp_path / "out"
-    words = ("processes=4", "size=64k", "spread=50", "interval_s=0", "checkpoints=3")
-    run(profile, hosts, "pre.sh", *words)
-    run(profile, hosts, "eeio-checkpoint", *words, EEIO_OUTPUT_DIR=str(output),
+    arguments = ("processes=4", "size=64k", "spread=50", "interval_s=0", "checkpoints=3")
+    run(profile, hosts, "pre.sh", *arguments)
+    run(profile, hosts, "eeio-checkpoint", *arguments, EEIO_OUTPUT_DIR=str(output),
         EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
-    told = json.loads((output / "eeio.json").read_text())
-    assert any("ranks on several hosts" in note for note in told["notes"])
-    (phase,) = told["phases"]
+    reported = json.loads((output / "eeio.json").read_text())
+    assert any("ranks on several hosts" in note for note in reported["notes"])
+    (phase,) = reported["phases"]
     assert phase["bytes_moved"] == pytest.approx(3 * 4 * 65536, abs=12)
     assert len(phase["stretches_monotonic_s"]) == 3
     assert {node.name for node in cluster.load_nodes(nodes)} == set(hosts.names)
     assert len(list((profile.directory / "eeio-scratch").glob("eeio-checkpoint.?.?"))) == 8
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -215,12 +215,12 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     profile = installed("btio")
-    words = ("class=S", "processes=4", "compute_ms=5000")
-    run(profile, hosts, "pre.sh", *words)
+    arguments = ("class=S", "processes=4", "compute_ms=5000")
+    run(profile, hosts, "pre.sh", *arguments)
     program = profile.home / "btio"
     wrapper = subprocess.Popen(
         start_new_session=True,
-        args=hosts.on_first([str(profile.home / "eeio-btio"), *words]),
+        args=hosts.on_first([str(profile.home / "eeio-btio"), *arguments]),
         cwd=profile.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**profile.environment, **hosts.settings(), "PATH": eeio_on_path,
@@ -249,7 +249,7 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
         if wrapper.poll() is None:
             os.killpg(wrapper.pid, signal.SIGKILL)
             wrapper.communicate(timeout=300)
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -322,14 +322,14 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
         '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n'
     )
     mpirun.chmod(0o755)
-    for given, told in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
+    for given, reported in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
         done = subprocess.run(
             ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
              str(PROFILES / "common/mpi.sh")],
             env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
-        assert done.stdout == f"{told}\n", done.stderr
+        assert done.stdout == f"{reported}\n", done.stderr
 
 
 # What `ompi_info --parsable` says of MPI-IO: 4.1.4 as Debian 12 has it, 5.0 with the component that
@@ -347,7 +347,7 @@ OMPIO_ALONE = """mca:io:ompio:version:"mca:2.1.0"
 
 
 @pytest.mark.parametrize(
-    ("told", "given", "chosen", "note"),
+    ("reported", "given", "chosen", "note"),
     [
         (OMPI_4, None, "romio321", "MPI-IO by romio321, mpirun (Open MPI) 5.0.5"),
         (OMPI_5, None, "romio341", "MPI-IO by romio341, mpirun (Open MPI) 5.0.5"),
@@ -357,18 +357,18 @@ OMPIO_ALONE = """mca:io:ompio:version:"mca:2.1.0"
     ],
 )
 def test_the_romio_of_this_open_mpi_is_queried(
-    tmp_path: Path, told: str, given: str | None, chosen: str, note: str
+    tmp_path: Path, reported: str, given: str | None, chosen: str, note: str
 ) -> None:
     """Asking for romio321, which Open MPI 5 does not have, ends every program that opens a file."""
     output = tmp_path / "output"
     output.mkdir()
-    (tmp_path / "info.txt").write_text(told)
-    for name, says in (
+    (tmp_path / "info.txt").write_text(reported)
+    for name, message in (
         ("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.5" ||\n'
                    'echo "${OMPI_MCA_io-unset}"\n'),
         ("ompi_info", f"cat {tmp_path}/info.txt\n"),
     ):  # fmt: skip
-        (tmp_path / name).write_text(f"#!/bin/sh\n{says}")
+        (tmp_path / name).write_text(f"#!/bin/sh\n{message}")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
         ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
@@ -411,8 +411,8 @@ def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stdout + done.stderr
     results = target / "eeio-17"
-    told = json.loads((results / "eeio.json").read_text())
-    (phase,) = told["phases"]
+    reported = json.loads((results / "eeio.json").read_text())
+    (phase,) = reported["phases"]
     assert phase["operation"] == "write" and phase["invalid"] == []
     (node,) = (results / "nodes").glob("*.json")
     assert json.loads(node.read_text())["exit_code"] == 0

@@ -159,27 +159,27 @@ SLOW_CYCLES: list[Cycle] = [
 
 
 @pytest.mark.parametrize(
-    ("tool", "words", "phases"),
+    ("tool", "arguments", "phases"),
     [*CYCLES, *(pytest.param(*cycle, marks=pytest.mark.slow) for cycle in SLOW_CYCLES)],
 )
 def test_cycle(
     installed: Installer,
     tmp_path: Path,
     tool: str,
-    words: str,
+    arguments: str,
     phases: list[tuple[str, int | None]],
 ) -> None:
     profile = installed(tool)
-    prepared = profile.script("pre.sh", *words.split())
+    prepared = profile.script("pre.sh", *arguments.split())
     assert prepared.returncode == 0, prepared.stderr
-    capture = profile.capture(tmp_path / "out", dict(w.split("=") for w in words.split()))
+    capture = profile.capture(tmp_path / "out", dict(w.split("=") for w in arguments.split()))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     assert (profile.home / "test-exit-status").read_text() == "0\n"
     result = tools.parse(tool, capture)
     # None: as many as it came to.
-    told = [p.bytes_moved if moved is not None else None
+    reported = [p.bytes_moved if moved is not None else None
             for p, (_, moved) in zip(result.phases, phases, strict=True)]  # fmt: skip
-    assert list(zip((p.name for p in result.phases), told, strict=True)) == phases
+    assert list(zip((p.name for p in result.phases), reported, strict=True)) == phases
     duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
     for phase in result.phases:
         assert phase.window_source
@@ -192,9 +192,9 @@ def test_cycle(
             assert 1e5 < phase.bandwidth_bytes_per_s < 1e12
         else:
             assert phase.invalid or phase.operation == "metadata"
-    assert profile.script("post.sh", *words.split(), EEIO_KEEP_FILES="1").returncode == 0
+    assert profile.script("post.sh", *arguments.split(), EEIO_KEEP_FILES="1").returncode == 0
     assert list(profile.directory.iterdir())
-    assert profile.script("post.sh", *words.split()).returncode == 0
+    assert profile.script("post.sh", *arguments.split()).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -228,26 +228,28 @@ def test_every_profile_has_a_run_that_is_not_slow() -> None:
 @pytest.mark.parametrize("tool", ["fio", "iozone"])
 def test_prefill_is_real_and_done_once(installed: Installer, tool: str) -> None:
     profile = installed(tool)
-    words = ("operation=read", "request_size=64k", "file_size=8m", "processes=2")
+    arguments = ("operation=read", "request_size=64k", "file_size=8m", "processes=2")
     scratch = profile.directory / "eeio-scratch"
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.script("pre.sh", *arguments).returncode == 0
     files = [p for p in scratch.iterdir() if p.stat().st_size == 4 << 20]
     assert len(files) == 2
     for file in files:
         # Blocks on the disk behind every byte, or reads would not reach it.
         assert file.stat().st_blocks * 512 >= 4 << 20
     before = {file: file.stat().st_mtime_ns for file in files}
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.script("pre.sh", *arguments).returncode == 0
     assert {file: file.stat().st_mtime_ns for file in files} == before
     # A file that was cut short is written again.
     os.truncate(files[0], 100)
-    assert profile.run(*words).returncode == (0 if tool == "fio" else 2)
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.run(*arguments).returncode == (0 if tool == "fio" else 2)
+    assert profile.script("pre.sh", *arguments).returncode == 0
     assert files[0].stat().st_size == 4 << 20
     # Another request size finds the same files.
-    assert profile.script("pre.sh", *words[:1], "request_size=4k", *words[2:]).returncode == 0
+    assert (
+        profile.script("pre.sh", *arguments[:1], "request_size=4k", *arguments[2:]).returncode == 0
+    )
     after = {file: file.stat().st_mtime_ns for file in files}
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.script("pre.sh", *arguments).returncode == 0
     assert {file: file.stat().st_mtime_ns for file in files} == after
 
 
@@ -262,8 +264,8 @@ def test_a_replay_is_complete_however_short_the_preset(
         "operation": "mixed", "replay": str(trace), "timed": "on", "processes": "1",
         "buffer": "on", "runtime_s": "1",
     }  # fmt: skip
-    words = [f"{key}={value}" for key, value in factors.items()]
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = [f"{key}={value}" for key, value in factors.items()]
+    assert profile.script("pre.sh", *arguments).returncode == 0
     capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0
     (phase,) = tools.parse("dataserver", capture).phases
@@ -280,7 +282,7 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
 
 
 @pytest.mark.parametrize(
-    ("tool", "words", "said"),
+    ("tool", "arguments", "message"),
     [
         ("fio", "speed=high", "unknown factor 'speed=high'"),
         ("fio", "operation", "unknown factor 'operation'"),
@@ -315,28 +317,30 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
 )
 @pytest.mark.parametrize("script", ["run", "pre"])
 def test_rejected_factors(
-    installed: Installer, tool: str, words: str, said: str, script: str
+    installed: Installer, tool: str, arguments: str, message: str, script: str
 ) -> None:
     profile = installed(tool)
     done = (
-        profile.run(*words.split()) if script == "run" else profile.script("pre.sh", *words.split())
+        profile.run(*arguments.split())
+        if script == "run"
+        else profile.script("pre.sh", *arguments.split())
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"eeio-{tool}: ") and said in line
+    assert line.startswith(f"eeio-{tool}: ") and message in line
     assert list(profile.directory.iterdir()) == []
 
 
 def test_a_date_without_nanoseconds_is_rejected(installed: Installer, tmp_path: Path) -> None:
     """As busybox 1.35 prints it, the only one on a plain Alpine: runs would have no window."""
     profile = installed("fio")
-    words = ["operation=read", "request_size=64k", "file_size=4m"]
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = ["operation=read", "request_size=64k", "file_size=4m"]
+    assert profile.script("pre.sh", *arguments).returncode == 0
     (tmp_path / "bin").mkdir()
     date = tmp_path / "bin/date"
     date.write_text("#!/bin/sh\nexec printf '%s\\n' \"${1#+}\"\n")
     date.chmod(0o755)
-    done = profile.run(*words, PATH=f"{date.parent}:{os.environ['PATH']}")
+    done = profile.run(*arguments, PATH=f"{date.parent}:{os.environ['PATH']}")
     assert done.returncode != 0
     assert "prints no nanoseconds" in done.stderr
 
@@ -362,18 +366,18 @@ def test_too_little_room(installed: Installer, tool: str) -> None:
 
 def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
     profile = installed("fio")
-    words = ("operation=read", "request_size=4k", "file_size=1m")
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = ("operation=read", "request_size=4k", "file_size=1m")
+    assert profile.script("pre.sh", *arguments).returncode == 0
     conf = (profile.home / "tool.conf").read_text()
     (profile.home / "tool.conf").write_text(conf.replace("path=/", "path=/nowhere/"))
-    done = profile.run(*words)
+    done = profile.run(*arguments)
     assert done.returncode not in (0, 2)
     assert (profile.home / "test-exit-status").read_text() == f"{done.returncode}\n"
 
 
 @pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
-    ("tool", "words", "labels"),
+    ("tool", "arguments", "labels"),
     [
         ("fio", "operation=mixed spatiality=random request_size=4k file_size=4m",
          {"read bandwidth", "read rate", "read latency",
@@ -390,13 +394,13 @@ def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
     ],
 )  # fmt: skip
 def test_result_lines_for_pts(
-    installed: Installer, tmp_path: Path, tool: str, words: str, labels: set[str]
+    installed: Installer, tmp_path: Path, tool: str, arguments: str, labels: set[str]
 ) -> None:
     """With LOG_FILE set the raw output and the lines of results-definition.xml are in it."""
     profile = installed(tool)
     log = tmp_path / "pts.log"
-    assert profile.script("pre.sh", *words.split()).returncode == 0
-    done = profile.run(*words.split(), LOG_FILE=str(log))
+    assert profile.script("pre.sh", *arguments.split()).returncode == 0
+    done = profile.run(*arguments.split(), LOG_FILE=str(log))
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^EEIO ([^:]+): ([\d.]+) \S+$", log.read_text(), re.M)
     assert all(float(value) > 0 for _, value in lines)
@@ -490,9 +494,9 @@ def test_a_mounted_device_is_not_written(
     try:
         settings = {"EEIO_DEVICE": str(device), "EEIO_ERASE": str(device)}
         for call in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s)):
-            refused = call(
+            rejected = call(
                 "level=device", "operation=write", "request_size=4k", "file_size=1m", **settings
             )
-            assert refused.returncode == 2 and "mounted" in refused.stderr
+            assert rejected.returncode == 2 and "mounted" in rejected.stderr
     finally:
         unmount(device)

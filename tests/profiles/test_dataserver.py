@@ -135,8 +135,8 @@ def test_a_damaged_stamp_makes_the_run_invalid(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("dataserver")
-    words = {"processes": "2", "request_size": "64k", "file_size": "1m", "buffer": "on"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    factors = {"processes": "2", "request_size": "64k", "file_size": "1m", "buffer": "on"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
     path = profile.directory / "eeio-scratch/eeio-dataserver.1"
     with path.open("r+b") as file:
         for page in (3, 100):
@@ -144,10 +144,10 @@ def test_a_damaged_stamp_makes_the_run_invalid(
             byte = file.read(1)[0]
             file.seek(page * PAGE + 5)
             file.write(bytes([byte ^ 1]))
-    capture = profile.capture(tmp_path / "out", words)
+    capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0
-    told = json.loads((tmp_path / "out/dataserver.json").read_text())["checksum"]
-    assert told["wrong_pages"] == 2 and told["read"] != told["expected"]
+    reported = json.loads((tmp_path / "out/dataserver.json").read_text())["checksum"]
+    assert reported["wrong_pages"] == 2 and reported["read"] != reported["expected"]
     (phase,) = tools.parse("dataserver", capture).phases
     assert any("2 pages that were read are not what was written" in x for x in phase.invalid)
 
@@ -158,8 +158,8 @@ def test_one_file_serves_one_server_and_a_shared_mode(
 ) -> None:
     """Layers are compared on the same file, which is not written anew between them."""
     profile = installed("dataserver")
-    words = {"processes": "1", "clients": "1", "request_size": "64k", "file_size": "1m"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    factors = {"processes": "1", "clients": "1", "request_size": "64k", "file_size": "1m"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
     path = profile.directory / "eeio-scratch/eeio-dataserver.0"
     before = path.stat()
     shared = {"processes": "2", "file": "shared", "request_size": "4k", "file_size": "1m"}
@@ -189,11 +189,11 @@ def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> 
         f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json",
     ]  # fmt: skip
     program.good(2, *where)
-    told = json.loads((tmp_path / "out.json").read_text())
-    assert told["aggregate"]["bytes_written"] == 16384 + 8192 + 5000
-    assert told["aggregate"]["bytes_read"] == 16384 + 12288
-    assert told["checksum"]["wrong_pages"] == 0
-    assert told["aggregate"]["seconds"] < 0.09
+    reported = json.loads((tmp_path / "out.json").read_text())
+    assert reported["aggregate"]["bytes_written"] == 16384 + 8192 + 5000
+    assert reported["aggregate"]["bytes_read"] == 16384 + 12288
+    assert reported["checksum"]["wrong_pages"] == 0
+    assert reported["aggregate"]["seconds"] < 0.09
     assert [(tmp_path / f"eeio-dataserver.{n}").stat().st_size for n in (0, 1)] == [16384, 8192]
     program.good(2, *where, "timed=on")
     assert json.loads((tmp_path / "out.json").read_text())["aggregate"]["seconds"] >= 0.1
@@ -210,8 +210,8 @@ def test_what_is_written_in_parts_is_read_back_completely(
     path = tmp_path / "trace.csv"
     path.write_text("\n".join([*lines, "0,0,read,0,8192", *lines[:1], "0,1,read,0,8192"]) + "\n")
     program.good(1, f"replay={path}", f"directory={tmp_path}", f"json={tmp_path}/out.json")
-    told = json.loads((tmp_path / "out.json").read_text())["checksum"]
-    assert told["wrong_pages"] == 0 and told["read"] == told["expected"] != "0" * 16
+    reported = json.loads((tmp_path / "out.json").read_text())["checksum"]
+    assert reported["wrong_pages"] == 0 and reported["read"] == reported["expected"] != "0" * 16
 
 
 LATE = """#define _GNU_SOURCE
@@ -237,30 +237,30 @@ def test_ranks_that_work_one_after_the_other_are_not_counted_as_at_once(
     program = programs.plain("dataserver", tmp_path_factory.mktemp("late"), str(late))
     where = (f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json")
     program.good(2, "operation=write", "stripe=4096", "request=4096", *where)
-    told = json.loads((tmp_path / "out.json").read_text())
+    reported = json.loads((tmp_path / "out.json").read_text())
     (phase,) = json.loads((tmp_path / "eeio.json").read_text())["phases"]
     length_s = phase["end_monotonic_s"] - phase["start_monotonic_s"]
-    for seconds in (told["aggregate"]["seconds"], length_s):
+    for seconds in (reported["aggregate"]["seconds"], length_s):
         assert seconds > 0.25
-        assert seconds > max(rank["seconds"] for rank in told["ranks"])
+        assert seconds > max(rank["seconds"] for rank in reported["ranks"])
 
 
 def test_a_replay_has_the_spatiality_of_its_trace(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("dataserver")
-    for step, told in ((1, "sequential"), (3, "strided")):
+    for step, reported in ((1, "sequential"), (3, "strided")):
         trace = tmp_path / f"trace.{step}"
         trace.write_text("".join(f"0,0,read,{n * step * 4096},4096\n" for n in range(16)))
-        words = {"replay": str(trace), "buffer": "on", "processes": "2"}
-        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in words.items()))
+        factors = {"replay": str(trace), "buffer": "on", "processes": "2"}
+        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in factors.items()))
         assert pre.returncode == 0, pre.stderr
-        (phase,) = tools.parse("dataserver", profile.capture(tmp_path / told, words)).phases
-        assert (phase.spatiality, phase.bytes_moved, phase.invalid) == (told, 65_536, ())
+        (phase,) = tools.parse("dataserver", profile.capture(tmp_path / reported, factors)).phases
+        assert (phase.spatiality, phase.bytes_moved, phase.invalid) == (reported, 65_536, ())
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("0.5,0,read,0,4096\n0.4,0,read,0,4096", r":3: the time runs backwards; sort the trace"),
         ("nan,0,read,0,4096", r":2: a value is negative, empty or too large"),
@@ -274,34 +274,34 @@ def test_a_replay_has_the_spatiality_of_its_trace(
     ],
 )
 def test_a_bad_trace_is_rejected_with_its_line(
-    program: Program, tmp_path: Path, line: str, told: str
+    program: Program, tmp_path: Path, line: str, reported: str
 ) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(f"time,client,op,offset,length\n{line}\n")
-    message = program.refused(f"replay={path}", f"directory={tmp_path}")
-    assert re.search(told, message), message
+    message = program.rejection(f"replay={path}", f"directory={tmp_path}")
+    assert re.search(reported, message), message
     assert list(tmp_path.glob("eeio-dataserver.*")) == []
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("1,1,wr", ":3: not time,client,op,offset,length"),
         ("0.5,0,write,4096,4096", ":3: the time runs backwards"),
     ],
 )
 def test_a_bad_trace_is_named_before_anything_is_written(
-    installed: Callable[[str], Installed], tmp_path: Path, line: str, told: str
+    installed: Callable[[str], Installed], tmp_path: Path, line: str, reported: str
 ) -> None:
     profile = installed("dataserver")
     path = tmp_path / "trace.csv"
     path.write_text(f"time,client,op,offset,length\n1,0,write,0,4096\n{line}\n")
-    words = (f"replay={path}", "buffer=on", "processes=2")
-    done = profile.script("pre.sh", *words)
+    arguments = (f"replay={path}", "buffer=on", "processes=2")
+    done = profile.script("pre.sh", *arguments)
     assert done.returncode == 1
-    assert f"eeio-dataserver: {path}{told}" in done.stderr
+    assert f"eeio-dataserver: {path}{reported}" in done.stderr
     assert list(profile.directory.rglob("eeio-dataserver.*")) == []
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -312,8 +312,8 @@ def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: P
     program.good(
         1, f"replay={path}", "timed=on", f"directory={tmp_path}", f"json={tmp_path}/out.json"
     )
-    told = json.loads((tmp_path / "out.json").read_text())
-    assert told["aggregate"]["requests"] == 8 and not told["stopped_early"]
+    reported = json.loads((tmp_path / "out.json").read_text())
+    assert reported["aggregate"]["requests"] == 8 and not reported["stopped_early"]
 
 
 # --- options --------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("stripe=0", "stripe=0: give a size"),
         ("request_size=5000", "give a multiple of 4k"),
@@ -426,12 +426,14 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(
+    installed: Callable[[str], Installed], arguments: str, reported: str
+) -> None:
     profile = installed("dataserver")
-    for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
+    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-dataserver: ") and told in line
+        assert line.startswith("eeio-dataserver: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -439,20 +441,20 @@ def test_machines_that_cannot_start_it(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
     profile = installed("dataserver")
-    words = ("processes=2", "file_size=1m", "request_size=64k", "buffer=on")
-    done = profile.script("pre.sh", *words, EEIO_MPIRUN="/nowhere")
+    arguments = ("processes=2", "file_size=1m", "request_size=64k", "buffer=on")
+    done = profile.script("pre.sh", *arguments, EEIO_MPIRUN="/nowhere")
     assert done.returncode != 0 and "/nowhere is missing: install the packages" in done.stderr
-    assert profile.script("pre.sh", *words).returncode == 0
-    done = profile.run(*words, EEIO_MPIRUN="/nowhere")
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
     assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run(*words, EEIO_HOSTFILE="/nowhere")
+    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere")
     assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=1\n")
-    done = profile.run(*words, EEIO_HOSTFILE=str(hosts))
+    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts))
     assert done.returncode != 0 and "not enough slots" in done.stderr
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -466,12 +468,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.root
 def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_disk: Path) -> None:
     profile = installed("dataserver")
-    words = ("processes=2", "file_size=4m", "request_size=64k", "buffer=on")
-    done = profile.script("pre.sh", *words, EEIO_DIRECTORY=str(small_disk))
+    arguments = ("processes=2", "file_size=4m", "request_size=64k", "buffer=on")
+    done = profile.script("pre.sh", *arguments, EEIO_DIRECTORY=str(small_disk))
     assert done.returncode == 1
     assert re.search(r"\d+ bytes are needed, \d+ are free", done.stderr), done.stderr
-    assert profile.run(*words, EEIO_DIRECTORY=str(small_disk)).returncode == 2
-    profile.script("post.sh", *words, EEIO_DIRECTORY=str(small_disk))
+    assert profile.run(*arguments, EEIO_DIRECTORY=str(small_disk)).returncode == 2
+    profile.script("post.sh", *arguments, EEIO_DIRECTORY=str(small_disk))
     assert list(small_disk.iterdir()) == []
 
 
@@ -481,16 +483,16 @@ def test_what_watches_mpirun_delays_nothing(
 ) -> None:
     """It looks every few seconds: neither who reads our output nor an umount waits for it."""
     profile = installed("dataserver")
-    words = ("operation=write", "file_size=1m", "request_size=64k", "buffer=on")
+    arguments = ("operation=write", "file_size=1m", "request_size=64k", "buffer=on")
     with programs.memory_disk(tmp_path / "mounted", "size=4m") as disk:
         where = {"EEIO_DIRECTORY": str(disk)}
         for script in ("sh", "bash"):
-            pre = (script, str(profile.profile / "pre.sh"), *words)
+            pre = (script, str(profile.profile / "pre.sh"), *arguments)
             assert profile.leaves_its_pipe(*pre, **where)
-        run = (str(profile.home / "eeio-dataserver"), *words)
+        run = (str(profile.home / "eeio-dataserver"), *arguments)
         assert profile.leaves_its_pipe(*run, **where)
         assert profile.leaves_its_pipe(*run, **where, LOG_FILE=str(tmp_path / "log"))
-        assert profile.script("post.sh", *words, **where).returncode == 0
+        assert profile.script("post.sh", *arguments, **where).returncode == 0
 
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun"])
@@ -500,17 +502,17 @@ def test_nothing_stays_when_a_process_dies(
     profile = installed("dataserver")
     trace = tmp_path / "trace.csv"
     trace.write_text("0,0,write,0,65536\n60,0,write,65536,65536\n")
-    words = (
+    arguments = (
         "operation=mixed", f"replay={trace}", "timed=on", "processes=2", "buffer=on", "stripe=4k",
         "runtime_s=0",
     )  # fmt: skip
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.script("pre.sh", *arguments).returncode == 0
     program = profile.home / "dataserver"
-    told = programs.reported_of_a_death(
-        profile, program, words, 2, "eeio-dataserver.",
+    reported = programs.reported_of_a_death(
+        profile, program, arguments, 2, "eeio-dataserver.",
         lambda ranks: ranks[0] if victim == "rank" else programs.parent(ranks[0]),
     )  # fmt: skip
     if victim == "rank":
-        assert programs.DIED.search(told)
-    assert profile.script("post.sh", *words).returncode == 0
+        assert programs.DIED.search(reported)
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []

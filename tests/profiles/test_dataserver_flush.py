@@ -66,7 +66,9 @@ def test_a_shared_file_is_flushed_by_all(program: Program, tmp_path: Path) -> No
     assert calls(program, tmp_path, "flush=end", "file=shared") == ["wwwwf", "wwwwf"]
 
 
-def told(program: Program, folder: Path, *options: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def reported(
+    program: Program, folder: Path, *options: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The phase of eeio.json and dataserver.json."""
     out, eeio = folder / "out.json", folder / "eeio.json"
     program.good(2, *WRITES, *options, f"directory={folder}", f"json={out}", f"eeio={eeio}")
@@ -75,7 +77,7 @@ def told(program: Program, folder: Path, *options: str) -> tuple[dict[str, Any],
 
 
 def test_both_times_of_a_flush_at_the_end(slow: Program, tmp_path: Path) -> None:
-    phase, body = told(slow, tmp_path, "flush=end")
+    phase, body = reported(slow, tmp_path, "flush=end")
     returned_s = phase["end_monotonic_s"] - phase["start_monotonic_s"]
     durable_s = phase["durable_monotonic_s"] - phase["start_monotonic_s"]
     assert durable_s > returned_s + 0.39
@@ -86,7 +88,7 @@ def test_both_times_of_a_flush_at_the_end(slow: Program, tmp_path: Path) -> None
 
 
 def test_a_flush_of_each_request_is_in_the_time_of_the_calls(slow: Program, tmp_path: Path) -> None:
-    phase, body = told(slow, tmp_path, "flush=each")
+    phase, body = reported(slow, tmp_path, "flush=each")
     assert phase["includes_flush"] is True
     assert phase["durable_source"] == "the program's own fsync of each request"
     # Four flushes of each server, one after the other.
@@ -95,13 +97,13 @@ def test_a_flush_of_each_request_is_in_the_time_of_the_calls(slow: Program, tmp_
 
 
 def test_nothing_is_reported_of_what_is_not_flushed(slow: Program, tmp_path: Path) -> None:
-    phase, body = told(slow, tmp_path, "flush=none")
+    phase, body = reported(slow, tmp_path, "flush=none")
     assert not [key for key in phase if key.startswith("durable")]
     assert body["aggregate"]["seconds"] < 0.39
 
 
 def test_a_limit_of_time_ends_collective_calls_on_all_ranks(slow: Program, tmp_path: Path) -> None:
-    _, body = told(
+    _, body = reported(
         slow, tmp_path, "flush=each", "file=shared", "api=mpiio", "collective=on", "runtime_s=1"
     )
     assert body["stopped_early"]
@@ -115,10 +117,10 @@ def test_the_profile_reports_the_rate_until_durable(
     installed: Callable[[str], Installed], tmp_path: Path, flush: str
 ) -> None:
     profile = installed("dataserver")
-    words = {"operation": "write", "file_size": "4m", "request_size": "64k", "flush": flush}
-    given = [f"{key}={value}" for key, value in words.items()]
+    factors = {"operation": "write", "file_size": "4m", "request_size": "64k", "flush": flush}
+    given = [f"{key}={value}" for key, value in factors.items()]
     assert profile.script("pre.sh", *given).returncode == 0
-    (phase,) = tools.parse("dataserver", profile.capture(tmp_path / "out", words)).phases
+    (phase,) = tools.parse("dataserver", profile.capture(tmp_path / "out", factors)).phases
     assert (phase.until_durable is not None) == (flush != "none")
     assert phase.includes_flush == (flush == "each")
     log = tmp_path / "log"
@@ -135,8 +137,8 @@ def test_the_former_arguments_are_understood(
 ) -> None:
     profile = installed("dataserver")
     for old, new in (("on", "end"), ("off", "none")):
-        words = {"operation": "write", "file_size": "1m", "request_size": "64k", "fsync": old}
-        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in words.items()))
+        factors = {"operation": "write", "file_size": "1m", "request_size": "64k", "fsync": old}
+        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in factors.items()))
         assert pre.returncode == 0
-        profile.capture(tmp_path / old, words)
+        profile.capture(tmp_path / old, factors)
         assert json.loads((tmp_path / old / "dataserver.json").read_text())["flush"] == new

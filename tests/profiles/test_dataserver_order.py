@@ -23,7 +23,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return programs.plain("dataserver", tmp_path_factory.mktemp("dataserver"))
 
 
-def seen(program: Program, folder: Path, ranks: int, *options: str) -> str | None:
+def observed(program: Program, folder: Path, ranks: int, *options: str) -> str | None:
     out, eeio = folder / "out.json", folder / "eeio.json"
     where = (f"directory={folder}", f"json={out}", f"eeio={eeio}")
     program.good(ranks, "operation=write", f"request={R}", f"stripe={R}", *options, *where)
@@ -34,7 +34,7 @@ def seen(program: Program, folder: Path, ranks: int, *options: str) -> str | Non
 
 
 @pytest.mark.parametrize(
-    ("ranks", "options", "told"),
+    ("ranks", "options", "reported"),
     [
         (1, "clients=1", "sequential"),
         # The two patterns of a study: each client sequential, and clients in lock-step.
@@ -51,13 +51,15 @@ def seen(program: Program, folder: Path, ranks: int, *options: str) -> str | Non
          f"mixed of 2 streams, each strided by {3 * R} bytes"),
     ],
 )  # fmt: skip
-def test_patterns(program: Program, tmp_path: Path, ranks: int, options: str, told: str) -> None:
-    words = [f"client_bytes={24 * R}", *options.split()]
-    assert seen(program, tmp_path, ranks, *words) == told
+def test_patterns(
+    program: Program, tmp_path: Path, ranks: int, options: str, reported: str
+) -> None:
+    fields = [f"client_bytes={24 * R}", *options.split()]
+    assert observed(program, tmp_path, ranks, *fields) == reported
 
 
 @pytest.mark.parametrize(
-    ("places", "told"),
+    ("places", "reported"),
     [
         (random.Random(7).sample(range(400), 400), "random"),
         (list(range(400)), "sequential"),
@@ -68,16 +70,16 @@ def test_patterns(program: Program, tmp_path: Path, ranks: int, options: str, to
     ],
     ids=("random", "forward", "backward", "one", "nearly"),
 )  # fmt: skip
-def test_traces(program: Program, tmp_path: Path, places: list[int], told: str) -> None:
+def test_traces(program: Program, tmp_path: Path, places: list[int], reported: str) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("".join(f"0,0,write,{place * R},{R}\n" for place in places))
-    assert seen(program, tmp_path, 1, f"replay={trace}") == told
+    assert observed(program, tmp_path, 1, f"replay={trace}") == reported
 
 
 def test_ranks_of_a_shared_file_stride_through_it(program: Program, tmp_path: Path) -> None:
     """Each leaves the places of the others out; how their requests mix is as it happens."""
     options = ("file=shared", "pattern=strided", f"client_bytes={200 * R}", "stride=2")
-    assert seen(program, tmp_path, 2, *options) in (
+    assert observed(program, tmp_path, 2, *options) in (
         f"mixed of 2 streams, each strided by {4 * R} bytes",
         f"strided by {2 * R} bytes",
     )
@@ -85,7 +87,7 @@ def test_ranks_of_a_shared_file_stride_through_it(program: Program, tmp_path: Pa
 
 def test_nobody_knows_what_collective_calls_become(program: Program, tmp_path: Path) -> None:
     options = ("file=shared", "api=mpiio", "collective=on", "pattern=strided")
-    assert seen(program, tmp_path, 2, *options) is None
+    assert observed(program, tmp_path, 2, *options) is None
     (note,) = json.loads((tmp_path / "eeio.json").read_text())["notes"]
     assert "MPI-IO makes the requests" in note
 
@@ -116,8 +118,8 @@ def test_each_page_of_a_shared_file(program: Program, tmp_path: Path, how: str, 
 
 
 def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path: Path) -> None:
-    words = ("clients=1", "pattern=strided", "stride=4", f"client_bytes={16 * R}")
-    assert seen(program, tmp_path, 1, *words) == f"strided by {4 * R} bytes"
+    arguments = ("clients=1", "pattern=strided", "stride=4", f"client_bytes={16 * R}")
+    assert observed(program, tmp_path, 1, *arguments) == f"strided by {4 * R} bytes"
     content = (tmp_path / "eeio-dataserver.0").read_bytes()
     assert [any(content[at : at + R]) for at in range(0, len(content), R)] == [
         n % 4 == 0 for n in range(13)
@@ -126,7 +128,7 @@ def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path:
 
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
-    ("words", "asked", "found", "moved"),
+    ("arguments", "requested", "found", "moved"),
     [
         ("spatiality=strided clients=1 file_size=34m", "strided", f"strided by {17 * R} bytes", 32),
         ("spatiality=strided clients=4 file_size=16m", "strided", "sequential", 256),
@@ -138,13 +140,13 @@ def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path:
 )  # fmt: skip
 def test_the_record_has_what_was_requested_and_what_was_observed(
     installed: Callable[[str], Installed],
-    tmp_path: Path, words: str, asked: str, found: str | None, moved: int,
+    tmp_path: Path, arguments: str, requested: str, found: str | None, moved: int,
 ) -> None:  # fmt: skip
     profile = installed("dataserver")
-    given = [*words.split(), "request_size=64k"]
+    given = [*arguments.split(), "request_size=64k"]
     pre = profile.script("pre.sh", *given)
     assert pre.returncode == 0, pre.stderr
     capture = profile.capture(tmp_path / "out", dict(word.split("=", 1) for word in given))
     (phase,) = tools.parse("dataserver", capture).phases
-    assert (phase.spatiality, phase.spatiality_seen) == (asked, found)
+    assert (phase.spatiality, phase.spatiality_seen) == (requested, found)
     assert (phase.bytes_moved, phase.invalid) == (moved * R, ())

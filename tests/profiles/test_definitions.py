@@ -104,9 +104,9 @@ def test_no_download_keeps_pts_from_installing_offline(folder: Path) -> None:
 def test_presets(folder: Path) -> None:
     lines = (folder / "presets.conf").read_text().splitlines()
     presets = [line.split() for line in lines if not line.startswith("#")]
-    assert [words[0] for words in presets] == ["quick", "standard", "paper"]
-    for words in presets:
-        assert all(re.fullmatch(r"\w+=[\w.]+", word) for word in words[1:])
+    assert [message[0] for message in presets] == ["quick", "standard", "paper"]
+    for message in presets:
+        assert all(re.fullmatch(r"\w+=[\w.]+", word) for word in message[1:])
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)

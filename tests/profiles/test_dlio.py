@@ -22,16 +22,16 @@ pytestmark = pytest.mark.tools
 
 Installer = Callable[[str], Installed]
 
-WORDS = {"workload": "unet3d", "files": "14", "record_size": "1m", "accelerator": "a100"}
+FACTORS = {"workload": "unet3d", "files": "14", "record_size": "1m", "accelerator": "a100"}
 CHECKPOINT = {"workload": "checkpoint", "checkpoint_size": "7m", "checkpoints": "2"}
 
 
-def words_of(factors: dict[str, str]) -> list[str]:
+def arguments_of(factors: dict[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in factors.items()]
 
 
 def prepared(profile: Installed, factors: dict[str, str]) -> None:
-    done = profile.script("pre.sh", *words_of(factors))
+    done = profile.script("pre.sh", *arguments_of(factors))
     assert done.returncode == 0, done.stderr
 
 
@@ -43,10 +43,10 @@ def cleaned(profile: Installed) -> None:
 def test_cycle(installed: Installer, tmp_path: Path) -> None:
     """DLIO's samples/s and ours agree within 1 %, or the row is invalid and says so."""
     profile = installed("dlio")
-    prepared(profile, WORDS)
+    prepared(profile, FACTORS)
     data = [p for p in profile.directory.rglob("*.npz") if p.is_file()]
     assert len(data) == 14
-    capture = profile.capture(tmp_path / "out", WORDS)
+    capture = profile.capture(tmp_path / "out", FACTORS)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("dlio", capture).phases
     assert (phase.name, phase.operation) == ("train", "read")
@@ -65,7 +65,7 @@ def test_cycle(installed: Installer, tmp_path: Path) -> None:
         assert metrics["fetched_bytes"] >= 0.98 * phase.bytes_moved
     # The data set stays for the next run with the same factors.
     before = {path: path.stat().st_mtime_ns for path in data}
-    prepared(profile, WORDS)
+    prepared(profile, FACTORS)
     assert {path: path.stat().st_mtime_ns for path in data} == before
     cleaned(profile)
 
@@ -119,10 +119,10 @@ def test_nothing_runs_on_when_a_process_dies(
     installed: Installer, tmp_path: Path, victim: str
 ) -> None:
     profile = installed("dlio")
-    factors = {**WORDS, "epochs": "1000"}
+    factors = {**FACTORS, "epochs": "1000"}
     prepared(profile, factors)
     wrapper = subprocess.Popen(
-        [str(profile.home / "eeio-dlio"), *words_of(factors)], cwd=profile.home,
+        [str(profile.home / "eeio-dlio"), *arguments_of(factors)], cwd=profile.home,
         env={**profile.environment, "EEIO_OUTPUT_DIR": str(tmp_path / "out")},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -145,10 +145,10 @@ def test_nothing_runs_on_when_a_process_dies(
         parents = {int(Path(f"/proc/{pid}/stat").read_text().split()[3]): pid for pid in found}
         program = next(pid for pid in found if pid in parents)
         os.kill(program if victim == "program" else max(found), signal.SIGKILL)
-        _, told = wrapper.communicate(timeout=300)
+        _, reported = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         if victim == "reader":
-            assert told.splitlines()[-1].startswith("eeio-dlio: DLIO stopped: RuntimeError: ")
+            assert reported.splitlines()[-1].startswith("eeio-dlio: DLIO stopped: RuntimeError: ")
         while ours() and time.monotonic() < deadline_s + 60:
             time.sleep(0.05)
         assert ours() == []
@@ -255,7 +255,7 @@ def stand_in(tmp_path: Path) -> Installed:
 
 
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "reported"),
     [
         ("raise Could not override 'workload.x'.\nKey 'x' is not in struct",
          "DLIO stopped: ValueError: Could not override 'workload.x'. Key 'x' is not in struct"),
@@ -265,39 +265,39 @@ def stand_in(tmp_path: Path) -> Installed:
     ],
 )  # fmt: skip
 def test_an_error_of_dlio_is_one_line(
-    stand_in: Installed, tmp_path: Path, case: str, told: str
+    stand_in: Installed, tmp_path: Path, case: str, reported: str
 ) -> None:
     if case != "cut":
-        done = stand_in.script("pre.sh", *words_of(WORDS), CASE=case)
+        done = stand_in.script("pre.sh", *arguments_of(FACTORS), CASE=case)
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-dlio: ") and told in line
-    prepared(stand_in, WORDS)
+        assert line.startswith("eeio-dlio: ") and reported in line
+    prepared(stand_in, FACTORS)
     stand_in.environment["CASE"] = case
-    capture = stand_in.capture(tmp_path / "out", WORDS)
+    capture = stand_in.capture(tmp_path / "out", FACTORS)
     (line,) = capture.text("stderr.txt").splitlines()
-    assert capture.exit_code == 1 and line.startswith("eeio-dlio: ") and told in line
+    assert capture.exit_code == 1 and line.startswith("eeio-dlio: ") and reported in line
     cleaned(stand_in)
 
 
 @pytest.mark.parametrize(
-    ("case", "told"), [("faster", "DLIO reports"), ("short", "DLIO read 7 samples of 14")]
+    ("case", "reported"), [("faster", "DLIO reports"), ("short", "DLIO read 7 samples of 14")]
 )
 def test_what_contradicts_is_invalid(
-    stand_in: Installed, tmp_path: Path, case: str, told: str
+    stand_in: Installed, tmp_path: Path, case: str, reported: str
 ) -> None:
-    prepared(stand_in, WORDS)
+    prepared(stand_in, FACTORS)
     stand_in.environment["CASE"] = case
-    capture = stand_in.capture(tmp_path / "out", WORDS)
+    capture = stand_in.capture(tmp_path / "out", FACTORS)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("dlio", capture).phases
-    assert any(told in reason for reason in phase.invalid)
+    assert any(reported in reason for reason in phase.invalid)
     # The stand-in reads no file.
     assert any("0 of 917504 bytes were fetched from storage" in r for r in phase.invalid)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         (["workload=dlrm"], "workload=dlrm: give one of: unet3d resnet50 cosmoflow checkpoint"),
         (["files=15"], "files=15: give a multiple of 7, which is unet3d's batch"),
@@ -312,22 +312,24 @@ def test_what_contradicts_is_invalid(
         (["nproc=2"], "unknown factor 'nproc=2'"),
     ],
 )
-def test_what_cannot_be_is_rejected(stand_in: Installed, words: list[str], told: str) -> None:
-    done = stand_in.script("pre.sh", *words)
-    assert done.returncode == 2 and told in done.stderr
+def test_what_cannot_be_is_rejected(
+    stand_in: Installed, arguments: list[str], reported: str
+) -> None:
+    done = stand_in.script("pre.sh", *arguments)
+    assert done.returncode == 2 and reported in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_lines_for_pts(stand_in: Installed, tmp_path: Path) -> None:
-    prepared(stand_in, WORDS)
+    prepared(stand_in, FACTORS)
     log = tmp_path / "pts.log"
-    assert stand_in.run(*words_of(WORDS), LOG_FILE=str(log)).returncode == 0
+    assert stand_in.run(*arguments_of(FACTORS), LOG_FILE=str(log)).returncode == 0
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO train bandwidth", "EEIO train rate"]
 
 
 def test_data_of_other_factors_are_not_used(stand_in: Installed) -> None:
-    prepared(stand_in, WORDS)
+    prepared(stand_in, FACTORS)
     done = stand_in.run("workload=unet3d", "files=7", "record_size=1m")
     assert done.returncode == 2 and "not prepared for these factors" in done.stderr
     shutil.rmtree(stand_in.directory / "eeio-scratch")
@@ -357,5 +359,5 @@ def test_bytes_that_are_fetched_twice_are_noted(
     row: dict[str, Any] = {"name": "train", "metrics": {}, "invalid": []}
     notes = workload.check_fetched(row, got, [file])
     assert row["metrics"] == {"fetched_bytes": got}
-    for told, found in ((invalid, row["invalid"]), (note, notes)):
-        assert told in str(found) if told else found == []
+    for reported, found in ((invalid, row["invalid"]), (note, notes)):
+        assert reported in str(found) if reported else found == []

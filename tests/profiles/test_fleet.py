@@ -47,16 +47,16 @@ class Site:
     target: Path
     environment: dict[str, str]
 
-    def eeio(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def eeio(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            self.slurm.hosts.on_first([sys.executable, "-m", "eeio", *words]),
+            self.slurm.hosts.on_first([sys.executable, "-m", "eeio", *arguments]),
             env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False,
             timeout=240,
         )  # fmt: skip
 
-    def slurm_says(self, *words: str) -> str:
+    def slurm_output(self, *arguments: str) -> str:
         done = subprocess.run(
-            self.slurm.hosts.on_first(list(words)), env=self.environment,
+            self.slurm.hosts.on_first(list(arguments)), env=self.environment,
             capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
         return done.stdout
@@ -80,7 +80,7 @@ class Site:
         """Until at most `left` jobs have not ended."""
         deadline_s = time.monotonic() + 240
         while True:
-            waiting = self.slurm_says("squeue", "--noheader").splitlines()
+            waiting = self.slurm_output("squeue", "--noheader").splitlines()
             if len(waiting) <= left:
                 return
             assert time.monotonic() < deadline_s, waiting
@@ -103,12 +103,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
     programs.need("mpicc")
     target = tmp_path / "powercap"  # where each host sees a folder of its own
     target.mkdir()
-    with contextlib.ExitStack() as held:
-        hosts = held.enter_context(several_hosts(tmp_path, NODES))
+    with contextlib.ExitStack() as stack:
+        hosts = stack.enter_context(several_hosts(tmp_path, NODES))
         for name in hosts.names:
             size = "size=64m" if name == hosts.names[FULL] else "size=1g"
-            held.enter_context(programs.memory_disk(tmp_path / name, size))
-        slurm = held.enter_context(cluster(hosts))
+            stack.enter_context(programs.memory_disk(tmp_path / name, size))
+        slurm = stack.enter_context(cluster(hosts))
         environment = {
             **programs.environment({}),
             "XDG_STATE_HOME": str(tmp_path / "state"),
@@ -133,7 +133,7 @@ def test_each_node_runs_the_suite_once_and_again_changes_nothing(site: Site, cou
         assert f"campaign nightly-{name}" in logs[name]
     # A job again: no run is added.
     script = str(site.folder / "nightly/job.sh")
-    site.slurm_says("sbatch", "--output=/dev/null", f"--nodelist={names[2]}", script)
+    site.slurm_output("sbatch", "--output=/dev/null", f"--nodelist={names[2]}", script)
     site.wait()
     assert {node["runs"] for node in site.collected(0)["nodes"]} == {2}
     done = site.eeio("fleet", "submit", "--nodes", "1", "-o", "nightly", str(site.suite),
@@ -144,13 +144,13 @@ def test_each_node_runs_the_suite_once_and_again_changes_nothing(site: Site, cou
 @pytest.mark.slow
 def test_a_node_that_is_down_returns_and_runs_its_campaign(site: Site) -> None:
     first, second, *_ = site.slurm.hosts.names
-    site.slurm_says("scontrol", "update", f"NodeName={second}", "State=DOWN", "Reason=test")
+    site.slurm_output("scontrol", "update", f"NodeName={second}", "State=DOWN", "Reason=test")
     site.submit(f"{first},{second}")
     site.wait(left=1)
     found = {node["name"]: node for node in site.collected(3)["nodes"]}
     assert found[first]["state"] == "complete" and found[second]["state"] == "no results"
     assert "has not started" in found[second]["remarks"][0]
-    site.slurm_says("scontrol", "update", f"NodeName={second}", "State=RESUME")
+    site.slurm_output("scontrol", "update", f"NodeName={second}", "State=RESUME")
     site.wait()
     assert {node["state"] for node in site.collected(0)["nodes"]} == {"complete"}
 
@@ -178,12 +178,12 @@ WRONG = [
 
 @pytest.mark.slow
 def test_wrong_arguments_submit_nothing(site: Site) -> None:
-    for words, said in WRONG:
-        words = [word.replace("NODE", site.slurm.hosts.names[0]) for word in words]
-        done = site.eeio("fleet", "submit", "-o", "nightly", *words)
-        assert done.returncode != 0 and said in done.stderr
+    for arguments, message in WRONG:
+        arguments = [word.replace("NODE", site.slurm.hosts.names[0]) for word in arguments]
+        done = site.eeio("fleet", "submit", "-o", "nightly", *arguments)
+        assert done.returncode != 0 and message in done.stderr
         assert len(done.stderr.splitlines()) == 1
-        assert site.slurm_says("squeue", "--noheader") == ""
+        assert site.slurm_output("squeue", "--noheader") == ""
         assert not (site.folder / "nightly").exists()
 
 

@@ -39,7 +39,7 @@ run = FALSE
 transferSize = 1m
 """
 """Without the phases that wait for a second."""
-WORDS = ["processes=2", "data=4m", "files=200"]
+FACTORS = ["processes=2", "data=4m", "files=200"]
 
 
 @pytest.fixture
@@ -60,17 +60,17 @@ def short(io500: Installed, tmp_path: Path) -> Installed:
 
 
 def prepared(profile: Installed) -> None:
-    done = profile.script("pre.sh", *WORDS)
+    done = profile.script("pre.sh", *FACTORS)
     assert done.returncode == 0, done.stderr
 
 
 def cleaned(profile: Installed) -> None:
-    assert profile.script("post.sh", *WORDS).returncode == 0
+    assert profile.script("post.sh", *FACTORS).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
 def factors() -> dict[str, str]:
-    return dict(word.split("=") for word in WORDS)
+    return dict(word.split("=") for word in FACTORS)
 
 
 def test_cycle(short: Installed, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_cycle(short: Installed, tmp_path: Path) -> None:
 def test_lines_for_pts(short: Installed, tmp_path: Path) -> None:
     prepared(short)
     log = tmp_path / "log"
-    assert short.run(*WORDS, LOG_FILE=str(log)).returncode == 0
+    assert short.run(*FACTORS, LOG_FILE=str(log)).returncode == 0
     text = log.read_text()
     for name in ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read"):
         printed = re.search(rf"^\[RESULT\] +{name} +([\d.]+) GiB/s", text, re.M)
@@ -119,7 +119,7 @@ def rejected(done: "subprocess.CompletedProcess[str]") -> str:
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[debug]\nstonewall = 1\n", 'section debug line 2, unknown option "stonewall"'),
         ("[bonnie]\nrun = TRUE\n", "line 1, unknown section bonnie"),
@@ -130,19 +130,19 @@ def rejected(done: "subprocess.CompletedProcess[str]") -> str:
     ],
 )
 def test_an_ini_file_that_io500_does_not_know_is_rejected(
-    io500: Installed, tmp_path: Path, text: str, said: str
+    io500: Installed, tmp_path: Path, text: str, message: str
 ) -> None:
     ini = tmp_path / "bad.ini"
     ini.write_text(text)
     (io500.directory / "of-the-user").write_text("kept")
-    line = rejected(io500.script("pre.sh", *WORDS, EEIO_IO500_INI=str(ini)))
-    assert line.startswith(f"eeio-io500: EEIO_IO500_INI={ini}: ") and said in line
+    line = rejected(io500.script("pre.sh", *FACTORS, EEIO_IO500_INI=str(ini)))
+    assert line.startswith(f"eeio-io500: EEIO_IO500_INI={ini}: ") and message in line
     assert ini.read_text() == text
     assert [path.name for path in io500.directory.iterdir()] == ["of-the-user"]
 
 
 @pytest.mark.parametrize(
-    ("words", "settings", "said"),
+    ("arguments", "settings", "message"),
     [
         ("data=3m", {}, "data=3m: give a multiple of 2m"),
         ("processes=0", {}, "processes=0"),
@@ -155,17 +155,17 @@ def test_an_ini_file_that_io500_does_not_know_is_rejected(
     ],
 )
 def test_what_cannot_be_is_rejected(
-    io500: Installed, words: str, settings: dict[str, str], said: str
+    io500: Installed, arguments: str, settings: dict[str, str], message: str
 ) -> None:
-    assert said in rejected(io500.script("pre.sh", *WORDS, *words.split(), **settings))
+    assert message in rejected(io500.script("pre.sh", *FACTORS, *arguments.split(), **settings))
 
 
 def test_a_run_that_is_not_prepared_is_rejected(io500: Installed) -> None:
-    assert "run pre.sh with them first" in rejected(io500.run(*WORDS))
+    assert "run pre.sh with them first" in rejected(io500.run(*FACTORS))
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "message"),
     [
         ("{0}/nothing", "EEIO_IO500={0}/nothing: no program io500; build IO500 by its prepare.sh"),
         ("{0}/checkout", "EEIO_IO500={0}/checkout: no program io500; build IO500 by"),
@@ -173,7 +173,7 @@ def test_a_run_that_is_not_prepared_is_rejected(io500: Installed) -> None:
     ],
 )
 def test_without_io500_the_installation_reports_the_remedy(
-    tmp_path: Path, named: str, said: str
+    tmp_path: Path, named: str, message: str
 ) -> None:
     (tmp_path / "checkout").mkdir()
     (tmp_path / "other").write_text("#!/bin/sh\necho no\n")
@@ -181,7 +181,7 @@ def test_without_io500_the_installation_reports_the_remedy(
     profile = Installed("io500", tmp_path / "home", tmp_path / "disk")
     done = profile.install(EEIO_IO500=named.format(tmp_path))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"eeio-io500: {said.format(tmp_path)}"), done.stderr
+    assert done.stderr.startswith(f"eeio-io500: {message.format(tmp_path)}"), done.stderr
 
 
 def test_without_a_name_the_installation_names_both_places(tmp_path: Path) -> None:
@@ -208,38 +208,38 @@ def descendants(pid: int) -> list[int]:
 def test_a_killed_rank_leaves_nothing(io500: Installed) -> None:
     prepared(io500)
     process = subprocess.Popen(
-        [str(io500.home / "eeio-io500"), *WORDS], env=io500.environment, text=True,
+        [str(io500.home / "eeio-io500"), *FACTORS], env=io500.environment, text=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    seen: list[int] = []
+    observed: list[int] = []
     data = io500.directory / "eeio-scratch/eeio-io500/data"
     try:
         until_s = time.monotonic() + 60
         while time.monotonic() < until_s and not (data / "mdtest-easy").exists():
             time.sleep(0.02)
-        seen = descendants(process.pid)
-        ranks = [pid for pid in seen if Path(f"/proc/{pid}/comm").read_text() == "io500\n"]
+        observed = descendants(process.pid)
+        ranks = [pid for pid in observed if Path(f"/proc/{pid}/comm").read_text() == "io500\n"]
         assert len(ranks) == 2
         os.kill(ranks[-1], signal.SIGKILL)
-        _, said = process.communicate(timeout=300)
+        _, message = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
     assert process.returncode != 0
-    assert said.splitlines()[-1].startswith("eeio-io500: IO500 stopped with exit code ")
+    assert message.splitlines()[-1].startswith("eeio-io500: IO500 stopped with exit code ")
     until_s = time.monotonic() + 30
-    while any(map(runs_still, seen)) and time.monotonic() < until_s:
+    while any(map(runs_still, observed)) and time.monotonic() < until_s:
         time.sleep(0.1)
-    assert not any(map(runs_still, seen))
+    assert not any(map(runs_still, observed))
     cleaned(io500)
 
 
 def runs_still(pid: int) -> bool:
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"io500" in words or b"mpirun" in words
+    return b"io500" in command_line or b"mpirun" in command_line
 
 
 STRACE = """#!/bin/sh
@@ -294,16 +294,16 @@ def farthest(capture: Capture, trace: str) -> float:
 def test_ranks_on_two_hosts_and_the_power_of_both(
     short: Installed, hosts: Hosts, rapl: str, eeio_on_path: str, tmp_path: Path
 ) -> None:
-    words = ["processes=4", "data=4m", "files=200"]
+    arguments = ["processes=4", "data=4m", "files=200"]
     nodes, output = tmp_path / "nodes", tmp_path / "out"
     settings = hosts.settings()
     done = short.command(
-        *hosts.on_first(["bash", str(short.profile / "pre.sh"), *words]), **settings
+        *hosts.on_first(["bash", str(short.profile / "pre.sh"), *arguments]), **settings
     )
     assert done.returncode == 0, done.stderr
     settings |= {"EEIO_OUTPUT_DIR": str(output), "PATH": eeio_on_path}
     done = short.command(
-        *hosts.on_first([str(short.home / "eeio-io500"), *words]),
+        *hosts.on_first([str(short.home / "eeio-io500"), *arguments]),
         **settings, EEIO_NODE_POWER=f"--meter {rapl} {nodes}",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -318,15 +318,15 @@ def test_ranks_on_two_hosts_and_the_power_of_both(
 def test_a_job_of_slurm_starts_the_ranks_on_its_nodes(
     short: Installed, hosts: Hosts, tmp_path: Path
 ) -> None:
-    words = "processes=4 data=4m files=200"
-    line = f"bash {short.profile}/pre.sh {words} && {short.home}/eeio-io500 {words}"
+    arguments = "processes=4 data=4m files=200"
+    line = f"bash {short.profile}/pre.sh {arguments} && {short.home}/eeio-io500 {arguments}"
     with test_slurm.cluster(hosts) as slurm:
-        code, said = slurm.job(
+        code, message = slurm.job(
             [f"--wrap={line}"], {**short.environment, "EEIO_OUTPUT_DIR": str(tmp_path / "out")}
         )
-    assert code == 0, said
+    assert code == 0, message
     assert "nodes               : 2\n" in (tmp_path / "out/io500/ior-easy-write.txt").read_text()
-    assert len(RESULT.findall(said)) >= 4
+    assert len(RESULT.findall(message)) >= 4
     cleaned(short)
 
 

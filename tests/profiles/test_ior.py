@@ -27,7 +27,7 @@ def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
 
 
 @pytest.mark.parametrize(
-    ("version", "apis", "words", "said"),
+    ("version", "apis", "arguments", "message"),
     [
         ("4.0.0", "POSIX|DUMMY|MPIIO|MMAP", (), "was built without HDF5 (it has POSIX|DUMMY|MPIIO"),
         ("3.3.0", "POSIX|HDF5|MPIIO", (), "IOR 3.x does not flush HDF5 files"),
@@ -39,11 +39,11 @@ def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
     ],
 )
 def test_what_hdf5_cannot_do_is_rejected_before_anything_runs(
-    tmp_path: Path, version: str, apis: str, words: tuple[str, ...], said: str
+    tmp_path: Path, version: str, apis: str, arguments: tuple[str, ...], message: str
 ) -> None:
     profile = pretended(tmp_path, version, apis)
-    done = profile.script("pre.sh", *HDF5, *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    done = profile.script("pre.sh", *HDF5, *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert not list(profile.directory.iterdir())
 
 
@@ -55,7 +55,7 @@ exec "$@"
 
 
 @pytest.mark.parametrize(
-    ("words", "flags"),
+    ("arguments", "flags"),
     [
         (("operation=read",), []),
         (("operation=write",), ["-e"]),
@@ -67,7 +67,7 @@ exec "$@"
     ],
 )
 def test_what_ior_is_requested_to_flush(
-    tmp_path: Path, words: tuple[str, ...], flags: list[str]
+    tmp_path: Path, arguments: tuple[str, ...], flags: list[str]
 ) -> None:
     profile = pretended(tmp_path, "4.0.0", "POSIX|MPIIO")
     program = tmp_path / "ior"
@@ -75,8 +75,8 @@ def test_what_ior_is_requested_to_flush(
     mpirun = tmp_path / "mpirun"
     mpirun.write_text(MPIRUN)
     mpirun.chmod(0o755)
-    assert profile.script("pre.sh", *words, EEIO_MPIRUN=str(mpirun)).returncode == 0
-    done = profile.run(*words, EEIO_MPIRUN=str(mpirun))
+    assert profile.script("pre.sh", *arguments, EEIO_MPIRUN=str(mpirun)).returncode == 0
+    done = profile.run(*arguments, EEIO_MPIRUN=str(mpirun))
     assert done.returncode == 0, done.stderr
     given = done.stdout.split()
     assert given[given.index("-a") + 1] == "MPIIO"
@@ -100,10 +100,10 @@ def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
     program = ior_program()
     if program is None:
         pytest.skip("ior is not installed")
-    asked = subprocess.run(
+    requested = subprocess.run(
         [program, "-h"], capture_output=True, text=True, check=False, timeout=300
     )
-    if "|HDF5" not in asked.stdout + asked.stderr or "IOR-3" in asked.stdout:
+    if "|HDF5" not in requested.stdout + requested.stderr or "IOR-3" in requested.stdout:
         pytest.skip(f"{program}: no IOR 4 with HDF5")
     profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
     assert profile.install(EEIO_IOR=program).returncode == 0

@@ -57,10 +57,10 @@ def build(
     tmp_path: Path, url: str = NOWHERE, sha256: str = ""
 ) -> "subprocess.CompletedProcess[str]":
     (tmp_path / "given").mkdir(exist_ok=True)
-    words = ["sh", str(BUILD), str(tmp_path / "bin/ior"), str(tmp_path / "given")]
+    arguments = ["sh", str(BUILD), str(tmp_path / "bin/ior"), str(tmp_path / "given")]
     settings = {"EEIO_IOR_URL": url, "EEIO_IOR_SHA256": sha256, "PATH": "/usr/bin:/bin"}
     return subprocess.run(
-        words, env=settings, capture_output=True, text=True, timeout=300, check=False
+        arguments, env=settings, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -12,7 +12,7 @@ from tests.throttled import throttled_directory
 
 pytestmark = pytest.mark.tools
 
-WORDS = "operation=read spatiality=random request_size=64k file_size=64m runtime_s=2"
+FACTORS = "operation=read spatiality=random request_size=64k file_size=64m runtime_s=2"
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def fio(installed: Callable[[str], Installed]) -> Installed:
     return installed("fio")
 
 
-def _is_held(fio: Installed, folder: Path) -> bool:
+def _is_reached(fio: Installed, folder: Path) -> bool:
     """Whether each load is within 2 % of the offered one, and the maximum within 5 % of the
     device's."""
     for load in (90, 50, 10):
-        words = [*WORDS.split(), f"load={load}"]
-        assert fio.script("pre.sh", *words).returncode == 0
-        factors = dict(word.split("=") for word in words)
+        fields = [*FACTORS.split(), f"load={load}"]
+        assert fio.script("pre.sh", *fields).returncode == 0
+        factors = dict(word.split("=") for word in fields)
         (phase,) = tools.parse("fio", fio.capture(folder / f"out-{load}", factors)).phases
         assert phase.bandwidth_bytes_per_s is not None
         offered = phase.metrics["offered_bytes_per_s"]
@@ -49,7 +49,7 @@ def test_a_load_is_reached_to_two_per_cent(fio: Installed, tmp_path: Path) -> No
         for attempt in range(5):
             folder = tmp_path / f"try-{attempt}"
             folder.mkdir()
-            if _is_held(fio, folder):
+            if _is_reached(fio, folder):
                 return
             assert fio.script("post.sh").returncode == 0
     pytest.fail("no load was held in five tries")
@@ -58,26 +58,26 @@ def test_a_load_is_reached_to_two_per_cent(fio: Installed, tmp_path: Path) -> No
 def test_the_maximum_is_measured_once_for_each_kind_and_forgotten_in_the_end(
     fio: Installed,
 ) -> None:
-    few = WORDS.replace("runtime_s=2", "runtime_s=1").split()
+    few = FACTORS.replace("runtime_s=2", "runtime_s=1").split()
     for load, size in ((30, "64k"), (80, "64k"), (80, "4k")):
-        words = [word for word in few if "request_size" not in word] + [f"request_size={size}"]
-        assert fio.script("pre.sh", *words, f"load={load}").returncode == 0
+        arguments = [word for word in few if "request_size" not in word] + [f"request_size={size}"]
+        assert fio.script("pre.sh", *arguments, f"load={load}").returncode == 0
     assert len((fio.home / "load.max").read_text().splitlines()) == 2
     assert fio.script("post.sh").returncode == 0
     assert not (fio.home / "load.max").exists()
 
 
 def test_arrivals_by_poisson_are_requested_of_fio(fio: Installed) -> None:
-    words = [*WORDS.replace("runtime_s=2", "runtime_s=1").split(), "load=20", "arrivals=poisson"]
-    assert fio.script("pre.sh", *words).returncode == 0
-    assert fio.run(*words).returncode == 0
+    fields = [*FACTORS.replace("runtime_s=2", "runtime_s=1").split(), "load=20", "arrivals=poisson"]
+    assert fio.script("pre.sh", *fields).returncode == 0
+    assert fio.run(*fields).returncode == 0
     options = json.loads((fio.home / "output/fio.json").read_text())
-    told = {**options.get("global options", {}), **options["jobs"][0]["job options"]}
-    assert told["rate_process"] == "poisson" and int(told["rate"]) > 0
+    reported = {**options.get("global options", {}), **options["jobs"][0]["job options"]}
+    assert reported["rate_process"] == "poisson" and int(reported["rate"]) > 0
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         ("load=101", "load=101: give a whole number from 1 to 100"),
         ("load=0", "load=0: give a whole number from 1 to 100"),
@@ -89,8 +89,10 @@ def test_arrivals_by_poisson_are_requested_of_fio(fio: Installed) -> None:
         ("load=50", "no measured maximum of these factors; run pre.sh"),
     ],
 )
-def test_a_load_that_cannot_be_offered_is_rejected(fio: Installed, words: str, why: str) -> None:
-    done = fio.run(*words.split())
+def test_a_load_that_cannot_be_offered_is_rejected(
+    fio: Installed, arguments: str, why: str
+) -> None:
+    done = fio.run(*arguments.split())
     assert done.returncode == 2 and why in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -112,9 +114,9 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
     with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
         servers.environment["EEIO_DIRECTORY"] = str(directory)
         for load in (80, 20):
-            words = [*SERVERS.split(), f"load={load}"]
-            assert servers.script("pre.sh", *words).returncode == 0
-            factors = dict(word.split("=") for word in words)
+            fields = [*SERVERS.split(), f"load={load}"]
+            assert servers.script("pre.sh", *fields).returncode == 0
+            factors = dict(word.split("=") for word in fields)
             capture = servers.capture(tmp_path / f"out-{load}", factors)
             (phase,) = tools.parse("dataserver", capture).phases
             assert phase.bandwidth_bytes_per_s is not None
@@ -131,7 +133,7 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         ("load=101", "load=101: give a whole number from 1 to 100"),
         ("load=50 buffer=on", "past the page cache"),
@@ -140,8 +142,8 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
     ],
 )
 def test_a_load_that_servers_cannot_have_is_rejected(
-    servers: Installed, words: str, why: str
+    servers: Installed, arguments: str, why: str
 ) -> None:
-    done = servers.run(*SERVERS.split(), *words.split())
+    done = servers.run(*SERVERS.split(), *arguments.split())
     assert done.returncode == 2 and why in done.stderr
     assert len(done.stderr.splitlines()) == 1

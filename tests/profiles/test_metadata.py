@@ -144,12 +144,12 @@ def test_every_figure_follows_from_the_calls(
         times = sorted((c.start_s, c.end_s) for c in calls if c.rank == rank)
         assert all(one[1] <= other[0] for one, other in itertools.pairwise(times))
 
-    told = json.loads((tmp_path / "eeio.json").read_text())
-    assert [phase["name"] for phase in told["phases"]] == list(KINDS)
+    reported = json.loads((tmp_path / "eeio.json").read_text())
+    assert [phase["name"] for phase in reported["phases"]] == list(KINDS)
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     assert [line["round"] for line in lines] == list(range(1, rounds + 1))
     ended_s = 0.0
-    for phase in told["phases"]:
+    for phase in reported["phases"]:
         mine = [c for c in calls if c.name in KINDS[phase["name"]]]
         # Kinds follow each other, and each call lies in its kind's window, which is not wider.
         assert phase["start_monotonic_s"] > ended_s
@@ -196,7 +196,7 @@ def test_every_figure_follows_from_the_calls(
                 assert metrics["rate_eq10_per_s"] > metrics["rate_eq9_per_s"]
             else:
                 assert "rate_eq10_per_s" not in metrics
-    notes = " ".join(told["notes"])
+    notes = " ".join(reported["notes"])
     assert f"mode: {'MPI' if program.mpi else 'fork'}" in notes
     assert ("equation (10) has no value" in notes) == (not flushed)
 
@@ -293,7 +293,7 @@ BAD_OPTIONS = [
 def test_bad_options_are_rejected_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
     sanitized.all_rejected(BAD_OPTIONS, f"directory={tmp_path}")
     if sanitized.mpi:
-        assert "3 ranks were started and MPI has joined 1" in sanitized.refused("ranks=3")
+        assert "3 ranks were started and MPI has joined 1" in sanitized.rejection("ranks=3")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -310,8 +310,8 @@ def failure(program: Program, ranks: int, *options: str, before: tuple[str, ...]
 
 
 def test_directories_that_cannot_be_used(program: Program, tmp_path: Path) -> None:
-    told = failure(program, 2, "directory=/nowhere")
-    assert "/nowhere/eeio-metadata.files: No such file or directory" in told
+    reported = failure(program, 2, "directory=/nowhere")
+    assert "/nowhere/eeio-metadata.files: No such file or directory" in reported
     (tmp_path / "file").write_text("")
     assert "Not a directory" in failure(program, 2, f"directory={tmp_path}/file")
     assert "File name too long" in failure(program, 2, f"directory={tmp_path}/{'n' * 300}")
@@ -320,14 +320,14 @@ def test_directories_that_cannot_be_used(program: Program, tmp_path: Path) -> No
     # Of another run, or what one left: nobody's files are touched.
     (tmp_path / "eeio-metadata.files").mkdir()
     (tmp_path / "eeio-metadata.files/kept").write_text("mine")
-    told = failure(program, 2, f"directory={tmp_path}")
-    assert "File exists: another run works there, or left it; run post.sh" in told
+    reported = failure(program, 2, f"directory={tmp_path}")
+    assert "File exists: another run works there, or left it; run post.sh" in reported
     assert (tmp_path / "eeio-metadata.files/kept").read_text() == "mine"
 
 
 @pytest.mark.root
 @pytest.mark.parametrize(
-    ("options", "more", "told"),
+    ("options", "more", "reported"),
     [
         ("size=1m,nr_inodes=20", "files=30", r"file\.\d+\.\d+: open: No space left on device"),
         ("size=256k", "files=30 size=9000", r"file\.\d+\.\d+: write: No space left on device"),
@@ -335,16 +335,16 @@ def test_directories_that_cannot_be_used(program: Program, tmp_path: Path) -> No
     ],
 )
 def test_disks_that_are_full_or_read_only(
-    program: Program, tmp_path: Path, options: str, more: str, told: str
+    program: Program, tmp_path: Path, options: str, more: str, reported: str
 ) -> None:
     with programs.memory_disk(tmp_path / "small", options) as disk:
-        assert re.search(told, failure(program, 3, *more.split(), f"directory={disk}"))
+        assert re.search(reported, failure(program, 3, *more.split(), f"directory={disk}"))
         if not program.mpi:
             assert list(disk.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "told"),
+    ("call", "error", "reported"),
     [
         ("fsync", "EDQUOT", r"round\.1/file\.\d\.1: fsync: Disk quota exceeded"),
         ("fsync", "EIO", r"round\.1/file\.\d\.1: fsync: Input/output error"),
@@ -353,13 +353,15 @@ def test_disks_that_are_full_or_read_only(
     ],
 )
 def test_errors_in_the_middle(
-    forking: Program, tmp_path: Path, call: str, error: str, told: str
+    forking: Program, tmp_path: Path, call: str, error: str, reported: str
 ) -> None:
     """Of the second such call of each process; the others must not wait for it."""
     programs.need("strace")
     inject = f"inject={call}:error={error}:when=2"
     before = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject)
-    assert re.search(told, failure(forking, 3, "files=4", f"directory={tmp_path}", before=before))
+    assert re.search(
+        reported, failure(forking, 3, "files=4", f"directory={tmp_path}", before=before)
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -368,15 +370,15 @@ def test_a_file_that_is_there_already(forking: Program, tmp_path: Path) -> None:
     opened = tmp_path / "eeio-metadata.files/round.1"
     before = ("strace", "-f", "-qq", "-o", "/dev/null", "-P", str(opened), "-e", "trace=openat",
               "-e", "inject=openat:error=EEXIST:when=3")  # fmt: skip
-    told = failure(forking, 2, "files=4", f"directory={tmp_path}", before=before)
-    assert re.search(r"round\.1/file\.\d\.\d: open: File exists", told)
+    reported = failure(forking, 2, "files=4", f"directory={tmp_path}", before=before)
+    assert re.search(r"round\.1/file\.\d\.\d: open: File exists", reported)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_results_that_cannot_be_kept(program: Program, tmp_path: Path) -> None:
     for key in ("calls", "eeio"):
-        told = failure(program, 1, f"directory={tmp_path}", f"{key}=/dev/full", "rounds=200")
-        assert "/dev/full: the result was not written completely" in told
+        reported = failure(program, 1, f"directory={tmp_path}", f"{key}=/dev/full", "rounds=200")
+        assert "/dev/full: the result was not written completely" in reported
     assert list(tmp_path.iterdir()) == []
 
 
@@ -404,7 +406,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("files=0", "files=0: give a whole number from 1 to 65536"),
         ("processes=257", "processes=257: give a whole number from 1 to 256"),
@@ -418,12 +420,14 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(
+    installed: Callable[[str], Installed], arguments: str, reported: str
+) -> None:
     profile = installed("metadata")
-    for done in (profile.script("pre.sh", words), profile.run(words)):
+    for done in (profile.script("pre.sh", arguments), profile.run(arguments)):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-metadata: ") and told in line
+        assert line.startswith("eeio-metadata: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -440,9 +444,9 @@ def test_a_machine_without_mpi_forks(tmp_path: Path) -> None:
     assert tool_conf(profile)["mode"] == "fork"
     assert ", fork, " in tool_conf(profile)["version"]
     assert Path(tool_conf(profile)["path"]).name == "metadata-fork"
-    words = {"processes": "2", "rounds": "2"}
+    factors = {"processes": "2", "rounds": "2"}
     assert profile.script("pre.sh").returncode == 0
-    capture = profile.capture(tmp_path / "out", words)
+    capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     assert "mode: fork" in tools.parse("metadata", capture).notes[0]
     done = profile.run("mode=mpi")
@@ -470,16 +474,16 @@ def test_machines_that_cannot_start_it(
     programs.need("mpicc", "mpirun")
     profile = installed("metadata")
     assert tool_conf(profile)["mode"] == "mpi"
-    words = ("processes=2", "rounds=1")
-    done = profile.run(*words)
+    arguments = ("processes=2", "rounds=1")
+    done = profile.run(*arguments)
     assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    assert profile.script("pre.sh", *words).returncode == 0
-    done = profile.run(*words, EEIO_MPIRUN="/nowhere")
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
     assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run("mode=fork", *words, EEIO_HOSTFILE=str(tmp_path))
+    done = profile.run("mode=fork", *arguments, EEIO_HOSTFILE=str(tmp_path))
     assert done.returncode == 2 and "its processes run on one machine" in done.stderr
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
@@ -487,12 +491,12 @@ def test_machines_that_cannot_start_it(
 def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], tmp_path: Path) -> None:
     profile = installed("metadata")
     with programs.memory_disk(tmp_path / "small", "size=1m,nr_inodes=50") as disk:
-        for words, told in (
+        for arguments, reported in (
             ("processes=2 files=30 rounds=1 fsync=off", "needs 65 inodes, 48 are free"),
             ("processes=2 files=4 rounds=1 size=1m", "needs 8413184 bytes, 1048576 are free"),
         ):
-            done = profile.script("pre.sh", *words.split(), EEIO_DIRECTORY=str(disk))
-            assert done.returncode == 2 and told in done.stderr, done.stderr
+            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk))
+            assert done.returncode == 2 and reported in done.stderr, done.stderr
         profile.script("post.sh", EEIO_DIRECTORY=str(disk))
         assert list(disk.iterdir()) == []
 
@@ -510,14 +514,14 @@ def test_nothing_stays_when_a_process_dies(
         programs.need("mpicc", "mpirun")
     profile = installed("metadata")
     assert profile.script("pre.sh", "rounds=1").returncode == 0
-    told = programs.reported_of_a_death(
+    reported = programs.reported_of_a_death(
         profile, profile.home / f"metadata-{mode}", endless(mode), 4, "eeio-metadata.files",
         lambda ranks: max(ranks) if victim == "rank" else programs.parent(ranks[0]),
     )  # fmt: skip
     if victim == "rank":
-        assert programs.DIED.search(told)
+        assert programs.DIED.search(reported)
         if mode == "fork":
-            assert "died of signal 9; the others were ended" in told
+            assert "died of signal 9; the others were ended" in reported
     # The wrapper removes what they left; MPI's ranks write on for a moment without their mpirun.
     left = {path.name for path in (profile.directory / "eeio-scratch").iterdir()}
     assert left == {"eeio-metadata.ready"} or (mode, victim) == ("mpi", "parent")
@@ -530,20 +534,20 @@ def test_an_ended_run_removes_its_files(
     forking: Program, tmp_path: Path, how: signal.Signals
 ) -> None:
     process = subprocess.Popen(
-        forking.words(3, "files=65536", f"directory={tmp_path}", f"calls={tmp_path}/calls.csv"),
+        forking.command(3, "files=65536", f"directory={tmp_path}", f"calls={tmp_path}/calls.csv"),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         while len(programs.at_work(forking.path, "eeio-metadata.files")) < 3:
             assert process.poll() is None
         os.kill(process.pid, how)
-        _, told = process.communicate(timeout=300)
+        _, reported = process.communicate(timeout=300)
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
     assert process.returncode == 128 + how
-    assert told == f"eeio-metadata: ended by signal {int(how)}\n"
+    assert reported == f"eeio-metadata: ended by signal {int(how)}\n"
     assert programs.running(forking.path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -570,8 +574,8 @@ def captured(installed: Callable[[str], Installed], tmp_path: Path) -> Iterator[
 def test_parsed_as_four_phases(captured: Installed, mode: str, tmp_path: Path) -> None:
     if mode == "mpi":
         programs.need("mpicc", "mpirun")
-    words = {"processes": "2", "rounds": "3", "mode": mode, "size": "1k"}
-    capture = captured.capture(tmp_path / "out", words)
+    factors = {"processes": "2", "rounds": "3", "mode": mode, "size": "1k"}
+    capture = captured.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("metadata", capture)
     assert [(p.name, p.operation, p.spatiality, p.request_size_bytes) for p in result.phases] == [

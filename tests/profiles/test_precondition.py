@@ -10,7 +10,7 @@ from tests.profiles.harness import Installed
 
 pytestmark = pytest.mark.tools
 
-WORDS = [
+FACTORS = [
     "level=device", "operation=mixed", "spatiality=random", "request_size=4k", "file_size=16m",
     "runtime_s=1", "engine=libaio", "iodepth=4", "read_share=70",
 ]  # fmt: skip
@@ -36,8 +36,8 @@ def test_twice_is_written_twice_and_once_for_all_experiments(fio: Installed) -> 
     )
     wrapper.chmod(0o755)
     (fio.home / "tool.conf").write_text(tool.replace(f"path={path}", f"path={wrapper}"))
-    for words in (WORDS, [*WORDS, "precondition=250"], [*WORDS, "precondition=250"]):
-        done = fio.script("pre.sh", *words)
+    for arguments in (FACTORS, [*FACTORS, "precondition=250"], [*FACTORS, "precondition=250"]):
+        done = fio.script("pre.sh", *arguments)
         assert done.returncode == 0, done.stderr
     once, more = logged(fio)
     assert "--bs=1m" in once and not any(word.startswith("--io_size") for word in once)
@@ -50,15 +50,15 @@ def test_twice_is_written_twice_and_once_for_all_experiments(fio: Installed) -> 
 
 
 def test_a_mix_is_that_which_was_requested(fio: Installed) -> None:
-    assert fio.script("pre.sh", *WORDS).returncode == 0
-    assert fio.run(*WORDS).returncode == 0
+    assert fio.script("pre.sh", *FACTORS).returncode == 0
+    assert fio.run(*FACTORS).returncode == 0
     (job,) = json.loads((fio.home / "output/fio.json").read_text())["jobs"]
     read, write = (job[way]["total_ios"] for way in ("read", "write"))
     assert read / (read + write) == pytest.approx(0.7, abs=0.03)
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("precondition=99", "precondition=99: give a whole number from 100 to 1000"),
         ("precondition=2x", "precondition=2x"),
@@ -67,6 +67,6 @@ def test_a_mix_is_that_which_was_requested(fio: Installed) -> None:
         ("read_share=100", "read_share=100"),
     ],
 )
-def test_what_cannot_be_is_rejected(fio: Installed, word: str, said: str) -> None:
-    done = fio.script("pre.sh", *WORDS, word)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+def test_what_cannot_be_is_rejected(fio: Installed, word: str, message: str) -> None:
+    done = fio.script("pre.sh", *FACTORS, word)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1

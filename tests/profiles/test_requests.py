@@ -14,7 +14,7 @@ from tests.profiles.harness import Installed
 
 pytestmark = pytest.mark.tools
 
-WORDS = [
+FACTORS = [
     "operation=read", "spatiality=random", "request_size=4k", "file_size=16m", "runtime_s=1",
     "iodepth=4", "engine=libaio",
 ]  # fmt: skip
@@ -25,10 +25,10 @@ def fio(installed: Callable[[str], Installed]) -> Installed:
     return installed("fio")
 
 
-def ran(fio: Installed, folder: Path, *words: str) -> tuple[PhaseResult, dict[str, str]]:
+def ran(fio: Installed, folder: Path, *arguments: str) -> tuple[PhaseResult, dict[str, str]]:
     """The phase of a run, and the options that fio reports."""
-    factors = dict(word.split("=") for word in (*WORDS, *words))
-    assert fio.script("pre.sh", *WORDS, *words).returncode == 0
+    factors = dict(word.split("=") for word in (*FACTORS, *arguments))
+    assert fio.script("pre.sh", *FACTORS, *arguments).returncode == 0
     capture = fio.capture(folder / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("fio", capture).phases
@@ -56,9 +56,9 @@ def test_an_engine_is_fios_engine_with_its_option(
 
 
 def test_polled_completions_work_or_fail_with_the_kernels_reason(fio: Installed) -> None:
-    words = [*WORDS, "engine=io_uring_polled"]
-    assert fio.script("pre.sh", *words).returncode == 0
-    done = fio.run(*words)
+    arguments = [*FACTORS, "engine=io_uring_polled"]
+    assert fio.script("pre.sh", *arguments).returncode == 0
+    done = fio.run(*arguments)
     if done.returncode != 0:
         assert "not supported" in done.stderr + done.stdout
         return
@@ -84,14 +84,16 @@ def test_a_latency_bound_has_the_depth_that_meets_it(fio: Installed, tmp_path: P
     body = json.loads((out / "fio.json").read_text())
     del body["jobs"][0]["latency_depth"]
     (out / "fio.json").write_text(json.dumps(body))
-    capture = fio.capture(tmp_path / "again", dict(w.split("=") for w in (*WORDS, "latency_ms=50")))
+    capture = fio.capture(
+        tmp_path / "again", dict(w.split("=") for w in (*FACTORS, "latency_ms=50"))
+    )
     shutil.copy(out / "fio.json", tmp_path / "again/fio.json")
     with pytest.raises(ToolOutputError, match="no queue depth of the latency bound"):
         tools.parse("fio", capture)
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         ("engine=uring", "engine=uring: give one of: psync"),
         ("engine=io_uring_polled buffer=on", "requires direct I/O; give buffer=off"),
@@ -105,6 +107,6 @@ def test_a_latency_bound_has_the_depth_that_meets_it(fio: Installed, tmp_path: P
         ("workload=unet3d", "workload=unet3d: give one of: vector_index kv_cache"),
     ],
 )
-def test_what_cannot_be_is_rejected(fio: Installed, words: str, why: str) -> None:
-    done = fio.run(*WORDS, *words.split())
+def test_what_cannot_be_is_rejected(fio: Installed, arguments: str, why: str) -> None:
+    done = fio.run(*FACTORS, *arguments.split())
     assert done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1

@@ -25,8 +25,8 @@ RESULT = (
 )
 
 
-def prepared(profile: Installed, words: list[str]) -> None:
-    done = profile.script("pre.sh", *words)
+def prepared(profile: Installed, arguments: list[str]) -> None:
+    done = profile.script("pre.sh", *arguments)
     assert done.returncode == 0, done.stderr
 
 
@@ -44,14 +44,14 @@ def test_each_workload(
     installed: Installer, tmp_path: Path, factors: str, operation: str, operations: int
 ) -> None:
     profile = installed("rocksdb")
-    words = dict(word.split("=") for word in f"{WORK} {factors}".split())
-    script = [f"{key}={value}" for key, value in words.items()]
+    fields = dict(word.split("=") for word in f"{WORK} {factors}".split())
+    script = [f"{key}={value}" for key, value in fields.items()]
     prepared(profile, script)
-    capture = profile.capture(tmp_path / "out", words)
+    capture = profile.capture(tmp_path / "out", fields)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("rocksdb", capture)
     (phase,) = result.phases
-    assert (phase.name, phase.operation) == (words["workload"], operation)
+    assert (phase.name, phase.operation) == (fields["workload"], operation)
     assert phase.start_s is not None and phase.end_s is not None
     metrics = phase.metrics
     lasted_s = phase.end_s - phase.start_s
@@ -105,7 +105,7 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("workload=seekrandom", "give one of: fillseq fillrandom readrandom readwhilewriting"),
         ("workload=readrandom operation=mixed", "workload=readrandom is operation=read"),
@@ -118,12 +118,12 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
         ("cache=1", "unknown factor 'cache=1'"),
     ],
 )
-def test_rejected_factors(installed: Installer, words: str, told: str) -> None:
+def test_rejected_factors(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("rocksdb")
-    for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
+    for done in (profile.run(*arguments.split()), profile.script("pre.sh", *arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-rocksdb: ") and told in line
+        assert line.startswith("eeio-rocksdb: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ def fake(folder: Path, *script: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reported"),
     [
         (("echo put error: IO error: No space left on device >&2", "exit 1"),
          "db_bench ended with exit code 1: put error: IO error: No space left on device"),
@@ -160,7 +160,7 @@ def fake(folder: Path, *script: str) -> Path:
     ],
 )  # fmt: skip
 def test_what_fails_is_reported_in_a_line(
-    installed: Installer, tmp_path: Path, script: tuple[str, ...], told: str
+    installed: Installer, tmp_path: Path, script: tuple[str, ...], reported: str
 ) -> None:
     profile = installed("rocksdb")
     prepared(profile, ["workload=fillrandom"])
@@ -169,7 +169,7 @@ def test_what_fails_is_reported_in_a_line(
     conf.write_text("\n".join([f"path={fake(tmp_path, *script)}", *kept]) + "\n")
     done = profile.run("workload=fillrandom", EEIO_OUTPUT_DIR=str(tmp_path / "out"))
     (line,) = done.stderr.splitlines()
-    assert done.returncode == 1 and line.startswith(f"eeio-rocksdb: {told}")
+    assert done.returncode == 1 and line.startswith(f"eeio-rocksdb: {reported}")
     assert not (tmp_path / "out/eeio.json").exists()
 
 
@@ -192,7 +192,7 @@ def test_nothing_runs_on_when_a_process_dies(
 ) -> None:
     profile = installed("rocksdb")
     prepared(profile, ["workload=fillrandom", "keys=1000"])
-    words = [
+    arguments = [
         "workload=fillrandom",
         "keys=1000",
         "operations=1000000000",
@@ -200,7 +200,7 @@ def test_nothing_runs_on_when_a_process_dies(
         "sync=on",
     ]
     wrapper = subprocess.Popen(
-        [str(profile.home / "eeio-rocksdb"), *words], cwd=profile.home,
+        [str(profile.home / "eeio-rocksdb"), *arguments], cwd=profile.home,
         env={**profile.environment, "EEIO_OUTPUT_DIR": str(tmp_path / "out")},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
@@ -210,9 +210,11 @@ def test_nothing_runs_on_when_a_process_dies(
     )["path"]).resolve()  # fmt: skip
 
     def ours() -> list[int]:
-        return [pid for pid in programs.running(program) if str(profile.directory) in words_of(pid)]
+        return [
+            pid for pid in programs.running(program) if str(profile.directory) in arguments_of(pid)
+        ]
 
-    def words_of(pid: int) -> str:
+    def arguments_of(pid: int) -> str:
         try:
             return Path(f"/proc/{pid}/cmdline").read_text()
         except OSError:
@@ -223,10 +225,10 @@ def test_nothing_runs_on_when_a_process_dies(
         while not (found := ours()) and time.monotonic() < deadline_s:
             os.sched_yield()
         os.kill(found[0] if victim == "db_bench" else programs.parent(found[0]), signal.SIGKILL)
-        _, told = wrapper.communicate(timeout=300)
+        _, reported = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         if victim == "db_bench":
-            assert "eeio-rocksdb: db_bench died of signal 9" in told
+            assert "eeio-rocksdb: db_bench died of signal 9" in reported
         while ours() and time.monotonic() < deadline_s:
             os.sched_yield()
         assert ours() == []
@@ -240,9 +242,9 @@ def test_nothing_runs_on_when_a_process_dies(
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("rocksdb")
-    words, log = [*WORK.split(), "workload=fillrandom"], tmp_path / "pts.log"
-    prepared(profile, words)
-    assert profile.run(*words, LOG_FILE=str(log)).returncode == 0
+    arguments, log = [*WORK.split(), "workload=fillrandom"], tmp_path / "pts.log"
+    prepared(profile, arguments)
+    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO fillrandom bandwidth", "EEIO fillrandom rate"]
 

@@ -25,7 +25,7 @@ from tests.profiles.harness import PROFILES, Installed
 pytestmark = pytest.mark.tools
 
 CLIENT = PROFILES / "eeio-s3-1.0.0/client.py"
-WORDS = ["request_size=4k", "processes=3", "objects=30"]
+FACTORS = ["request_size=4k", "processes=3", "objects=30"]
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
@@ -154,8 +154,8 @@ def test_a_signature_is_that_of_amazons_example() -> None:
 
 
 def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
-    assert s3.script("pre.sh", *WORDS).returncode == 0
-    capture = s3.capture(tmp_path / "out", dict(word.split("=") for word in WORDS))
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    capture = s3.capture(tmp_path / "out", dict(word.split("=") for word in FACTORS))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     phases = tools.parse("s3", capture).phases
     assert [(p.name, p.operation, p.bytes_moved) for p in phases] == [
@@ -173,7 +173,7 @@ def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "said"),
+    ("trouble", "message"),
     [
         ({"key": "other"}, "PUT 403: InvalidAccessKeyId: The key does not exist."),
         ({"full": 10}, "PUT 507: QuotaExceeded: The bucket is full."),
@@ -181,16 +181,16 @@ def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
     ],
 )
 def test_trouble_is_one_line(
-    s3: Installed, store: Objects, trouble: dict[str, object], said: str
+    s3: Installed, store: Objects, trouble: dict[str, object], message: str
 ) -> None:
-    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
     vars(store).update(trouble)
-    done = s3.run(*WORDS)
-    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+    done = s3.run(*FACTORS)
+    assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
     assert store.buckets["users-own"] == {"kept": b"x"}
     # What could not be removed is removed before the next run.
     vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
-    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
     assert list(store.buckets) == ["users-own"]
 
 
@@ -221,7 +221,7 @@ def _certificate(folder: Path, days: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("days", "known", "said"),
+    ("days", "known", "message"),
     [
         (30, True, ""),
         (30, False, "the certificate is not valid: self-signed certificate"),
@@ -229,7 +229,7 @@ def _certificate(folder: Path, days: int) -> Path:
     ],
 )
 def test_https(
-    s3: Installed, store: Objects, tmp_path: Path, days: int, known: bool, said: str
+    s3: Installed, store: Objects, tmp_path: Path, days: int, known: bool, message: str
 ) -> None:
     certificate = _certificate(tmp_path, days)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -237,10 +237,10 @@ def test_https(
     store.socket = context.wrap_socket(store.socket, server_side=True)
     s3.environment["EEIO_S3_ENDPOINT"] = f"https://127.0.0.1:{store.server_address[1]}"
     s3.environment |= {"AWS_CA_BUNDLE": str(certificate)} if known else {}
-    assert s3.script("pre.sh", *WORDS).returncode == 0
-    done = s3.run(*WORDS)
-    if said:
-        assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    done = s3.run(*FACTORS)
+    if message:
+        assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
     else:
         assert done.returncode == 0, done.stderr
         (bucket,) = store.made
@@ -250,15 +250,15 @@ def test_https(
 
 def test_a_missing_file_of_certificates_is_named(s3: Installed) -> None:
     s3.environment |= {"EEIO_S3_ENDPOINT": "https://127.0.0.1:1", "AWS_CA_BUNDLE": "/no/such"}
-    assert s3.script("pre.sh", *WORDS).returncode == 0
-    done = s3.run(*WORDS)
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    done = s3.run(*FACTORS)
     assert done.returncode == 1 and "AWS_CA_BUNDLE=/no/such: " in done.stderr
 
 
 def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
-    assert s3.script("pre.sh", *WORDS).returncode == 0
-    words = [str(s3.home / "eeio-s3"), *WORDS, "objects=100000"]
-    process = subprocess.Popen(words, env=s3.environment, start_new_session=True)
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    arguments = [str(s3.home / "eeio-s3"), *FACTORS, "objects=100000"]
+    process = subprocess.Popen(arguments, env=s3.environment, start_new_session=True)
     try:
         until_s = time.monotonic() + 20
         while store.requests < 20 and time.monotonic() < until_s:
@@ -267,21 +267,21 @@ def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: O
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert len(store.buckets) == 2
-    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
     assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
 def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
-    assert s3.script("pre.sh", *WORDS).returncode == 0
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
     state = s3.directory / "eeio-scratch/eeio-s3.bucket"
     state.write_text(f"{s3.environment['EEIO_S3_ENDPOINT']} us-east-1 users-own\n")
-    done = s3.script("pre.sh", *WORDS)
+    done = s3.script("pre.sh", *FACTORS)
     assert done.returncode == 1 and "does not name a bucket of eeio" in done.stderr
     assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
 @pytest.mark.parametrize(
-    ("words", "settings", "status", "said"),
+    ("arguments", "settings", "status", "message"),
     [
         ("", {"EEIO_S3_ENDPOINT": "http://127.0.0.1:1"}, 1, "connection refused"),
         ("", {"EEIO_S3_ENDPOINT": "store"}, 1, "not an endpoint; give a URL"),
@@ -294,11 +294,11 @@ def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -
     ],
 )
 def test_what_cannot_be_is_rejected(
-    s3: Installed, words: str, settings: dict[str, str], status: int, said: str
+    s3: Installed, arguments: str, settings: dict[str, str], status: int, message: str
 ) -> None:
-    assert s3.script("pre.sh", *WORDS).returncode == 0
-    done = s3.run(*WORDS, *words.split(), **settings)
-    assert done.returncode == status and said in done.stderr and done.stderr.count("\n") == 1
+    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    done = s3.run(*FACTORS, *arguments.split(), **settings)
+    assert done.returncode == status and message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
@@ -307,8 +307,8 @@ def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
         pytest.skip("moto is not installed")
     profile = Installed("s3", tmp_path / "home", tmp_path / "disk")
     assert profile.install(EEIO_S3_SERVER=program).returncode == 0
-    assert profile.script("pre.sh", *WORDS).returncode == 0
-    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in WORDS))
+    assert profile.script("pre.sh", *FACTORS).returncode == 0
+    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in FACTORS))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     found = tools.parse("s3", capture)
     assert [p.name for p in found.phases] == ["put", "get", "list", "delete"]

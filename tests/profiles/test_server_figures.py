@@ -79,19 +79,19 @@ def test_what_sysbench_reports(server: ModuleType) -> None:
         # No percentile is above the longest, though a step's middle may be.
         "latency_p99_s": 0.00825, "latency_p999_s": 0.00825, "latency_max_s": 0.00825,
     }  # fmt: skip
-    for text, said in (
+    for text, message in (
         (SYSBENCH.replace("98\n", "97\n"), "histogram has not its 100 transactions"),
         (SYSBENCH.partition("    ignored")[0], "sysbench does not tell"),
         ("", "sysbench does not tell"),
     ):
-        with pytest.raises(server.RejectedError, match=said):
+        with pytest.raises(server.RejectedError, match=message):
             workload.figures(text, 4.0)
 
 
 def test_what_pgbench_reports(server: ModuleType) -> None:
     workload = _module("postgresql", "workload")
-    for words in ("without initial connection time", "excluding connections establishing"):
-        text = f"tps = 9.5 (including connections establishing)\ntps = 10.5 ({words})\n"
+    for message in ("without initial connection time", "excluding connections establishing"):
+        text = f"tps = 9.5 (including connections establishing)\ntps = 10.5 ({message})\n"
         assert workload.told(text, workload.TPS) == 10.5
     with pytest.raises(server.RejectedError, match="pgbench does not tell"):
         workload.told("tps = 9.5 (including connections establishing)", workload.TPS)

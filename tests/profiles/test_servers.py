@@ -79,7 +79,7 @@ def until(condition: Callable[[], object], within_s: float = 30) -> bool:
 
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
-    ("tool", "factors", "operation", "said"),
+    ("tool", "factors", "operation", "message"),
     [
         ("postgresql", "synchronous_commit=on flush=each", "mixed", "no transaction is lost"),
         ("mariadb", "flush=each buffer=on clients=1", "mixed", "no transaction is lost"),
@@ -91,13 +91,13 @@ def until(condition: Callable[[], object], within_s: float = 30) -> bool:
     ],
 )
 def test_transactions(
-    served: Served, tmp_path: Path, tool: str, factors: str, operation: str, said: str
+    served: Served, tmp_path: Path, tool: str, factors: str, operation: str, message: str
 ) -> None:
     profile = served(tool)
-    words = [*factors.split(), *FEW[tool]]
-    done = profile.script("pre.sh", *words)
+    fields = [*factors.split(), *FEW[tool]]
+    done = profile.script("pre.sh", *fields)
     assert (done.returncode, done.stderr) == (0, "")
-    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in words))
+    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in fields))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse(tool, capture)
     (phase,) = result.phases
@@ -121,7 +121,7 @@ def test_transactions(
         # A transaction leaves some hundred bytes in the log at least.
         assert metrics["dirtied_bytes"] > 100 * metrics["operations"]
     assert phase.bytes_moved == moved > 0
-    assert any(said in note for note in result.notes), result.notes
+    assert any(message in note for note in result.notes), result.notes
     version = (profile.home / "tool.conf").read_text().split("version=")[1].splitlines()[0]
     assert version.split()[2] in result.notes[0]
     # What it printed is kept.
@@ -183,7 +183,7 @@ def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("tool", "words", "said"),
+    ("tool", "arguments", "message"),
     [
         ("postgresql", "synchronous_commit=local", "give one of: off on"),
         ("postgresql", "flush=none", "fsync=on with synchronous_commit=on is flush=each"),
@@ -204,12 +204,12 @@ def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path
         ("mariadb", "rows=-1", "rows=-1"),
     ],
 )  # fmt: skip
-def test_rejected_factors(served: Served, tool: str, words: str, said: str) -> None:
+def test_rejected_factors(served: Served, tool: str, arguments: str, message: str) -> None:
     profile = served(tool)
-    for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
+    for done in (profile.run(*arguments.split()), profile.script("pre.sh", *arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith(f"eeio-{tool}: ") and said in line
+        assert line.startswith(f"eeio-{tool}: ") and message in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -267,11 +267,11 @@ def test_as_a_plain_user(served: Served, place: Path, tool: str) -> None:
         os.chown(folder, 65534, 65534)
     # A checkout below a closed home is nothing that everybody can read.
     profile = copy_of(PROFILES / f"eeio-{tool}-1.0.0", place / "profile")
-    words = FEW[tool]
+    arguments = FEW[tool]
     for script in ("install.sh", "pre.sh", "run", "post.sh"):
-        command = ["sh", str(profile / script), *words]
+        command = ["sh", str(profile / script), *arguments]
         if script == "run":
-            command = [str(place / f"home/eeio-{tool}"), *words]
+            command = [str(place / f"home/eeio-{tool}"), *arguments]
         done = subprocess.run(
             ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", "-i",
              "PATH=/usr/bin:/bin", f"HOME={place}/home", f"EEIO_DIRECTORY={place}/disk",
@@ -321,9 +321,9 @@ def test_a_disk_that_fills(
     if subprocess.run(["mount", "-o", "loop", image, disk], check=False).returncode != 0:
         pytest.skip("cannot mount")
     try:
-        words = ["scale=20"] if tool == "postgresql" else ["rows=200000"]
+        arguments = ["scale=20"] if tool == "postgresql" else ["rows=200000"]
         done = profile.script(
-            "pre.sh", *words, EEIO_DIRECTORY=str(disk), PATH=f"{df.parent}:{os.environ['PATH']}"
+            "pre.sh", *arguments, EEIO_DIRECTORY=str(disk), PATH=f"{df.parent}:{os.environ['PATH']}"
         )
         assert done.returncode == 1
         (line,) = done.stderr.splitlines()
@@ -345,16 +345,16 @@ def _script(path: Path, text: str) -> None:
 def _fake(profile: Installed, folder: Path, text: str) -> None:
     """From now on the profile's server is this script."""
     conf = profile.home / "tool.conf"
-    told = dict(line.split("=", 1) for line in conf.read_text().splitlines())
-    real = Path(told["path"])
+    reported = dict(line.split("=", 1) for line in conf.read_text().splitlines())
+    real = Path(reported["path"])
     folder.mkdir()
-    if "programs" in told:
-        for program in Path(told["programs"]).iterdir():
+    if "programs" in reported:
+        for program in Path(reported["programs"]).iterdir():
             (folder / program.name).symlink_to(program)
     _script(folder / real.name, text)
     folder.chmod(0o755)
-    told |= {"path": str(folder / real.name), "programs": str(folder)}
-    conf.write_text("".join(f"{key}={value}\n" for key, value in told.items()))
+    reported |= {"path": str(folder / real.name), "programs": str(folder)}
+    conf.write_text("".join(f"{key}={value}\n" for key, value in reported.items()))
 
 
 @pytest.mark.parametrize("tool", SERVERS)

@@ -57,25 +57,25 @@ class Slurm:
     folder: Path
 
     def start(
-        self, words: list[str], environment: dict[str, str], output: Path
+        self, arguments: list[str], environment: dict[str, str], output: Path
     ) -> "subprocess.Popen[str]":
         """A job on both nodes, two tasks each; ends with it, with its exit code."""
         command = ["sbatch", "--wait", "--nodes=2", "--ntasks-per-node=2", f"--output={output}"]
         return subprocess.Popen(
-            self.hosts.on_first([*command, *words]),
+            self.hosts.on_first([*command, *arguments]),
             env={**environment, "SLURM_CONF": str(self.folder / "slurm.conf")},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
-    def job(self, words: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    def job(self, arguments: list[str], environment: dict[str, str]) -> tuple[int, str]:
         """Its exit code and what it printed."""
         output = self.folder / "job.out"
-        process = self.start(words, environment, output)
+        process = self.start(arguments, environment, output)
         try:
-            said = process.communicate(timeout=150)[0]
+            message = process.communicate(timeout=150)[0]
         finally:
             process.kill()
-        return process.returncode, said + (output.read_text() if output.exists() else "")
+        return process.returncode, message + (output.read_text() if output.exists() else "")
 
 
 @contextmanager
@@ -119,14 +119,14 @@ def _cluster(hosts: Hosts, folder: Path) -> Iterator[Slurm]:
     environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
     running: list[subprocess.Popen[bytes]] = []
     try:
-        for words in daemons:
+        for arguments in daemons:
             running.append(
                 subprocess.Popen(
-                    words, env=environment, stdin=subprocess.DEVNULL,
+                    arguments, env=environment, stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 )
             )  # fmt: skip
-            if words is munge:
+            if arguments is munge:
                 _until(lambda: (folder / "munge.socket").exists(), "munged does not start", folder)
         _until(
             lambda: _idle_nodes(hosts, environment) == len(hosts.names),
@@ -145,9 +145,9 @@ def _cluster(hosts: Hosts, folder: Path) -> Iterator[Slurm]:
                 daemon.wait()
 
 
-def _until(holds: Callable[[], bool], failure: str, folder: Path) -> None:
+def _until(contains: Callable[[], bool], failure: str, folder: Path) -> None:
     deadline_s = time.monotonic() + START_S
-    while not holds():
+    while not contains():
         if time.monotonic() > deadline_s:
             logs = (path.read_text(errors="replace") for path in sorted(folder.glob("*.log")))
             pytest.fail(failure + ":\n" + "\n".join(logs))
@@ -170,17 +170,17 @@ def test_the_job_script_on_two_nodes(
         programs.memory_disk(tmp_path / "target", "size=1g") as target,
         cluster(hosts) as slurm,
     ):
-        code, said = slurm.job(
+        code, message = slurm.job(
             [str(ROOT / "docs/cluster/job.slurm"), str(target)],
             {
                 **programs.environment({"PATH": eeio_on_path}), "EEIO_ROOT": str(ROOT),
                 "EEIO_METER": rapl, "EEIO_PRESET": "quick",
             },
         )  # fmt: skip
-        assert code in (0, 3), said  # 3: too short for the meter on a busy machine
+        assert code in (0, 3), message  # 3: too short for the meter on a busy machine
         (results,) = target.iterdir()
-        told = json.loads((results / "dataserver.json").read_text())
-        assert len(told["ranks"]) == 4
+        reported = json.loads((results / "dataserver.json").read_text())
+        assert len(reported["ranks"]) == 4
         nodes = sorted(path.stem for path in results.glob("nodes/*.json"))
         assert tuple(nodes) == hosts.names
         if code == 0:
@@ -206,17 +206,17 @@ def test_a_campaign_in_a_job_contains_the_power_of_all_nodes(
             f"eeio run {suite} --preset quick --name c --directory {target} "
             f"--allow-memory-filesystem --meter rapl,root={powercap}"
         )
-        code, said = slurm.job(
+        code, message = slurm.job(
             [f"--wrap={line}"],
             {
                 **programs.environment({"PATH": eeio_on_path}),
                 "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path / "state"),
             },
         )  # fmt: skip
-    assert code in (0, 3), said
+    assert code in (0, 3), message
     (record,) = (tmp_path / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
     run = json.loads(record)
-    assert run["validity"] == [], said
+    assert run["validity"] == [], message
     write = run["phases"][0]
     assert write["bytes_moved"] == 829_440
     readings = {reading["domain"]: reading for reading in write["energy"]}
@@ -234,10 +234,10 @@ def test_a_rank_that_dies_ends_the_step_on_both_nodes(
     installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
 ) -> None:
     profile = installed("btio")
-    words = ("class=S", "processes=4", "compute_ms=5000")
-    assert profile.script("pre.sh", *words).returncode == 0
+    arguments = ("class=S", "processes=4", "compute_ms=5000")
+    assert profile.script("pre.sh", *arguments).returncode == 0
     program, output = profile.home / "btio", tmp_path / "job.out"
-    line = " ".join([str(profile.home / "eeio-btio"), *words])
+    line = " ".join([str(profile.home / "eeio-btio"), *arguments])
     with cluster(hosts) as slurm:
         job = slurm.start([f"--wrap={line}"], profile.environment, output)
         try:
@@ -257,5 +257,5 @@ def test_a_rank_that_dies_ends_the_step_on_both_nodes(
                 os.kill(rank, signal.SIGKILL)
             job.kill()
             job.communicate(timeout=300)
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *arguments).returncode == 0
     assert list(profile.directory.iterdir()) == []

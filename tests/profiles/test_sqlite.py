@@ -32,9 +32,9 @@ def test_transactions_and_lookups(
     installed: Installer, tmp_path: Path, factors: str, promise: str
 ) -> None:
     profile = installed("sqlite")
-    words = [*factors.split(), *WORK.split()]
-    assert profile.script("pre.sh", *words).returncode == 0
-    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in words))
+    fields = [*factors.split(), *WORK.split()]
+    assert profile.script("pre.sh", *fields).returncode == 0
+    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in fields))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("sqlite", capture)
     write, read = result.phases
@@ -67,25 +67,25 @@ def test_transactions_and_lookups(
     assert counted == 3040
     assert written and set(written) <= {2, 3}
     # A run changes the table: the next begins with another.
-    assert profile.script("pre.sh", *words).returncode == 0
+    assert profile.script("pre.sh", *fields).returncode == 0
     with sqlite3.connect(scratch / "eeio-sqlite.db") as database:
         assert database.execute("SELECT count(*) FROM item").fetchone() == (3000,)
     database.close()
-    assert profile.script("post.sh", *words).returncode == 0
+    assert profile.script("post.sh", *fields).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
 def test_a_phase_ends_in_time(installed: Installer, tmp_path: Path) -> None:
     profile = installed("sqlite")
-    words = ["rows=1000", "transactions=100000000", "runtime_s=1", "synchronous=off"]
+    arguments = ["rows=1000", "transactions=100000000", "runtime_s=1", "synchronous=off"]
     assert profile.script("pre.sh", "rows=1000", "transactions=1").returncode == 0
-    assert profile.run(*words, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    assert profile.run(*arguments, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
     body = json.loads((tmp_path / "eeio.json").read_text())
     assert all(0 < phase["metrics"]["operations"] < 100_000_000 for phase in body["phases"])
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ("journal=memory", "journal=memory: give one of: delete wal"),
         ("synchronous=extra", "give one of: off normal full"),
@@ -97,12 +97,12 @@ def test_a_phase_ends_in_time(installed: Installer, tmp_path: Path) -> None:
         ("cache=1", "unknown factor 'cache=1'"),
     ],
 )
-def test_rejected_factors(installed: Installer, words: str, said: str) -> None:
+def test_rejected_factors(installed: Installer, arguments: str, message: str) -> None:
     profile = installed("sqlite")
-    for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
+    for done in (profile.run(*arguments.split()), profile.script("pre.sh", *arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-sqlite: ") and said in line
+        assert line.startswith("eeio-sqlite: ") and message in line
     assert list(profile.directory.iterdir()) == []
 
 

@@ -83,9 +83,9 @@ def test_what_is_reported_is_what_the_kernel_observed(
     metrics = phase["metrics"]
     assert metrics["operations"] == 25
     assert ("fsync_latency_p50_s" in metrics) is ("bytes_written" in metrics) is (fsync == "on")
-    whole = re.compile(r"(read|write)\(\d+<[^>]*/mail\.[^>]*>.*= (\d+)$")
+    complete = re.compile(r"(read|write)\(\d+<[^>]*/mail\.[^>]*>.*= (\d+)$")
     seen = Counter[str]()
-    for match in filter(None, map(whole.search, lines)):
+    for match in filter(None, map(complete.search, lines)):
         seen[match[1]] += int(match[2])
     if not any("unfinished" in line for line in lines):
         assert seen["read"] == metrics["called_read_bytes"]
@@ -183,7 +183,7 @@ def test_an_error_in_the_middle_ends_all(program: Program, tmp_path: Path, call:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "reported"),
     [
         ("processes=257", "processes=257: give a whole number from 1 to 256"),
         ("files=20", "files=20: give at least two for each of 16 processes"),
@@ -194,12 +194,12 @@ def test_an_error_in_the_middle_ends_all(program: Program, tmp_path: Path, call:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(installed: Installer, words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("varmail")
-    for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
+    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-varmail: ") and told in line
+        assert line.startswith("eeio-varmail: ") and reported in line
     assert list(profile.directory.iterdir()) == []
 
 
@@ -207,14 +207,14 @@ def test_a_run_is_parsed_and_the_next_has_a_new_tree(installed: Installer, tmp_p
     profile = installed("varmail")
     done = profile.run()
     assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    words = {"processes": "2", "files": "60", "loops": "50", "flush": "each"}
-    script = [f"{key}={value}" for key, value in words.items()]
+    factors = {"processes": "2", "files": "60", "loops": "50", "flush": "each"}
+    script = [f"{key}={value}" for key, value in factors.items()]
     scratch = profile.directory / "eeio-scratch"
     (scratch / "mine").mkdir(parents=True)
     for number in range(2):
         assert profile.script("pre.sh", *script).returncode == 0
         assert {int(n.rpartition(".")[2]) for n in sizes(scratch)} == set(range(30))
-        capture = profile.capture(tmp_path / str(number), words)
+        capture = profile.capture(tmp_path / str(number), factors)
         assert capture.exit_code == 0, capture.text("stderr.txt")
         (phase,) = tools.parse("varmail", capture).phases
         assert (phase.name, phase.operation, phase.invalid) == ("mail", "mixed", ())
@@ -232,18 +232,18 @@ def test_a_run_is_parsed_and_the_next_has_a_new_tree(installed: Installer, tmp_p
 def test_nothing_stays_when_a_process_dies(installed: Installer) -> None:
     profile = installed("varmail")
     assert profile.script("pre.sh", "processes=3", "files=60").returncode == 0
-    words = ("processes=3", "files=60", "loops=10000000", "runtime_s=600")
-    told = programs.reported_of_a_death(profile, profile.home / "varmail", words, 3, TREE)
-    assert "died of signal 9; the others were ended" in told
+    arguments = ("processes=3", "files=60", "loops=10000000", "runtime_s=600")
+    reported = programs.reported_of_a_death(profile, profile.home / "varmail", arguments, 3, TREE)
+    assert "died of signal 9; the others were ended" in reported
     assert profile.script("post.sh").returncode == 0
     assert list(profile.directory.iterdir()) == []
 
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("varmail")
-    words, log = ("processes=2", "files=40", "loops=40"), tmp_path / "pts.log"
-    assert profile.script("pre.sh", *words).returncode == 0
-    assert profile.run(*words, LOG_FILE=str(log)).returncode == 0
+    arguments, log = ("processes=2", "files=40", "loops=40"), tmp_path / "pts.log"
+    assert profile.script("pre.sh", *arguments).returncode == 0
+    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO mail bandwidth", "EEIO mail rate"]
 
@@ -252,12 +252,12 @@ def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
 def test_a_disk_that_is_too_small(installed: Installer, tmp_path: Path) -> None:
     profile = installed("varmail")
     with programs.memory_disk(tmp_path / "small", "size=1m,nr_inodes=50") as disk:
-        for words, told in (
+        for arguments, reported in (
             ("processes=2 files=100", "needs 4096000 bytes, 1048576 are free"),
             ("processes=2 files=100 size=1 append=1", "needs 106 inodes, 48 are free"),
         ):
-            done = profile.script("pre.sh", *words.split(), EEIO_DIRECTORY=str(disk))
-            assert done.returncode == 2 and told in done.stderr, done.stderr
+            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk))
+            assert done.returncode == 2 and reported in done.stderr, done.stderr
 
 
 def test_a_machine_without_a_compiler(tmp_path: Path) -> None:

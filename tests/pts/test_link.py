@@ -155,7 +155,7 @@ def test_a_name_that_is_taken_is_rejected(tmp_path: Path, pts: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "more", "words"),
+    ("arguments", "more", "message"),
     [
         ((), {"PTS_DIR": "/nowhere"}, "PTS_DIR=/nowhere"),
         ((), {}, "was not found"),
@@ -164,11 +164,11 @@ def test_a_name_that_is_taken_is_rejected(tmp_path: Path, pts: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_reported_in_a_line(
-    tmp_path: Path, arguments: tuple[str, ...], more: dict[str, str], words: str
+    tmp_path: Path, arguments: tuple[str, ...], more: dict[str, str], message: str
 ) -> None:
-    if "was not found" in words and shutil.which("phoronix-test-suite"):
+    if "was not found" in message and shutil.which("phoronix-test-suite"):
         pytest.skip("PTS is in PATH")
     code, output = link(tmp_path, None, *arguments, **more)
     assert code != 0
-    assert words in output
+    assert message in output
     assert tree(tmp_path) == {".phoronix-test-suite"}

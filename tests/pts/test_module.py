@@ -63,12 +63,12 @@ def test_php_finds_no_error_in_it() -> None:
 
 def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path) -> None:
     with FakeRapl(tmp_path / "r", (FakeZone("intel-rapl:0", "package-0", 1),), lambda _: 100.0):
-        code, got, said = run(
+        code, got, message = run(
             tmp_path / "out", [experiment("a=1", "10", None, "30")],
             EEIO_METER=f"rapl,root={tmp_path}/r",
         )  # fmt: skip
     assert code == 3
-    assert "trial 2 failed" in said
+    assert "trial 2 failed" in message
     by_scale = {result["scale"]: result for result in got["results"]}
     assert set(by_scale) == {"MB/s", "W", "J", "MB/J"}
     assert by_scale["MB/s"]["raw"] == "10:30"
@@ -88,10 +88,10 @@ def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path
 
 
 def test_demo_power_is_marked_and_not_offered_for_an_upload(tmp_path: Path) -> None:
-    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], EEIO_METER="demo")
-    assert code == 0, said
-    assert "demo (DEMO, not a measurement)" in said
-    assert "the power is fictitious (meter demo), so that the results are not uploaded" in said
+    code, got, message = run(tmp_path / "out", [experiment("a=1", "10")], EEIO_METER="demo")
+    assert code == 0, message
+    assert "demo (DEMO, not a measurement)" in message
+    assert "the power is fictitious (meter demo), so that the results are not uploaded" in message
     of_power = [result for result in got["results"] if result["scale"] != "MB/s"]
     assert {result["scale"] for result in of_power} >= {"W", "J"}
     assert all(" - DEMO: " in result["description"] for result in of_power)
@@ -128,23 +128,23 @@ def run_with_share(folder: Path, share: float) -> tuple[int, dict[str, Any], str
 
 def test_a_trial_that_computes_half_of_the_time_has_no_efficiency(tmp_path: Path) -> None:
     """BT-IO computes between its writes: its mean power is not that of its I/O."""
-    code, got, said = run_with_share(tmp_path, 0.5)
-    assert code == 0, said
+    code, got, output = run_with_share(tmp_path, 0.5)
+    assert code == 0, output
     assert {result["scale"] for result in got["results"]} == {"MB/s", "W", "J"}
     (bandwidth,) = (result for result in got["results"] if result["scale"] == "MB/s")
-    words = "2 of 2 trials have no MB/J of rapl package: I/O covers 50% of the power window"
-    assert words in bandwidth["annotation"]
-    told = bandwidth["json"]["eeio"]["told"][0]
-    assert set(told) == {
+    message = "2 of 2 trials have no MB/J of rapl package: I/O covers 50% of the power window"
+    assert message in bandwidth["annotation"]
+    reported = bandwidth["json"]["eeio"]["told"][0]
+    assert set(reported) == {
         "phases", "context", "notes", "device", "device_reason", "disk_cache_found"
     }  # fmt: skip
 
 
 def test_the_efficiency_is_of_the_time_that_the_tool_did_io_in(tmp_path: Path) -> None:
-    code, got, said = run_with_share(tmp_path, 1.0)
-    assert code == 0, said
+    code, got, message = run_with_share(tmp_path, 1.0)
+    assert code == 0, message
     by_scale = {result["scale"]: result for result in got["results"]}
-    phases = [told["phases"][0] for told in by_scale["MB/s"]["json"]["eeio"]["told"]]
+    phases = [reported["phases"][0] for reported in by_scale["MB/s"]["json"]["eeio"]["told"]]
     expected = [100.0 / phase["energy"][0]["power_w"] for phase in phases]
     shown = [float(word) for word in by_scale["MB/J"]["raw"].split(":")]
     assert shown == pytest.approx(expected, rel=1e-4)
@@ -157,11 +157,11 @@ def test_meters_that_contradict_each_other_are_reported_in_the_annotation(tmp_pa
     hwmon = FakeHwmon(tmp_path / "h")
     hwmon.add_chip("power_meter", {"power1_average": 20_000_000, "power1_average_interval": 50})
     with FakeRapl(tmp_path / "r", (FakeZone("intel-rapl:0", "package-0", 1),), lambda _: 100.0):
-        code, got, said = run(
+        code, got, message = run(
             tmp_path / "out", [experiment("a=1", "10")],
             EEIO_METER=f"rapl,root={tmp_path}/r hwmon,root={tmp_path}/h",
         )  # fmt: skip
-    assert code == 0, said
+    assert code == 0, message
     (bandwidth,) = (result for result in got["results"] if result["scale"] == "MB/s")
     assert "doubtful: package (rapl)" in bandwidth["annotation"]
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
@@ -181,10 +181,10 @@ def test_the_random_order_is_the_seeds_and_ends_in_one_entry_each(tmp_path: Path
         "EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_SEED": "5",
         "FORCE_TIMES_TO_RUN": "4",
     }  # fmt: skip
-    code, first, said = run(tmp_path / "a", TWELVE, **settings)
+    code, first, message = run(tmp_path / "a", TWELVE, **settings)
     _, second, _ = run(tmp_path / "b", TWELVE, **settings)
     _, other, _ = run(tmp_path / "c", TWELVE, **settings | {"EEIO_SEED": "6"})
-    assert code == 0, said
+    assert code == 0, message
     assert first["order"] == second["order"] != other["order"]
     assert len(first["order"]) == 12
     assert first["order"] != sorted(first["order"])
@@ -203,8 +203,8 @@ def test_the_repetitions_are_those_of_the_suites_protocol(tmp_path: Path) -> Non
     settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PRESET": "standard",
                 "EEIO_SETTLE_S": "0"}  # fmt: skip
     values = [str(value) for value in range(1, 10)]
-    code, got, said = run(tmp_path / "a", [experiment("a=1", *values)], **settings)
-    assert code == 0, said
+    code, got, message = run(tmp_path / "a", [experiment("a=1", *values)], **settings)
+    assert code == 0, message
     assert len(got["order"]) == 6
     suite = tmp_path / "b" / "test-suites" / "local" / "eeio-mine"
     suite.mkdir(parents=True)
@@ -214,17 +214,17 @@ def test_the_repetitions_are_those_of_the_suites_protocol(tmp_path: Path) -> Non
     (suite / "protocol.yaml").write_text(
         "presets: {standard: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: true}}\n"
     )
-    code, got, said = run(
+    code, got, message = run(
         tmp_path / "b", [experiment("a=1", *values)], suites=["eeio-mine"], **settings
     )
-    assert code == 0, said
+    assert code == 0, message
     assert len(got["order"]) == 2
-    code, _, said = run(
+    code, _, message = run(
         tmp_path / "b", [experiment("a=1", "1")], suites=["eeio-mine"],
         **settings | {"EEIO_PRESET": "quick"},
     )  # fmt: skip
     assert code == 2
-    assert "suite eeio-mine has no preset 'quick'" in said
+    assert "suite eeio-mine has no preset 'quick'" in message
 
 
 def test_what_the_preset_leaves_out_is_not_run(tmp_path: Path) -> None:
@@ -239,44 +239,46 @@ def test_what_the_preset_leaves_out_is_not_run(tmp_path: Path) -> None:
         "presets: {quick: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false,\n"
         "  leave_out: [{profile: eeio-x-1.0.0, factors: {a: '2'}, reason: too slow}]}}\n"
     )
-    code, got, said = run(
+    code, got, message = run(
         tmp_path, [experiment("a=1", "1"), experiment("a=2", "1")], suites=["eeio-mine"],
         EEIO_METER="none", EEIO_PROTOCOL="native",
     )  # fmt: skip
-    assert code == 0, said
+    assert code == 0, message
     assert got["order"] == [f"eeio-x-1.0.0 {READ} a=1"]
-    assert "the preset quick leaves out 1 tests of the suite" in said
+    assert "the preset quick leaves out 1 tests of the suite" in message
 
 
 def test_without_a_protocol_the_random_order_requires_its_numbers(tmp_path: Path) -> None:
     python = without_packages(tmp_path)
     settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PYTHON": python}
     alone = copied_module(tmp_path)
-    code, _, said = run(tmp_path / "a", [experiment("a=1", "1")], alone, **settings)
+    code, _, message = run(tmp_path / "a", [experiment("a=1", "1")], alone, **settings)
     assert code == 2
-    assert "the protocol of the suite is not known" in said and "give FORCE_TIMES_TO_RUN" in said
+    assert (
+        "the protocol of the suite is not known" in message and "give FORCE_TIMES_TO_RUN" in message
+    )
     settings |= {"FORCE_TIMES_TO_RUN": "1", "EEIO_SETTLE_S": "0"}
-    code, got, said = run(tmp_path / "b", [experiment("a=1", "1")], alone, **settings)
-    assert code == 0, said
+    code, got, message = run(tmp_path / "b", [experiment("a=1", "1")], alone, **settings)
+    assert code == 0, message
     assert len(got["order"]) == 1
 
 
 def test_an_experiment_of_which_every_trial_fails_keeps_one_empty_entry(tmp_path: Path) -> None:
     """PTS crashes when it has to overwrite its own empty entry for the third time."""
-    code, got, said = run(
+    code, got, message = run(
         tmp_path / "out", [experiment("a=1", None, None, None)],
         EEIO_METER="none", EEIO_PROTOCOL="random", FORCE_TIMES_TO_RUN="3",
     )  # fmt: skip
     assert code == 3
-    assert said.count("failed, it has no values") == 3
+    assert message.count("failed, it has no values") == 3
     assert [result["value"] for result in got["results"]] == [""]
 
 
 def test_modelled_values_are_called_estimates(tmp_path: Path) -> None:
     # Long enough for a reading on a busy machine, too.
     tool = {**experiment("a=1", "10"), "tool": "exec sleep 2"}
-    code, got, said = run(tmp_path / "out", [tool], EEIO_METER="modelled")
-    assert code == 0, said
+    code, got, message = run(tmp_path / "out", [tool], EEIO_METER="modelled")
+    assert code == 0, message
     derived = [result for result in got["results"] if result["scale"] != "MB/s"]
     assert {result["scale"] for result in derived} == {"W", "J", "MB/J"}
     assert all("ESTIMATE" in r["title"] and "ESTIMATE" in r["description"] for r in derived)
@@ -302,62 +304,62 @@ def without_packages(folder: Path) -> str:
 def test_without_the_python_package_the_bandwidths_stand_alone(tmp_path: Path) -> None:
     alone = copied_module(tmp_path)
     bare = {"EEIO_PYTHON": without_packages(tmp_path)}
-    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], alone, **bare)
-    assert code == 0, said
-    assert "no power: the power session has ended: " in said
-    assert "No module named 'eeio_power'" in said
+    code, got, message = run(tmp_path / "out", [experiment("a=1", "10")], alone, **bare)
+    assert code == 0, message
+    assert "no power: the power session has ended: " in message
+    assert "No module named 'eeio_power'" in message
     assert [result["scale"] for result in got["results"]] == ["MB/s"]
-    code, _, said = run(
+    code, _, message = run(
         tmp_path / "out2", [experiment("a=1", "10")], alone, EEIO_METER="rapl", **bare
     )
     assert code == 2
-    assert "No module named 'eeio_power'" in said
+    assert "No module named 'eeio_power'" in message
 
 
 def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: Path) -> None:
     """In the image the packages lie where Python looks by itself, and not beside the module."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "bench.py").write_text(BENCH)
-    code, got, said = run(
+    code, got, message = run(
         tmp_path / "out", [experiment("a=1", "10")], copied_module(tmp_path),
         EEIO_METERS=str(tmp_path / "mine"), EEIO_METER="bench",
     )  # fmt: skip
-    assert code == 0, said
+    assert code == 0, message
     by_scale = {result["scale"]: result for result in got["results"]}
     assert float(by_scale["W"]["value"]) == 7.5
     assert float(by_scale["MB/J"]["value"]) == pytest.approx(10 / 7.5, rel=1e-4)
-    code, _, said = run(
+    code, _, message = run(
         tmp_path / "out2", [experiment("a=1", "10")],
         EEIO_METERS=str(tmp_path / "none"), EEIO_METER="bench",
     )  # fmt: skip
     assert code == 2
-    assert f"EEIO_METERS: {tmp_path}/none: No such file" in said
+    assert f"EEIO_METERS: {tmp_path}/none: No such file" in message
 
 
 def test_a_module_that_was_copied_without_its_classes_is_reported(tmp_path: Path) -> None:
     alone = tmp_path / "eeio_power.php"
     shutil.copy(MODULE, alone)
-    code, _, said = run(tmp_path / "out", [experiment("a=1", "10")], alone)
+    code, _, message = run(tmp_path / "out", [experiment("a=1", "10")], alone)
     assert code == 2
-    assert f"the folder pts_module does not lie beside {alone}" in said
+    assert f"the folder pts_module does not lie beside {alone}" in message
 
 
 def test_the_module_finds_its_classes_through_a_link(tmp_path: Path) -> None:
     link = tmp_path / "modules" / "eeio_power.php"
     link.parent.mkdir()
     link.symlink_to(MODULE)
-    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], link, EEIO_METER="none")
-    assert code == 0, said
+    code, got, message = run(tmp_path / "out", [experiment("a=1", "10")], link, EEIO_METER="none")
+    assert code == 0, message
     assert [result["scale"] for result in got["results"]] == ["MB/s"]
 
 
 def test_a_result_file_cut_off_by_a_full_disk_is_put_back(tmp_path: Path) -> None:
     """The stub is told to write half of it, as PTS does when the disk is full."""
-    code, _, said = run(
+    code, _, message = run(
         tmp_path / "out", [experiment("a=1", "10")], EEIO_METER="none", STUB_DISK_FULL="1"
     )
     assert code == 3
-    assert "could not be written whole" in said
+    assert "could not be written whole" in message
     assert (tmp_path / "out" / "result" / "composite.xml").read_text() == "<x/>"
 
 
@@ -376,19 +378,19 @@ def test_a_result_file_cut_off_by_a_full_disk_is_put_back(tmp_path: Path) -> Non
 def test_a_setting_that_cannot_be_is_rejected_in_one_line(
     tmp_path: Path, setting: str, value: str
 ) -> None:
-    code, _, said = run(tmp_path / "out", [experiment("a=1", "1")], **{setting: value})
+    code, _, message = run(tmp_path / "out", [experiment("a=1", "1")], **{setting: value})
     assert code == 2
-    lines = [line for line in said.splitlines() if line.startswith("eeio_power:")]
+    lines = [line for line in message.splitlines() if line.startswith("eeio_power:")]
     assert len(lines) == 1
     assert value.partition("=")[2] in lines[0] or value in lines[0]
 
 
 def test_a_seed_that_is_no_number_is_rejected(tmp_path: Path) -> None:
-    code, _, said = run(
+    code, _, message = run(
         tmp_path / "out", [experiment("a=1", "1")], EEIO_PROTOCOL="random", EEIO_SEED="dice"
     )
     assert code == 2
-    assert "EEIO_SEED=dice" in said
+    assert "EEIO_SEED=dice" in message
 
 
 # Says who asked, and nothing to the first one before the second one has asked.
@@ -400,7 +402,7 @@ for line in (first, second):
     print(json.dumps({{"to": json.loads(line)["do"]}}), flush=True)
 sys.stdin.readline()
 """
-ASK_TWICE = """<?php
+REQUEST_TWICE = """<?php
 class pts_module_interface {}
 require $argv[1];
 $session = new eeio_power_session(array(), $argv[2] . '/power.csv.gz', false);
@@ -416,7 +418,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     session, script = tmp_path / "session", tmp_path / "ask.php"
     session.write_text(LATE.format(python=sys.executable))
     session.chmod(0o755)
-    script.write_text(ASK_TWICE)
+    script.write_text(REQUEST_TWICE)
     done = subprocess.run(
         ["php", str(script), str(MODULE), str(tmp_path)],
         capture_output=True, text=True, timeout=300, check=False,

@@ -26,8 +26,8 @@ def test_a_command_has_its_bandwidth_power_and_efficiency(
     assert done.returncode == 0, done.stderr
     pts = PtsHome(tmp_path / "pts")
     pts.add_profile(tmp_path / "own/eeio-mine-1.0.0")
-    words = "level=application operation=write spatiality=mixed buffer=on flush=none"
-    pts.add_suite("eeio-two", [("eeio-mine-1.0.0", f"{words} size=4m", "Four")])
+    factors = "level=application operation=write spatiality=mixed buffer=on flush=none"
+    pts.add_suite("eeio-two", [("eeio-mine-1.0.0", f"{factors} size=4m", "Four")])
     (tmp_path / "files").mkdir()
     with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
         wait_for_meter(tmp_path / "rapl")

@@ -51,9 +51,9 @@ def test_the_same_archives_are_made_again_and_are_complete(made: Path, tmp_path:
 
 
 def test_an_existing_folder_and_a_wrong_name_are_rejected(tmp_path: Path) -> None:
-    for words in ((ACCOUNT, tmp_path), ("no/account", tmp_path / "new")):
+    for arguments in ((ACCOUNT, tmp_path), ("no/account", tmp_path / "new")):
         done = subprocess.run(
-            [sys.executable, ROOT / "ci/openbenchmarking", *words],
+            [sys.executable, ROOT / "ci/openbenchmarking", *arguments],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode != 0
@@ -74,11 +74,11 @@ def home(made: Path, tmp_path: Path) -> PtsHome:
 def test_pts_validates_every_profile_and_suite(made: Path, home: PtsHome) -> None:
     for line in (made / "COMMANDS").read_text().splitlines():
         if "validate" in line:
-            words = line.split()[1:]
-            output = home.run(*words).output
-            kind = "Suite" if "suite" in words[0] else "Profile"
-            assert f"Test {kind} XML Is Valid." in output, f"{words}: {output}"
-            assert not re.search("errors|not allowed", output, re.IGNORECASE), f"{words}: {output}"
+            fields = line.split()[1:]
+            output = home.run(*fields).output
+            kind = "Suite" if "suite" in fields[0] else "Profile"
+            assert f"Test {kind} XML Is Valid." in output, f"{fields}: {output}"
+            assert not re.search("errors|not allowed", output, re.IGNORECASE), f"{fields}: {output}"
 
 
 @pytest.mark.pts

@@ -66,7 +66,7 @@ def run_both(
     home = PtsHome(tmp_path / "home")
     for profile in sorted({test[1] for test in tests}):
         home.add_profile(ROOT / "test-profiles" / profile)
-    executes = [(test, words, f"Test {k}") for k, (_, test, words) in enumerate(tests)]
+    executes = [(test, factors, f"Test {k}") for k, (_, test, factors) in enumerate(tests)]
     suite = home.add_suite("eeio-two", executes)
     # Its presets; what the runner adds of tools that are rarely there is not under PTS.
     protocol = (ROOT / "suites/eeio-suite/protocol.yaml").read_text()

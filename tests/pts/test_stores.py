@@ -19,7 +19,7 @@ PROFILES = {
     "rocksdb": ("db_bench", f"{APPLICATION} operation=mixed workload=fillrandom keys=100000"),
     "checkpoint": ("mpicc", f"{APPLICATION} operation=write processes=2 size=8m"),
 }
-HERE = {tool: words for tool, (needed, words) in PROFILES.items() if shutil.which(needed)}
+HERE = {tool: arguments for tool, (needed, arguments) in PROFILES.items() if shutil.which(needed)}
 
 pytestmark = [
     pytest.mark.pts,
@@ -36,7 +36,7 @@ def rows_under_pts(
         home.add_profile(ROOT / f"test-profiles/eeio-{tool}-1.0.0")
     home.add_suite(
         "eeio-stores",
-        [(f"eeio-{tool}-1.0.0", words, name) for name, (tool, words) in tests.items()],
+        [(f"eeio-{tool}-1.0.0", arguments, name) for name, (tool, arguments) in tests.items()],
     )
     (folder / "files").mkdir()
     with running(sys.executable, "-m", "tests.pts.meter", str(folder / "rapl")):
@@ -68,7 +68,9 @@ def test_dlio_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "train": "workload=unet3d files=14 record_size=1m",
         "checkpoint": "workload=checkpoint checkpoint_size=7m checkpoints=2",
     }
-    rows = rows_under_pts(tmp_path, {name: ("dlio", words) for name, words in factors.items()})
+    rows = rows_under_pts(
+        tmp_path, {name: ("dlio", arguments) for name, arguments in factors.items()}
+    )
     assert sorted(row.phase for row in rows) == ["checkpoint", "restore", "train"]
     for row in rows:
         assert row.operations_per_s is not None and row.operations_per_s.median > 0
@@ -107,7 +109,7 @@ def test_an_object_store_runs_under_pts(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.skipif(not HERE, reason="no C compiler, no MPI and no db_bench")
 def test_each_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
-    found = rows_under_pts(tmp_path, {tool: (tool, words) for tool, words in HERE.items()})
+    found = rows_under_pts(tmp_path, {tool: (tool, arguments) for tool, arguments in HERE.items()})
     rows = {row.experiment.tool: row for row in found if row.experiment is not None}
     assert set(rows) == set(HERE)
     for tool, row in rows.items():

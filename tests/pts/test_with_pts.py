@@ -86,15 +86,15 @@ def test_a_random_order_ends_in_one_entry_an_experiment(random_run: Ran) -> None
 
 def test_every_bandwidth_has_power_energy_and_efficiency_of_each_trial(random_run: Ran) -> None:
     for bandwidth in random_run.of("MB/s"):
-        beside = {
+        by_unit = {
             result.scale: result.entries[0]
             for result in random_run.file.results
             if result.parent == bandwidth.comparison_hash
         }
         sleep_s = 0.6 if "First" in bandwidth.description else 0.3
-        assert set(beside) == {"W", "J", "MB/J"}
+        assert set(by_unit) == {"W", "J", "MB/J"}
         for power_w, energy_j, efficiency, rate in zip(
-            beside["W"].values, beside["J"].values, beside["MB/J"].values,
+            by_unit["W"].values, by_unit["J"].values, by_unit["MB/J"].values,
             bandwidth.entries[0].values, strict=True,
         ):  # fmt: skip
             assert power_w == pytest.approx(80, rel=0.1)
@@ -106,10 +106,10 @@ def test_every_bandwidth_has_power_energy_and_efficiency_of_each_trial(random_ru
 def test_an_offered_load_is_a_share_of_what_pre_sh_measured(tmp_path: Path) -> None:
     home = PtsHome(tmp_path / "home")
     home.add_profile(ROOT / "test-profiles/eeio-fio-1.0.0")
-    words = "level=filesystem operation=read spatiality=random request_size=64k buffer=off"
+    factors = "level=filesystem operation=read spatiality=random request_size=64k buffer=off"
     home.add_suite(
         "eeio-two",
-        [("eeio-fio-1.0.0", f"{words} file_size=64m runtime_s=1 load=20", "Load: 20 %")],
+        [("eeio-fio-1.0.0", f"{factors} file_size=64m runtime_s=1 load=20", "Load: 20 %")],
     )
     (tmp_path / "files").mkdir()
     done = home.run(
@@ -122,9 +122,9 @@ def test_an_offered_load_is_a_share_of_what_pre_sh_measured(tmp_path: Path) -> N
     assert done.returncode == 0, done.output[-2000:]
     (bandwidth,) = Ran(home, done).of("MB/s")
     (folder,) = home.folder.glob("installed-tests/local/eeio-fio-1.0.0")
-    told = json.loads((folder / "calibration/fio.json").read_text())
-    whole = told["jobs"][0]["read"]["bw_bytes"] / 1e6
-    assert bandwidth.entries[0].values[0] == pytest.approx(0.2 * whole, rel=0.05)
+    reported = json.loads((folder / "calibration/fio.json").read_text())
+    complete = reported["jobs"][0]["read"]["bw_bytes"] / 1e6
+    assert bandwidth.entries[0].values[0] == pytest.approx(0.2 * complete, rel=0.05)
 
 
 @pytest.mark.skipif(not shutil.which("iozone") or not shutil.which("cc"), reason="no iozone or cc")
@@ -157,7 +157,7 @@ def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> Non
         )  # fmt: skip
     assert done.returncode == 0, done.output[-2000:]
     ran = Ran(home, done)
-    beside = {
+    by_label = {
         result.description: {
             other.scale for other in ran.file.results if other.parent == result.comparison_hash
         }
@@ -165,12 +165,12 @@ def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> Non
         for result in ran.of(scale)
     }
     write, children = (
-        beside[next(k for k in beside if k.endswith(w))] for w in ("Write", "Children")
+        by_label[next(k for k in by_label if k.endswith(w))] for w in ("Write", "Children")
     )
     assert "MB/J" in write and "MB/J" not in children
-    create = beside[next(k for k in beside if k.endswith("Create"))]
+    create = by_label[next(k for k in by_label if k.endswith("Create"))]
     assert create == {"W", "J"}
-    assert sum(k.endswith(("Create", "Stat", "Utime", "Delete")) for k in beside) == 4
+    assert sum(k.endswith(("Create", "Stat", "Utime", "Delete")) for k in by_label) == 4
 
 
 def test_what_the_module_wrote_has_the_published_form(random_run: Ran) -> None:
@@ -325,34 +325,34 @@ def test_ctrl_c_leaves_a_valid_file_and_reports_what_is_missing(tmp_path: Path) 
     assert "is Valid" in home.run("validate-result-file", "t").output
 
 
-def refused(home: PtsHome, words: str, code: int = 2, **environment: str) -> None:
+def assert_rejected(home: PtsHome, message: str, code: int = 2, **environment: str) -> None:
     done = home.run("benchmark", "eeio-two", timeout_s=60, environment=QUICK | environment)
     assert done.returncode == code, done.output[-2000:]
     lines = [line for line in done.output.splitlines() if line.startswith("eeio_power:")]
-    assert words in lines[-1], done.output[-2000:]
+    assert message in lines[-1], done.output[-2000:]
     assert "Started Run" not in done.output
 
 
 def test_a_meter_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     home = home_with(tmp_path, TWO)
-    refused(home, f"{tmp_path}/none", EEIO_METER=f"rapl,root={tmp_path}/none")
+    assert_rejected(home, f"{tmp_path}/none", EEIO_METER=f"rapl,root={tmp_path}/none")
     zone = tmp_path / "rapl" / "intel-rapl:0"
     (zone / "energy_uj").mkdir(parents=True)  # root can read everything but a folder
     (zone / "name").write_text("package-0\n")
     (zone / "max_energy_range_uj").write_text("1000000\n")
-    refused(home, str(tmp_path / "rapl"), EEIO_METER=f"rapl,root={tmp_path}/rapl")
+    assert_rejected(home, str(tmp_path / "rapl"), EEIO_METER=f"rapl,root={tmp_path}/rapl")
 
 
 def test_a_suite_that_names_a_missing_profile_is_rejected(tmp_path: Path) -> None:
     home = home_with(tmp_path, [*TWO, ("eeio-nobody-1.0.0", "", "Nobody")])
-    refused(home, "local/eeio-nobody-1.0.0")
+    assert_rejected(home, "local/eeio-nobody-1.0.0")
 
 
 def test_a_profile_that_cannot_be_installed_is_rejected(tmp_path: Path) -> None:
     home = PtsHome(tmp_path / "home")
     home.add_profile(make_trivial_profile(tmp_path, install_exit=1))
     home.add_suite("eeio-two", TWO)
-    refused(home, "is not installed")
+    assert_rejected(home, "is not installed")
 
 
 def test_a_result_that_exists_is_rejected(tmp_path: Path, random_run: Ran) -> None:
@@ -360,7 +360,7 @@ def test_a_result_that_exists_is_rejected(tmp_path: Path, random_run: Ran) -> No
     home.result("t").parent.mkdir()
     shutil.copy(random_run.home.result("t"), home.result("t"))
     before = home.result("t").read_bytes()
-    refused(home, 'has results of "here" already')
+    assert_rejected(home, 'has results of "here" already')
     assert home.result("t").read_bytes() == before
 
 

@@ -78,9 +78,9 @@ class FakeHttp:
         given = dict(re.findall(r'(\w+)="?([^",]*)', authorization.removeprefix("Digest ")))
         user, password = self.digest
         secret = _sha256(f"{user}:shelly1minig3-543204547478:{password}")
-        asked = _sha256(f"GET:{path}")
-        words = [secret, self.nonce, given.get("nc"), given.get("cnonce"), "auth", asked]
-        return given.get("response") == _sha256(":".join(map(str, words)))
+        target = _sha256(f"GET:{path}")
+        parts = [secret, self.nonce, given.get("nc"), given.get("cnonce"), "auth", target]
+        return given.get("response") == _sha256(":".join(map(str, parts)))
 
     def _serve(self) -> None:
         self._server.serve_forever(poll_interval=0.01)

@@ -46,15 +46,15 @@ def dcmi_line(power_w: int, active: bool = True) -> str:
     """The bytes of a power reading as `raw` prints them, 16 a line."""
     state = 0x40 if active else 0
     data = b"\xdc" + struct.pack("<HHHHIIB", power_w, 1, 999, power_w, 1, 1000, state)
-    words = [f"{byte:02x}" for byte in data]
-    return f" {' '.join(words[:16])}\n {' '.join(words[16:])}"
+    octets = [f"{byte:02x}" for byte in data]
+    return f" {' '.join(octets[:16])}\n {' '.join(octets[16:])}"
 
 
 def node_manager_line(power_w: int, domain: int, active: bool = True) -> str:
     """Get Node Manager Statistics, mode 1, as `raw` prints it (Intel's NM 3.0 specification)."""
     state = domain | (0x50 if active else 0)
-    words = struct.pack("<HHHHIIB", power_w, 1, 999, power_w, 1, 60, state)
-    printed = [f"{byte:02x}" for byte in b"\x57\x01\x00" + words]
+    data = struct.pack("<HHHHIIB", power_w, 1, 999, power_w, 1, 60, state)
+    printed = [f"{byte:02x}" for byte in b"\x57\x01\x00" + data]
     return f" {' '.join(printed[:16])}\n {' '.join(printed[16:])}"
 
 
@@ -82,8 +82,8 @@ def shell(answers: Path) -> None:
             continue
         while not (text := answers.read_text(encoding="utf-8").strip()):
             time.sleep(0.001)  # a test is writing it
-        first, *told = text.splitlines()
-        sensors = told or SENSORS.splitlines()
+        first, *rows = text.splitlines()
+        sensors = rows or SENSORS.splitlines()
         word, _, rest = first.partition(" ")
         if word == "hang":
             threading.Event().wait()

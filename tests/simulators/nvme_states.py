@@ -49,11 +49,11 @@ class FakeNvmeStates:
     autonomous transitions on. `refuses` are states that it will not go to."""
 
     def __init__(
-        self, file: Path, states: Sequence[FakePowerState] = STATES, refuses: Sequence[int] = ()
+        self, file: Path, states: Sequence[FakePowerState] = STATES, rejects: Sequence[int] = ()
     ) -> None:
         self.file = file
         self.states = tuple(states)
-        self.refuses = tuple(refuses)
+        self.rejects = tuple(rejects)
         if not file.exists():
             self._write({"state": 0, "operational": 0, "autonomous": 1})
 
@@ -85,7 +85,7 @@ class FakeNvmeStates:
             ctypes.memmove(address, _TABLE, length)
             self._answer(command, body["autonomous"])
         elif opcode == 0x09 and feature == 0x02:
-            if dword11 >= len(self.states) or dword11 in self.refuses:
+            if dword11 >= len(self.states) or dword11 in self.rejects:
                 return INVALID_FIELD
             last = dword11 if self.states[dword11].is_operational else body["operational"]
             self._write({**body, "state": dword11, "operational": last})

@@ -29,8 +29,8 @@ STALE = b"77,2301,523,0,0,0;\r\n#d,-,18,9999,2301,"
 def record(power_w: float) -> bytes:
     """A data record; two of the fields are not supplied."""
     tenths = round(power_w * 10)
-    words = [str(tenths), "2301", str(round(tenths / 2.3)), "12", "_", "_", *["0"] * 12]
-    return f"#d,-,18,{','.join(words)};\r\n".encode("ascii")
+    fields = [str(tenths), "2301", str(round(tenths / 2.3)), "12", "_", "_", *["0"] * 12]
+    return f"#d,-,18,{','.join(fields)};\r\n".encode("ascii")
 
 
 class FakeWattsUp:

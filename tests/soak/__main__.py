@@ -114,10 +114,10 @@ class Soaked(Target):
         """A process of the campaign, with faults; its status."""
         before = self.stored_runs(name)
         with (self.home / "log").open("wb") as log:
-            words = [sys.executable, "-m", "eeio", *self.typed(name)]
+            arguments = [sys.executable, "-m", "eeio", *self.typed(name)]
             environment = {**self.environment, **self.clock.environment}
             process = subprocess.Popen(
-                words, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                arguments, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         life, hard = Life(), None
         now_s = time.monotonic()
@@ -201,7 +201,7 @@ class Soaked(Target):
             self.wrong.append(f"{name}: {len(order)} runs of {self.repetitions * EXPERIMENTS}")
         for run in campaign.runs:
             self.wrong += (f"{name} run {run.order_index}: {why}" for why in self._of_run(run))
-        self.wrong += (f"{name}: left: {words}" for words in (*self.restore(), *self.left()))
+        self.wrong += (f"{name}: left: {message}" for message in (*self.restore(), *self.left()))
         shutil.rmtree(self.results / name)
 
     def _of_run(self, run: Run) -> Iterator[str]:
@@ -229,7 +229,7 @@ class Soaked(Target):
 
     def left(self) -> Iterator[str]:
         own = f" {self.results} "  # the small disk
-        yield from (words for words in super().left() if own not in words)
+        yield from (message for message in super().left() if own not in message)
 
 
 def _below(pid: int) -> Iterator[int]:
@@ -260,9 +260,9 @@ def main() -> int:
                 number += 1
                 soaked.campaign(f"soak{number}", until_s)
                 print(_line(soaked), flush=True)
-            soaked.wrong += (f"left: {words}" for words in (*soaked.restore(), *soaked.left()))
-    for words in soaked.wrong:
-        print(f"  {words}", file=sys.stderr)
+            soaked.wrong += (f"left: {message}" for message in (*soaked.restore(), *soaked.left()))
+    for message in soaked.wrong:
+        print(f"  {message}", file=sys.stderr)
     for reason, count in soaked.invalid.most_common(12):
         print(f"  {count} runs invalid: {reason}")
     return 1 if soaked.wrong else 0

@@ -60,7 +60,7 @@ def _recomputed(machine: str, device: str) -> dict[str, Values]:
     return found
 
 
-def _words(cell_factors: dict[str, str]) -> tuple[str, str, str, str]:
+def _key(cell_factors: dict[str, str]) -> tuple[str, str, str, str]:
     random = "rand" if cell_factors["spatiality"] == "random" else ""
     size = {"32 KiB": "32", "4 MiB": "4096"}[cell_factors["size"]]
     return random + cell_factors["operation"], size, str(int(cell_factors["buffer"] == "on")), ""
@@ -74,7 +74,7 @@ def test_the_96_experiments(campaigns: dict[str, Imported], machine: str, device
     assert len(cells) == 12
     metrics = {"b": BANDWIDTH, "s": POWER["system"], "d": POWER["device"], "e": EFFICIENCY}
     for cell in cells:
-        key = _words(dict(cell.factors))
+        key = _key(dict(cell.factors))
         for letter, metric in metrics.items():
             assert cell.n(metric) == 10
             expected = statistics.median(wanted[letter][key])

@@ -88,16 +88,16 @@ def test_logs_by_pydarshan(
         "    c = r.records['POSIX'].to_df()['counters']\n"
         "    print(p, c.POSIX_BYTES_READ.sum(), c.POSIX_BYTES_WRITTEN.sum())\n"
     )
-    words = subprocess.run(
+    paths = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()
-    if not words:
+    if not paths:
         pytest.skip("this PyDarshan has no example logs")
-    found = [p for p in phases(imported(capsys, words[0], "--dry-run")) if p["engine"] == "POSIX"]
-    for operation, wanted in zip(("read", "write"), map(int, words[1:]), strict=True):
+    found = [p for p in phases(imported(capsys, paths[0], "--dry-run")) if p["engine"] == "POSIX"]
+    for operation, wanted in zip(("read", "write"), map(int, paths[1:]), strict=True):
         assert sum(p["bytes"] for p in found if p["operation"] == operation) == wanted > 0
-    whole = Path(words[0]).read_bytes()
-    for place, cut in enumerate((whole[:700], whole[:400] + b"\x99" * 40 + whole[440:])):
+    complete = Path(paths[0]).read_bytes()
+    for place, cut in enumerate((complete[:700], complete[:400] + b"\x99" * 40 + complete[440:])):
         path = tmp_path / f"{place}.darshan"
         path.write_bytes(cut)
         (file,) = imported(capsys, path, "--dry-run", code=2)["files"]

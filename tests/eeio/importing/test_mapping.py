@@ -28,7 +28,7 @@ def _faulty(change: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("change", "value", "words"),
+    ("change", "value", "message"),
     [
         ("campaign", [], "'campaign' is not known"),
         ("campaigns", [], "campaigns"),
@@ -42,9 +42,9 @@ def _faulty(change: str, value: Any) -> dict[str, Any]:
     ],
 )
 def test_a_fault_is_rejected_with_its_place(
-    tmp_path: Path, change: str, value: Any, words: str
+    tmp_path: Path, change: str, value: Any, message: str
 ) -> None:
-    with pytest.raises(RejectedError, match=words):
+    with pytest.raises(RejectedError, match=message):
         mapping.load(made.write(tmp_path, _faulty(change, value)))
 
 

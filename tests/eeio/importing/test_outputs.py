@@ -46,15 +46,15 @@ def test_cut_off_output_is_rejected_by_its_name(form: str, name: str) -> None:
 
 def test_json_in_one_long_line_is_read() -> None:
     text = json.dumps(json.loads(_text("fio/3.33/read/fio.json")) | {"note": "x" * (1 << 16)})
-    whole = outputs.read("fio-json", _text("fio/3.33/read/fio.json"), "a.json")
-    assert outputs.read("fio-json", text, "a.json") == whole
+    complete = outputs.read("fio-json", _text("fio/3.33/read/fio.json"), "a.json")
+    assert outputs.read("fio-json", text, "a.json") == complete
 
 
 @pytest.mark.parametrize("form", outputs.FORMATS)
 def test_another_tools_output_is_rejected(form: str) -> None:
-    with pytest.raises(EeioError) as told:
+    with pytest.raises(EeioError) as caught:
         outputs.read(form, "hello\n", "here.txt")
-    assert "here.txt" in str(told.value) and "/tmp/" not in str(told.value)
+    assert "here.txt" in str(caught.value) and "/tmp/" not in str(caught.value)
 
 
 def test_a_folder_of_fio_json_becomes_a_campaign(tmp_path: Path) -> None:
@@ -151,15 +151,15 @@ def test_iors_reports_within_io500_have_no_summary(
 
 
 @pytest.mark.parametrize(
-    ("end", "words"),
+    ("end", "message"),
     [
         ("blocksize", "no table"), ("\nResults:", "no table"), ("read      5821", "has no row"),
         ("0.003063", "cut off in a row"),
     ],
 )  # fmt: skip
-def test_a_report_within_io500_that_was_cut_off_is_rejected(end: str, words: str) -> None:
+def test_a_report_within_io500_that_was_cut_off_is_rejected(end: str, message: str) -> None:
     text = (IO500 / "ior-hard-read.txt").read_text()
-    with pytest.raises(EeioError, match=rf"i\.txt: IOR: .*{words}"):
+    with pytest.raises(EeioError, match=rf"i\.txt: IOR: .*{message}"):
         outputs.read("io500", text[: text.index(end)], "i.txt")
 
 
@@ -213,7 +213,7 @@ def test_repeated_phases_of_elbencho_are_numbered_and_rates_of_files_kept() -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ('{"phase_type": "WRITE"', "no result of a known tool"),
         ('{"phase_type": "WRITE", "last_done": {', "line 1: damaged or cut off"),
@@ -226,8 +226,8 @@ def test_repeated_phases_of_elbencho_are_numbered_and_rates_of_files_kept() -> N
         ('{"phase_type": "READ", "config": [], "last_done": []}', "line 1: damaged"),
     ],
 )
-def test_what_is_not_elbenchos_is_rejected(text: str, words: str) -> None:
-    with pytest.raises(EeioError, match=f"e.json: .*{words}"):
+def test_what_is_not_elbenchos_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(EeioError, match=f"e.json: .*{message}"):
         outputs.read("elbencho", text, "e.json")
 
 

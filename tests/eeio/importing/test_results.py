@@ -24,9 +24,11 @@ OTHERS = Path(__file__).parents[2] / "data"
 KIB = 1024
 
 
-def imported(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
+def imported(
+    capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
+) -> dict[str, Any]:
     capsys.readouterr()
-    assert main(["import", *map(str, words), "--format", "json"]) == code
+    assert main(["import", *map(str, arguments), "--format", "json"]) == code
     body: dict[str, Any] = json.loads(capsys.readouterr().out)
     return body
 
@@ -571,13 +573,13 @@ def test_vdbench_with_file_systems(
 ) -> None:
     """Their columns are others than those of volumes, in all files of the folder."""
     (tmp_path / "run").mkdir()
-    words = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
+    values = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
     first = "23:50:02.114            1 491694  0.099   7.0 4.41\n"
-    summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **words)
+    summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **values)
     for file, text in (
         ("summary.html", f"<title>Vdbench</title><pre>\n{summary}"),
         # The totals have their header behind the run, with the date of its end.
-        ("totals.html", FILE_SYSTEM.format(name="rd1", date="Mar 05, 2026", rows="", **words)),
+        ("totals.html", FILE_SYSTEM.format(name="rd1", date="Mar 05, 2026", rows="", **values)),
         ("logfile.html", f"23:49:00.000 Vdbench distribution: vdbench50407\n{summary}"),
         # A slave has fewer columns of other operations.
         ("n1-0.html", re.sub(r"   0.0  0.000.*", "", summary.replace("112.50", "56.25"))),
@@ -1030,9 +1032,9 @@ def why_rejected(folder: Path, text: str) -> str:
 
 def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
     piped = "sh -c 'sleep 0.02 | cat'"
-    whole = (DATA / "others/hyperfine.csv").read_text()
+    complete = (DATA / "others/hyperfine.csv").read_text()
     table = (DATA / "others/hyperfine.md").read_text()
-    for text in (whole, f"# Notes\n\n{table}\nDone.\n"):
+    for text in (complete, f"# Notes\n\n{table}\nDone.\n"):
         (report,) = read_one(tmp_path, text).reports
         names = [phase.name for phase in report.phases]
         assert names == ["sleep 0.01", piped]
@@ -1050,15 +1052,17 @@ def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
     assert [(p.options, p.runtime_s) for p in report.phases] == [
         ({"threads": "4"}, 1.102), ({"threads": "8"}, 0.9)]  # fmt: skip
     assert "time_stddev_s" not in report.phases[1].metrics
-    assert "cut off" in why_rejected(tmp_path, whole[:-40])
+    assert "cut off" in why_rejected(tmp_path, complete[:-40])
 
 
 def test_a_quoted_report_below_text_about_fio(tmp_path: Path) -> None:
     """As in answers to a mail: the job's line is found behind the mark, too."""
-    whole = (DATA / "fio/jobs-3.41.txt").read_text()
-    text = "I ran fio:\n\n" + "".join(f">> {line}\n" for line in whole.splitlines()) + "\nThanks\n"
+    complete = (DATA / "fio/jobs-3.41.txt").read_text()
+    text = (
+        "I ran fio:\n\n" + "".join(f">> {line}\n" for line in complete.splitlines()) + "\nThanks\n"
+    )
     rows = [p for r in read_one(tmp_path, text).reports for p in r.phases]
-    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
+    plain = [p for r in read_one(tmp_path, complete).reports for p in r.phases]
     assert len(rows) == 4
     assert [p.bandwidth_bytes_per_s for p in rows] == [p.bandwidth_bytes_per_s for p in plain]
 
@@ -1106,11 +1110,11 @@ def test_commands_that_a_shell_traced_are_settings(home: Path, tmp_path: Path) -
 @pytest.mark.parametrize("version", ["3.0.1", "3.2.1", "4.0.0"])
 def test_the_summary_of_ior_alone(tmp_path: Path, version: str) -> None:
     """As notes quote it: without the beginning."""
-    whole = (DATA / f"ior/ior-{version}.txt").read_text()
-    text = whole[whole.index("Summary of all tests:") :]
+    full = (DATA / f"ior/ior-{version}.txt").read_text()
+    text = full[full.index("Summary of all tests:") :]
     (report,) = read_one(tmp_path, text).reports
     assert "means of the repetitions" in report.notes[0]
-    (complete,) = read_one(tmp_path, whole).reports
+    (complete,) = read_one(tmp_path, full).reports
     for phase in report.phases:
         all_of = [p for p in complete.phases if p.operation == phase.operation]
         mean = sum(p.bandwidth_bytes_per_s or 0.0 for p in all_of) / len(all_of)
@@ -1335,8 +1339,8 @@ def test_dd_s_progress_is_no_other_copy(
 ) -> None:
     command = "# dd if=/dev/zero of=x bs=1M status=progress\n"
     progress = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 1 s, 2.1 MB/s"
-    whole = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 2 s, 2.1 MB/s\n"
-    (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{whole}{command}{progress}\n")
+    complete = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 2 s, 2.1 MB/s\n"
+    (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{complete}{command}{progress}\n")
     (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
     rows = [report["phases"][0] for report in file["reports"]]
     assert [(row["bytes"], row["operation"]) for row in rows] == [
@@ -1643,10 +1647,10 @@ def wrapped(text: str, width: int) -> str:
 @pytest.mark.parametrize("width", [64, 72, 76])
 @pytest.mark.parametrize("version", ["2.1", "3.12", "3.41"])
 def test_reports_of_fio_that_a_mail_wrapped(tmp_path: Path, version: str, width: int) -> None:
-    whole = (DATA / f"fio/jobs-{version}.txt").read_text()
-    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
-    sums = [p for r in fio.read_status(whole[whole.index("Run status") :]) for p in r.phases]
-    text = wrapped(whole, width)
+    complete = (DATA / f"fio/jobs-{version}.txt").read_text()
+    plain = [p for r in read_one(tmp_path, complete).reports for p in r.phases]
+    sums = [p for r in fio.read_status(complete[complete.index("Run status") :]) for p in r.phases]
+    text = wrapped(complete, width)
     rows = [p for r in read_one(tmp_path, text).reports for p in r.phases]
     assert len(rows) == len(plain) > 0
     for row, one in zip(rows, plain, strict=True):
@@ -1687,22 +1691,22 @@ def test_a_sum_below_the_only_job_of_its_direction_has_its_requests(tmp_path: Pa
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
 def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
-    whole = (DATA / "fio/jobs-3.41.txt").read_text()
+    complete = (DATA / "fio/jobs-3.41.txt").read_text()
     mail = EmailMessage()
     mail["From"], mail["Subject"], mail["Date"] = "a@b.c", "fio", "Fri, 12 May 2023 02:35:17 +0000"
-    mail.set_content(f"Hello,\n\n{whole}\nThanks \u2014 A\n", cte=encoding)
+    mail.set_content(f"Hello,\n\n{complete}\nThanks \u2014 A\n", cte=encoding)
     (tmp_path / "a.eml").write_bytes(mail.as_bytes())
     (one,) = results.found([tmp_path / "a.eml"])
-    plain = [p for r in read_one(tmp_path, whole).reports for p in r.phases]
+    plain = [p for r in read_one(tmp_path, complete).reports for p in r.phases]
     assert [p for r in one.reports for p in r.phases] == plain
 
 
 def test_quoted_reports_next_to_an_own_one_are_all_read(tmp_path: Path) -> None:
-    whole = (DATA / "fio/jobs-3.41.txt").read_text()
-    quoted = "".join(f"> > {line}\n" for line in whole.splitlines())
-    once = "".join(f"> {line}\n" for line in whole.splitlines())
-    one = read_one(tmp_path, f"Mine:\n{whole}\nYours:\n{once}\nHers:\n{quoted}")
-    (plain,) = read_one(tmp_path, whole).reports
+    complete = (DATA / "fio/jobs-3.41.txt").read_text()
+    quoted = "".join(f"> > {line}\n" for line in complete.splitlines())
+    once = "".join(f"> {line}\n" for line in complete.splitlines())
+    one = read_one(tmp_path, f"Mine:\n{complete}\nYours:\n{once}\nHers:\n{quoted}")
+    (plain,) = read_one(tmp_path, complete).reports
     rates = [p.bandwidth_bytes_per_s for p in plain.phases]
     assert [[p.bandwidth_bytes_per_s for p in r.phases] for r in one.reports] == [rates] * 3
 

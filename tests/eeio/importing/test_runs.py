@@ -98,16 +98,16 @@ def test_a_row_whose_figures_contradict_each_other_is_an_invalid_run(tmp_path: P
     assert good.valid
     assert bad.phases == ()
     (reason,) = bad.validity
-    words = "runs.csv:3: 24000000 bytes at 1.2e+06 bytes/s take 20 s, but its window is 2 s"
-    assert words in reason
-    assert any(words in remark for remark in campaign.remarks)
+    message = "runs.csv:3: 24000000 bytes at 1.2e+06 bytes/s take 20 s, but its window is 2 s"
+    assert message in reason
+    assert any(message in remark for remark in campaign.remarks)
 
 
 def test_unequal_and_few_repetitions_are_named(tmp_path: Path) -> None:
     campaign = read(tmp_path, runs=made.RUNS + "read;32;0;1;5;5;2.0\n")
-    words = " ".join(campaign.remarks)
-    assert "sequential read 32768 B, buffer off: 1 repetitions where others have 2" in words
-    assert "only 2 repetitions" in words
+    text = " ".join(campaign.remarks)
+    assert "sequential read 32768 B, buffer off: 1 repetitions where others have 2" in text
+    assert "only 2 repetitions" in text
 
 
 def test_what_the_map_leaves_out_is_counted(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_machine_reports_what_the_map_does_not_contain(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
+    ("files", "message"),
     [
         ({"runs": ""}, "runs.csv: empty"),
         ({"runs": "op;kb;cache;rep;rate;bytes;s\n"}, "a header and no row"),
@@ -141,9 +141,9 @@ def test_a_machine_reports_what_the_map_does_not_contain(tmp_path: Path) -> None
     ],
 )
 def test_files_that_are_not_what_the_map_describes(
-    tmp_path: Path, files: dict[str, str], words: str
+    tmp_path: Path, files: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(EeioError, match=words):
+    with pytest.raises(EeioError, match=message):
         read(tmp_path, **files)
 
 

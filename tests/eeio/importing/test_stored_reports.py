@@ -55,10 +55,10 @@ def test_two_jobs_of_a_group_are_added() -> None:
 @pytest.mark.parametrize("name", ["normal.txt", "normal-two-jobs.txt"])
 def test_fio_cut_off_anywhere(name: str) -> None:
     text = (FIO / name).read_text()
-    whole = phases("fio", text)
+    complete = phases("fio", text)
     for end in range(len(text)):
         try:
-            assert phases("fio", text[:end]) == whole
+            assert phases("fio", text[:end]) == complete
         except ToolOutputError:
             continue
 

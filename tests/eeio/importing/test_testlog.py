@@ -26,7 +26,7 @@ def test_dates(text: str, utc: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("Thu Aug 17 21:43:09 XYZ 2017", "zone 'XYZ'"),
         ("Thu Foo 17 21:43:09 UTC 2017", "'Foo' is not a month"),
@@ -35,8 +35,8 @@ def test_dates(text: str, utc: str) -> None:
         ("Thu Feb 30 00:00:00 UTC 2026", "day"),
     ],
 )
-def test_dates_that_cannot_be_recognized(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_dates_that_cannot_be_recognized(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         testlog.parse_date(text)
 
 
@@ -50,7 +50,7 @@ def test_spans(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("", "empty"),
         (f"one\nstart\n{A}\n", "cut off"),
@@ -59,10 +59,10 @@ def test_spans(tmp_path: Path) -> None:
         (f"one\nstart\nlater\nend\n{B}\n", "log:1: 'later' is not a date"),
     ],
 )
-def test_damaged_logs(tmp_path: Path, text: str, words: str) -> None:
+def test_damaged_logs(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log"
     path.write_text(text)
-    with pytest.raises(EeioError, match=words):
+    with pytest.raises(EeioError, match=message):
         testlog.read(path)
     with pytest.raises(EeioError, match="No such file"):
         testlog.read(tmp_path / "none")

@@ -24,7 +24,7 @@ from eeio.machine.root import user_id, which
 from eeio_limits import LimitError
 from eeio_power.meters import discover
 
-NOTHING_SAID = json.dumps({"findings": []})
+NO_OUTPUT = json.dumps({"findings": []})
 SENSORS = "Pwr Consumption,88.0,Watts,ok\nFan1,3000,RPM,ok\n"
 IPMI = ("ipmitool", "-I", "open", "-c")
 SERVER = Description(
@@ -98,11 +98,11 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
     done = eeio("doctor", "--capture", file, "--yes")
     assert done.returncode == 0, done.stderr
     assert "would hold of this machine" in done.stdout
-    here, there = (json.loads(eeio("doctor", "--format", "json", *words).stdout)
-                   for words in ((), ("--replay", file)))  # fmt: skip
+    here, there = (json.loads(eeio("doctor", "--format", "json", *arguments).stdout)
+                   for arguments in ((), ("--replay", file)))  # fmt: skip
     assert _of_machine(there) == _of_machine(here)
-    here, there = (json.loads(eeio("meter", "list", "--format", "json", *words).stdout)
-                   for words in ((), ("--replay", file)))  # fmt: skip
+    here, there = (json.loads(eeio("meter", "list", "--format", "json", *arguments).stdout)
+                   for arguments in ((), ("--replay", file)))  # fmt: skip
     for meter in (*here["meters"], *there["meters"]):
         # The power now, and why a capture has none, differ.
         assert meter.pop("readings") == [] or meter["available"]
@@ -117,7 +117,7 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
 def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
     """What meters, doctor and plan read of it is all in the capture: they find the same."""
     with replayed(server) as replay:
-        taken = capture.take(NOTHING_SAID, replay.root, Replacer([], [])).description
+        taken = capture.take(NO_OUTPUT, replay.root, Replacer([], [])).description
         found, meters = examination.examine_replay(replay), discover(replay.root)
         # The processes of this machine are not the described one's.
         assert {c.run: c for c in SERVER.commands} == {
@@ -151,9 +151,9 @@ def test_readings_of_ten_seconds_give_counters_a_power(
             write_in_place(counter, "6090125")
 
         taken = readings.record(replay.root, wait)
-        made = capture.take(NOTHING_SAID, replay.root, Replacer([], []), taken)
+        made = capture.take(NO_OUTPUT, replay.root, Replacer([], []), taken)
         secret = replace(taken[0], meter="kestrel", channels={"of kestrel": taken[0].times_s})
-        hidden = capture.take(NOTHING_SAID, replay.root, Replacer(["kestrel"], []), [secret])
+        hidden = capture.take(NO_OUTPUT, replay.root, Replacer(["kestrel"], []), [secret])
     assert "kestrel" not in json.dumps(hidden.description.to_json())
     (rapl,) = (each for each in taken if each.meter == "rapl")
     assert rapl.times_s[0] == 0.0 and rapl.channels["rapl:package-1"][0] == 0.090125
@@ -169,7 +169,7 @@ def test_readings_of_ten_seconds_give_counters_a_power(
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         ({"times_s": [], "channels": {}}, "times_s: 0 readings"),
         ({"times_s": [0.0, 0.0], "channels": {}}, "the time does not increase"),
@@ -177,8 +177,8 @@ def test_readings_of_ten_seconds_give_counters_a_power(
         ({"times_s": [0.0], "channels": {"a": ["x"]}}, "readings/0/channels"),
     ],
 )
-def test_readings_that_cannot_be(body: dict[str, object], says: str) -> None:
-    with pytest.raises(LimitError, match=says):
+def test_readings_that_cannot_be(body: dict[str, object], message: str) -> None:
+    with pytest.raises(LimitError, match=message):
         description.of_body({"machine": 1, "about": "x", "readings": [{"meter": "m", **body}]})
 
 
@@ -209,8 +209,8 @@ def test_doctor_finds_the_described_machine_not_this_one(server: Path) -> None:
     assert found["file system", "ext4"].detail == "mkfs.ext4 found, kernel support loaded"
     assert not found["file system", "xfs"].found
     assert not any(kind in ("tool", "library", "name") for kind, _ in found)
-    told = "".join(f.detail + (f.remedy or "") for f in found.values())
-    assert str(replay.root) not in told
+    reported = "".join(f.detail + (f.remedy or "") for f in found.values())
+    assert str(replay.root) not in reported
 
 
 def test_no_program_of_this_machine_answers_for_another(server: Path, tmp_path: Path) -> None:
@@ -229,8 +229,8 @@ def test_no_program_of_this_machine_answers_for_another(server: Path, tmp_path: 
 
 
 def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
-    words = ("plan", "dummy-suite", "--directory", "/srv/data", "--replay", str(server))
-    done = eeio(*words, "--disk-cache", "off")
+    arguments = ("plan", "dummy-suite", "--directory", "/srv/data", "--replay", str(server))
+    done = eeio(*arguments, "--disk-cache", "off")
     assert done.returncode == 0, done.stderr
     assert "/srv/data: ext4 on /dev/nvme0n1" in done.stdout
     # Of a user who is not root there; whoever replays it may be.
@@ -238,7 +238,7 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "message"),
     [
         (("--directory", "/tmp"), "is on tmpfs"),
         (("--directory", "/srv", "--device", "/dev/sda"), "/dev/sda: No such file"),
@@ -248,11 +248,11 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
     ],
 )
 def test_what_no_campaign_could_use_there_is_rejected(
-    server: Path, eeio: Eeio, words: tuple[str, ...], says: str
+    server: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = eeio("plan", "dummy-suite", "--replay", str(server), *words)
+    done = eeio("plan", "dummy-suite", "--replay", str(server), *arguments)
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -310,8 +310,8 @@ def _reported_all(folder: Path) -> Path:
 
 def test_what_identifies_a_machine_is_replaced(tmp_path: Path) -> None:
     root = _reported_all(tmp_path / "machine")
-    said = json.dumps({"findings": [], "by": "/home/annabel on kestrel.example.org, 127.0.0.1"})
-    taken = capture.take(said, root, Replacer(SECRETS["hosts"], SECRETS["users"]))
+    message = json.dumps({"findings": [], "by": "/home/annabel on kestrel.example.org, 127.0.0.1"})
+    taken = capture.take(message, root, Replacer(SECRETS["hosts"], SECRETS["users"]))
     capture.write(taken, tmp_path / "c.tar.gz")
     with tarfile.open(tmp_path / "c.tar.gz") as archive:
         (member,) = archive.getmembers()
@@ -358,7 +358,7 @@ def test_serial_numbers_are_replaced_wherever_they_stand(tmp_path: Path) -> None
         ),
         tmp_path / "machine",
     )
-    taken = capture.take(NOTHING_SAID, root, Replacer([], [], own_serials(root)))
+    taken = capture.take(NO_OUTPUT, root, Replacer([], [], own_serials(root)))
     text = json.dumps(taken.description.to_json())
     for secret in ("S4EWNX0R123456", "ZK83H2A7", multipath, namespace, "00:1b:21:ab:cd:ef"):
         assert secret not in text, secret
@@ -396,7 +396,7 @@ def test_on_a_terminal_it_prompts_first(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "message"),
     [
         (("there.tar.gz", "--yes"), "exists; choose"),
         (("capture.json", "--yes"), "name it .tar.gz"),
@@ -405,11 +405,11 @@ def test_on_a_terminal_it_prompts_first(
     ],
 )
 def test_a_capture_that_is_not_written(
-    home: Path, eeio: Eeio, words: tuple[str, ...], says: str
+    home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
     (home / "there.tar.gz").touch()
-    done = eeio("doctor", "--capture", str(home / words[0]), *words[1:])
-    assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    done = eeio("doctor", "--capture", str(home / arguments[0]), *arguments[1:])
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert not (home / "new.tar.gz").exists()
 
 
@@ -481,14 +481,14 @@ def test_a_bad_capture_is_rejected_in_one_line(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "machine.tar.gz"
-    make, says = BAD[name]
+    make, message = BAD[name]
     path.write_bytes(make())
     for command in (("doctor",), ("meter", "list"), ("plan", "eeio-suite")):
         assert main([*command, "--replay", str(path)]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(f"eeio: {path}: ")
-        assert says in said
-        assert len(said.splitlines()) == 1
+        output = capsys.readouterr().err
+        assert output.startswith(f"eeio: {path}: ")
+        assert message in output
+        assert len(output.splitlines()) == 1
 
 
 def test_a_file_of_10_gb_is_rejected(tmp_path: Path) -> None:
@@ -503,9 +503,9 @@ def test_a_file_of_10_gb_is_rejected(tmp_path: Path) -> None:
 
 def test_what_doctor_reported_must_be_sound(server: Path) -> None:
     wrong = '{"kind": "tool", "name": 5, "found": true, "detail": ""}'
-    for said in ("{", "[]", '{"findings": [5]}', f'{{"findings": [{wrong}]}}'):
+    for message in ("{", "[]", '{"findings": [5]}', f'{{"findings": [{wrong}]}}'):
         body = SERVER.to_json()
-        body["commands"] = [{"run": ["eeio", "doctor", "--json"], "prints": said}]
+        body["commands"] = [{"run": ["eeio", "doctor", "--json"], "prints": message}]
         server.write_text(json.dumps(body))
         with replayed(server) as replay, pytest.raises(RejectedError, match="not valid"):
             examination.examine_replay(replay)

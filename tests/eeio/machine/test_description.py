@@ -16,7 +16,7 @@ from eeio_power.meters import open_meters
 
 # Names of a laptop's powercap; the DCMI answer is 152 W, as DCMI 1.5, table 6-16 writes it.
 DCMI = " dc 98 00 01 00 ff 00 98 00 00 00 00 00 e8 03 00\n 00 40\n"
-WHOLE = Description(
+COMPLETE = Description(
     about="a server of two drives",
     sources=("DCMI 1.5, table 6-16",),
     tree={
@@ -45,12 +45,12 @@ WHOLE = Description(
 
 @pytest.mark.parametrize("name", ["machine.json", "machine.yaml"])
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path, name: str) -> None:
-    descriptions.save(WHOLE, tmp_path / name)
-    assert descriptions.load(tmp_path / name) == WHOLE
+    descriptions.save(COMPLETE, tmp_path / name)
+    assert descriptions.load(tmp_path / name) == COMPLETE
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("machine: 2\nabout: x", "version 2"),
         ("about: x", "machine is missing"),
@@ -80,14 +80,16 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, name: str) -> None:
         ("machine: 1\nabout: !!python/object:os.system x", "not YAML"),
     ],
 )  # fmt: skip
-def test_a_wrong_description_is_rejected_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_description_is_rejected_in_one_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     path = tmp_path / "machine.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(RejectedError) as refused:
+    with pytest.raises(RejectedError) as caught:
         descriptions.load(path)
-    assert str(refused.value).startswith(f"{path}: ")
-    assert says in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_description_without_end_is_rejected(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_a_text_that_is_not_unicode_is_rejected(tmp_path: Path) -> None:
 
 
 def test_the_tree_is_laid_out_with_links_and_what_cannot_be_read(tmp_path: Path) -> None:
-    root, _ = descriptions.lay_out(WHOLE, tmp_path / "machine")
+    root, _ = descriptions.lay_out(COMPLETE, tmp_path / "machine")
     zone = root / "sys/class/powercap/intel-rapl:0"
     assert (zone / "name").read_text(encoding="ascii") == "package-0\n"
     assert (root / "proc/device-tree/model").read_bytes() == b"board\0\n"
@@ -121,20 +123,20 @@ def test_the_tree_is_laid_out_with_links_and_what_cannot_be_read(tmp_path: Path)
         (root / "sys/class/hwmon/hwmon0/power1_input").read_bytes()
     assert failed.value.errno == errno.EIO
     with pytest.raises(RejectedError, match="not empty"):
-        descriptions.lay_out(WHOLE, tmp_path / "machine")
+        descriptions.lay_out(COMPLETE, tmp_path / "machine")
 
 
 def test_commands_answer_what_was_recorded_and_nothing_else(tmp_path: Path) -> None:
-    _, programs = descriptions.lay_out(WHOLE, tmp_path / "machine")
+    _, programs = descriptions.lay_out(COMPLETE, tmp_path / "machine")
 
-    def run(*words: str) -> tuple[int, str, str]:
+    def run(*arguments: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            [programs / "hdparm", *words], env={"PATH": str(programs)}, capture_output=True,
+            [programs / "hdparm", *arguments], env={"PATH": str(programs)}, capture_output=True,
             text=True, timeout=300, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
 
-    assert run("-C", "/dev/sda") == (0, WHOLE.commands[0].prints, "")
+    assert run("-C", "/dev/sda") == (0, COMPLETE.commands[0].prints, "")
     assert run("-C", "/dev/it's") == (5, "", "no such $(drive)\n")
     assert run("-y", "/dev/sda") == (64, "", "hdparm: not in this description: -y /dev/sda\n")
     assert run("-C") == (64, "", "hdparm: not in this description: -C\n")
@@ -144,7 +146,7 @@ def test_commands_answer_what_was_recorded_and_nothing_else(tmp_path: Path) -> N
 def test_ipmitool_answers_lines_as_the_meter_sends_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, programs = descriptions.lay_out(WHOLE, tmp_path / "machine")
+    root, programs = descriptions.lay_out(COMPLETE, tmp_path / "machine")
     if not (programs / "stdbuf").exists():
         pytest.skip("stdbuf is not there")
     monkeypatch.setenv("PATH", str(programs))

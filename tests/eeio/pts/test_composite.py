@@ -127,10 +127,10 @@ def test_the_descriptions_that_pts_appends_name_the_phases() -> None:
         "read": "Read Bandwidth",
         "write": "Write Bandwidth",
     }
-    words = composite.pts_descriptions(PROFILES / "eeio-iozone-1.0.0")
-    assert words["strided read"] == "Strided Read"
+    descriptions = composite.pts_descriptions(PROFILES / "eeio-iozone-1.0.0")
+    assert descriptions["strided read"] == "Strided Read"
     assert composite.pts_descriptions(PROFILES / "eeio-metadata-1.0.0")["utime"] == "Utime"
-    assert not any("children" in phase for phase in words)
+    assert not any("children" in phase for phase in descriptions)
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
@@ -231,12 +231,12 @@ def upstream(identifier: str, description: str, value: str) -> bytes:
 
 
 def test_upstreams_fio_is_in_mib(results: Path, tmp_path: Path) -> None:
-    words = (
+    description = (
         "Type: Random Read - Engine: Linux AIO - Direct: Yes - Block Size: 4KB - Job Count: 1 - "
         "Disk Target: Default Test Directory"
     )
     path = tmp_path / "composite.xml"
-    path.write_bytes(upstream("pts/fio-2.1.0", words, "100"))
+    path.write_bytes(upstream("pts/fio-2.1.0", description, "100"))
     assert main(["import", str(path)]) == 0
     campaign = store.load(results / "plain")
     run = campaign.runs[0]
@@ -255,11 +255,11 @@ def test_upstreams_fio_is_in_mib(results: Path, tmp_path: Path) -> None:
 def test_a_file_is_imported_once_and_its_phases_are_in_the_json(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["import", str(DATA / "native.xml"), "--format", "json"]
-    assert main([*words, "--dry-run", "--name", "x"]) == 0
+    arguments = ["import", str(DATA / "native.xml"), "--format", "json"]
+    assert main([*arguments, "--dry-run", "--name", "x"]) == 0
     dry = json.loads(capsys.readouterr().out)
     assert dry["campaigns"] == ["x"] and not results.exists()
-    assert main([*words, "--name", "x"]) == 0
+    assert main([*arguments, "--name", "x"]) == 0
     assert json.loads(capsys.readouterr().out) == dry
     stored = [phase for run in store.load(results / "x").runs for phase in run.phases]
     (report,) = dry["files"][0]["reports"]
@@ -268,15 +268,15 @@ def test_a_file_is_imported_once_and_its_phases_are_in_the_json(
         phase.bandwidth_bytes_per_s for phase in stored
     ]
     assert [len(one["energy"]) for one in found] == [len(phase.energy) for phase in stored]
-    assert main(words) == 0
+    assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["campaigns"] == ["x"]
     assert [path.name for path in results.iterdir()] == ["x"]
 
 
 def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
     path = tmp_path / "composite.xml"
-    words = "Record Size: 1MB - File Size: 8GB - Disk Test: Write Performance"
-    path.write_bytes(upstream("pts/iozone-1.9.6", words, "50"))
+    description = "Record Size: 1MB - File Size: 8GB - Disk Test: Write Performance"
+    path.write_bytes(upstream("pts/iozone-1.9.6", description, "50"))
     assert main(["import", str(path)]) == 0
     run = store.load(results / "plain").runs[1]
     assert (run.experiment.tool, run.experiment.operation) == ("iozone", "write")
@@ -285,8 +285,8 @@ def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
 
 def test_upstreams_tiobench(results: Path, tmp_path: Path) -> None:
     path = tmp_path / "composite.xml"
-    words = "Test: Random Read - Size Per Thread: 32MB - Thread Count: 4"
-    path.write_bytes(upstream("pts/tiobench-1.2.0", words, "50"))
+    description = "Test: Random Read - Size Per Thread: 32MB - Thread Count: 4"
+    path.write_bytes(upstream("pts/tiobench-1.2.0", description, "50"))
     assert main(["import", str(path)]) == 0
     run = store.load(results / "plain").runs[0]
     assert (run.experiment.tool, run.experiment.operation) == ("tiobench", "read")
@@ -329,20 +329,20 @@ def test_a_write_is_exported_until_durable_and_comes_back_complete(
     exported = result_file(replace(first, runs=tuple(changed)))
     for scale, value in (("MB/s", 5.0), ("W", 8.0), ("J", 8000.0), ("MB/J", 0.625)):
         shown = [
-            seen
+            observed
             for result in exported.results
             for entry in result.entries
             if result.scale == scale and "idle" not in result.title
-            for seen in entry.values
+            for observed in entry.values
         ]
         assert shown and set(shown) == {value}
-    told = next(
+    reported = next(
         entry.own["told"]
         for result in exported.results
         for entry in result.entries
         if "told" in entry.own
     )
-    back = with_reported(replace(changed[0], phases=()), json.loads(json.dumps(told[0])))
+    back = with_reported(replace(changed[0], phases=()), json.loads(json.dumps(reported[0])))
     assert back.phases[0].until_durable in [run.phases[0].until_durable for run in changed]
 
 

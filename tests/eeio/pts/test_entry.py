@@ -71,10 +71,12 @@ def test_a_phase_is_that_of_the_run_record() -> None:
 
 def test_a_phase_without_further_figures_comes_back_from_php() -> None:
     """PHP knows no empty object: it makes an empty array of it."""
-    (told,) = [body["told"] for body in own(DATA / "metadata.xml") if "told" in body]
-    told[0]["phases"][0]["metrics"] = []
+    (reported,) = [body["told"] for body in own(DATA / "metadata.xml") if "told" in body]
+    reported[0]["phases"][0]["metrics"] = []
     values = own_of(
-        ResultEntry("x", "1", json={"eeio": {"trial-of-value": [0], "trials": 1, "told": told[:1]}})
+        ResultEntry(
+            "x", "1", json={"eeio": {"trial-of-value": [0], "trials": 1, "told": reported[:1]}}
+        )
     )
     assert isinstance(values, Values)
     first = values.reported_of(0)
@@ -87,7 +89,7 @@ def test_plain_pts_reports_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "message"),
     [
         ({"trials": 2}, "eeio section is damaged"),
         ({"trial-of-value": [0], "trials": 0}, "trials"),
@@ -98,6 +100,6 @@ def test_plain_pts_reports_nothing() -> None:
         ({"unknown": 1}, "eeio section is damaged"),
     ],
 )  # fmt: skip
-def test_what_has_another_form_is_rejected(body: dict[str, Any], words: str) -> None:
-    with pytest.raises(SchemaError, match=words):
+def test_what_has_another_form_is_rejected(body: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
         own_of(ResultEntry("x", "1", json={"eeio": body}))

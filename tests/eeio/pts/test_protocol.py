@@ -68,9 +68,9 @@ def test_a_suite_that_fixes_the_work_is_reported_and_next_to_another_has_a_reaso
 def test_as_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert protocol.main(["quick"]) == 0
     assert json.loads(capsys.readouterr().out)["repetitions"] == 3
-    for words, said in ((["huge"], "has no preset 'huge'"), ([], "usage")):
-        assert protocol.main(words) == 2
-        assert said in capsys.readouterr().err
+    for arguments, message in ((["huge"], "has no preset 'huge'"), ([], "usage")):
+        assert protocol.main(arguments) == 2
+        assert message in capsys.readouterr().err
     (tmp_path / "suite-definition.xml").write_bytes(
         (SUITES / "eeio-suite" / "suite-definition.xml").read_bytes()
     )

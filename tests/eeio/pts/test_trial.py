@@ -69,7 +69,7 @@ def test_a_command_that_fails_is_reported_with_its_last_message(tmp_path: Path) 
         reported(["/nowhere/python"], tmp_path)
 
 
-TELL = """
+REPORT_SCRIPT = """
 import json, sys
 from pathlib import Path
 capture = json.loads((Path(sys.argv[1]) / "capture.json").read_text())
@@ -101,7 +101,7 @@ def test_the_session_gives_each_phase_its_energy(tmp_path: Path) -> None:
         process.stdout.readline()
         now = str(tmp_path / "now")
         answers = []
-        for tell in ([sys.executable, "-c", TELL], ["/nowhere/eeio"]):
+        for tell in ([sys.executable, "-c", REPORT_SCRIPT], ["/nowhere/eeio"]):
             assert ask({"do": "begin", "output": now, "arguments": "a=1 'b=2 3' c"}) == {}
             start_s = time.monotonic()
             with subprocess.Popen(["sleep", "0.6"]) as tool:
@@ -133,8 +133,8 @@ def test_a_real_output_reports_its_phases_and_the_drive(
         f"{row}\n\niozone test complete.\n"
     )
     Capture(tmp_path, {"level": "filesystem", "operation": "write"}, 0, 10.0, 12.0, 0.0).save()
-    words = ["local/eeio-iozone-1.0.0", "quick", str(tmp_path), str(tmp_path)]
-    assert pts_trial.main(words) == 0
+    arguments = ["local/eeio-iozone-1.0.0", "quick", str(tmp_path), str(tmp_path)]
+    assert pts_trial.main(arguments) == 0
     body = json.loads(capsys.readouterr().out)
     (phase,) = body["phases"]
     assert (phase["name"], phase["bytes_moved"]) == ("write", 131072 * 1024)
@@ -143,7 +143,7 @@ def test_a_real_output_reports_its_phases_and_the_drive(
     assert body["device"] or body["device_reason"]
     assert body["results"] == [{"words": "Write", "why_no_efficiency": None}]
     (tmp_path / "stdout.txt").write_text("")
-    assert pts_trial.main(words) == 1
+    assert pts_trial.main(arguments) == 1
     assert "empty" in capsys.readouterr().err
     with pytest.raises(EeioError, match="no test profile"):
         pts_trial.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
@@ -151,12 +151,12 @@ def test_a_real_output_reports_its_phases_and_the_drive(
 
 def test_what_pts_receives_of_an_efficiency_is_the_rule_of_the_run_record() -> None:
     def why(**changes: Any) -> str | None:
-        whole: dict[str, Any] = {
+        complete: dict[str, Any] = {
             "name": "write", "operation": "write", "spatiality": "sequential",
             "request_size_bytes": 4096, "bytes_moved": 100, "bandwidth_bytes_per_s": 100.0,
             "start_s": 0.0, "end_s": 1.0, "window_source": "its own clock",
         }  # fmt: skip
-        return pts_trial._why_no_efficiency(PhaseResult(**{**whole, **changes}))
+        return pts_trial._why_no_efficiency(PhaseResult(**{**complete, **changes}))
 
     assert why() is why(end_s=1.1) is None
     assert (
@@ -207,12 +207,12 @@ def test_the_efficiency_of_a_phase_is_its_bytes_over_its_own_energy() -> None:
 
 def run_of(**changes: Any) -> Run:
     experiment = Experiment("filesystem", "fio", "read", "random", 4096, CacheLayers("off"))
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "experiment": experiment, "repetition": 1, "order_index": 0, "preset": "quick",
         "started_utc": "2024-01-01T00:00:00+00:00", "started_monotonic_s": 1.0, "duration_s": 2.0,
         "exit_code": 0, "phases": (), "raw": "",
     }  # fmt: skip
-    return Run(**{**whole, **changes})
+    return Run(**{**complete, **changes})
 
 
 READING = {"domain": "package", "meter": "rapl", "kind": "measured", "power_w": 80.0,
@@ -221,12 +221,13 @@ READING = {"domain": "package", "meter": "rapl", "kind": "measured", "power_w": 
 PHASE = {"name": "read", "operation": "read", "spatiality": "random", "request_size_bytes": 4096,
          "bytes_moved": 1_000_000, "bandwidth_bytes_per_s": 1e6, "start_s": 0.5, "end_s": 1.5,
          "window_source": "told", "metrics": {}, "invalid": [], "energy": [READING]}  # fmt: skip
-TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}], "notes": ["n"],
-        "device": "vda", "device_reason": None, "disk_cache_found": "on"}  # fmt: skip
+REPORTED = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}],
+            "notes": ["n"], "device": "vda", "device_reason": None,
+            "disk_cache_found": "on"}  # fmt: skip
 
 
 def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
-    own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
+    own = {"trial-of-value": [1], "trials": 2, "told": [None, REPORTED]}
     values = own_of(ResultEntry("here", "1", json={"eeio": own}))
     assert isinstance(values, Values)
     assert values.reported_of(0) is values.reported_of(5) is None
@@ -240,9 +241,9 @@ def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
     (phase,) = reported_again["phases"]
     assert phase.pop("includes_flush") is False and phase.pop("stretches") == []
-    seen = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
-    assert [phase.pop(key) for key in ("until_durable", "durable_reason", *seen)] == [None] * 5
-    assert reported_again == TOLD
+    observed = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
+    assert [phase.pop(key) for key in ("until_durable", "durable_reason", *observed)] == [None] * 5
+    assert reported_again == REPORTED
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_reported(failed, reported_body) == failed
     assert pts_trial.telling(failed) is None
@@ -256,17 +257,17 @@ def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
 )  # fmt: skip
 def test_damaged_text_is_rejected(damage: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="damaged"):
-        pts_trial.with_reported(run_of(), {**TOLD, **damage})
+        pts_trial.with_reported(run_of(), {**REPORTED, **damage})
 
 
 def test_figures_that_contradict_each_other_make_the_trial_invalid() -> None:
-    reported_body: Any = {**TOLD, "phases": [{**PHASE, "bandwidth_bytes_per_s": 1e7}]}
+    reported_body: Any = {**REPORTED, "phases": [{**PHASE, "bandwidth_bytes_per_s": 1e7}]}
     run = pts_trial.with_reported(run_of(), reported_body)
     assert run.phases == ()
     (reason,) = run.validity
     assert "read: 1000000 bytes at 1e+07 bytes/s take 0.1 s, but its window is 1 s" in reason
     marked: Any = {
-        **TOLD,
+        **REPORTED,
         "phases": [{**reported_body["phases"][0], "invalid": ["it was stopped"]}],
     }
     assert pts_trial.with_reported(run_of(), marked).phases[0].validity == ("it was stopped",)

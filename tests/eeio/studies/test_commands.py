@@ -182,7 +182,7 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("compare", "two-big", "two-big"), 2, "is repeated"),
         (("compare", "nothing"), 2, "no campaign 'nothing'"),
@@ -207,13 +207,15 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
         (("study", "replicate", "--figures", "x"), 2, "name it, and its data"),
     ],
 )
-def test_rejected(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
-    done = eeio(*words)
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+def test_rejected(
+    imported: Path, eeio: Eeio, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    done = eeio(*arguments)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--years", "3"), "needs both"),
         (("--domain", "dram"), "no experiment of fio"),
@@ -221,7 +223,7 @@ def test_rejected(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int,
     ],
 )
 def test_a_guideline_that_cannot_be_had(
-    imported: Path, eeio: Eeio, options: tuple[str, ...], said: str
+    imported: Path, eeio: Eeio, options: tuple[str, ...], message: str
 ) -> None:
     (imported / "mix.yaml").write_text(MIX)
     done = eeio(
@@ -229,7 +231,7 @@ def test_a_guideline_that_cannot_be_had(
         "--workload", str(imported / "mix.yaml"), *options,
     )  # fmt: skip
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_name_that_is_taken_is_rejected_before_anything_is_written(

@@ -28,14 +28,14 @@ def _reported(eeio: Eeio, home: Path) -> dict[str, str]:
     """What each command makes of the eight campaigns."""
     sides = ("--traditional", *NAMES[:4], "--low-power", *NAMES[4:])
     mix = ("--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json")
-    told = {}
-    for words in (("compare", *NAMES, "--format", "json"), ("cost", *sides, *mix)):
-        done = eeio(*words)
+    reported = {}
+    for arguments in (("compare", *NAMES, "--format", "json"), ("cost", *sides, *mix)):
+        done = eeio(*arguments)
         assert done.returncode == 0, done.stderr
-        told[words[0]] = done.stdout
+        reported[arguments[0]] = done.stdout
     done = eeio("report", *NAMES, "--plots", str(home / "figures"))
     assert done.returncode == 0, done.stderr
-    return told
+    return reported
 
 
 @pytest.mark.slow
@@ -55,9 +55,9 @@ def test_four_drives_called_sda_give_pavans_tables_and_guideline(home: Path, eei
         body = json.loads(machine.read_text())
         body |= {"drive_id": f"wwn-0x5000c500{body.pop('drive_label').lower():0>8}"}
         machine.write_text(json.dumps(body))
-    told = _reported(eeio, home)
+    reported = _reported(eeio, home)
     for command in wanted:
-        assert _figures(json.loads(told[command])) == pytest.approx(
+        assert _figures(json.loads(reported[command])) == pytest.approx(
             _figures(json.loads(wanted[command]))
         )
 

@@ -40,16 +40,16 @@ def _suite(home: Path, test: str, study: str) -> str:
         "max_resets: 64, flush_first: true, half_width: null, most_repetitions: 3}\n"
         f"presets:\n  quick: {{{QUICK[1:-1]}, {study}}}\n"
     )
-    profile, _, words = test.partition(" ")
+    profile, _, factors = test.partition(" ")
     (folder / "suite-definition.xml").write_text(
         "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation><Execute>"
-        f"<Test>local/{profile}</Test><Arguments>{words}</Arguments>"
-        f"<Description>made: {words}</Description></Execute></PhoronixTestSuite>"
+        f"<Test>local/{profile}</Test><Arguments>{factors}</Arguments>"
+        f"<Description>made: {factors}</Description></Execute></PhoronixTestSuite>"
     )
     return str(folder)
 
 
-def _words(home: Path, suite: str, *more: str) -> list[str]:
+def _arguments(home: Path, suite: str, *more: str) -> list[str]:
     return [
         "run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name", "c",
         "--meter", "none", *more,
@@ -85,7 +85,7 @@ def test_variants_and_frequencies_until_the_cap(
         home, METADATA,
         "variants: [ext4, nojc, delayjc], frequencies: [lowest, highest], half_width: 1.0e-9",
     )  # fmt: skip
-    done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
+    done = eeio(*_arguments(home, suite, "--sysfs-root", str(tree)))
     assert done.returncode == 0, done.stderr
     assert bytes_of(tree) == before
     assert not list((home / "target").iterdir())
@@ -127,7 +127,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
         "frequencies: [1.6GHz]",
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", *_words(home, suite, "--sysfs-root", str(tree))],
+        [sys.executable, "-m", "eeio", *_arguments(home, suite, "--sysfs-root", str(tree))],
         env=dict(os.environ), stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_fewer_repetitions_than_requested_are_not_converged(home: Path, eeio: Ee
     suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+6")
     suite_file = Path(suite) / "protocol.yaml"
     suite_file.write_text(suite_file.read_text().replace("repetitions: 2, ", ""))
-    done = eeio(*_words(home, suite), environment={"EEIO_TEST_PROFILES": str(PROFILES)})
+    done = eeio(*_arguments(home, suite), environment={"EEIO_TEST_PROFILES": str(PROFILES)})
     assert done.returncode == 0, done.stderr
     assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(3, True)]
     runs = home / "data/eeio/results/c/runs.jsonl"
@@ -174,12 +174,21 @@ def test_two_campaigns_on_two_disks_do_not_set_the_frequency_at_once(
         "frequencies: [lowest]",
     )
     with drive_lock(frequency.lock_name(tree)):
-        done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
+        done = eeio(*_arguments(home, suite, "--sysfs-root", str(tree)))
         assert done.returncode == 2
         assert "processor-frequency" in done.stderr
-        words = ("record", "frequency", "--sysfs-root", str(tree), "--set", "lowest", "--", "true")
-        assert eeio(*words).returncode == 2
-    assert eeio(*words).returncode == 0
+        arguments = (
+            "record",
+            "frequency",
+            "--sysfs-root",
+            str(tree),
+            "--set",
+            "lowest",
+            "--",
+            "true",
+        )
+        assert eeio(*arguments).returncode == 2
+    assert eeio(*arguments).returncode == 0
 
 
 @pytest.mark.root
@@ -202,7 +211,7 @@ def test_a_frequency_that_is_not_reached_has_no_figures(
             else frequency.Achieved(hz, 1.8e9, "not reached: -25.0%")
         ),
     )
-    assert main(_words(home, suite, "--sysfs-root", str(tree))) == 3
+    assert main(_arguments(home, suite, "--sysfs-root", str(tree))) == 3
     slow, fast = _cells(eeio)
     assert (slow["n"], slow["invalid_runs"]) == (2, 0)
     assert (fast["n"], fast["invalid_runs"]) == (0, 2)
@@ -220,7 +229,7 @@ def test_a_tool_that_is_not_delayed_is_no_delayjc(home: Path, eeio: Eeio) -> Non
         "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential sleep_s=0.1",
         "variants: [ext4, delayjc]",
     )
-    done = eeio(*_words(home, suite))
+    done = eeio(*_arguments(home, suite))
     assert done.returncode == 3, done.stderr
     plain, delayed = _cells(eeio)
     assert (plain["n"], plain["invalid_runs"]) == (2, 0)
@@ -240,8 +249,8 @@ def test_panels_of_two_campaigns_name_theirs(home: Path, eeio: Eeio) -> None:
         "variants: [ext4]",
     )
     for name in ("here", "there"):
-        words = [name if word == "c" else word for word in _words(home, suite)]
-        assert eeio(*words).returncode == 0
+        arguments = [name if word == "c" else word for word in _arguments(home, suite)]
+        assert eeio(*arguments).returncode == 0
     done = eeio("report", "here", "there", "--plots", str(home / "plots"))
     assert done.returncode == 0, done.stderr
     drawn = (home / "plots/journal-throughput.svg").read_text()
@@ -263,7 +272,7 @@ def test_another_tree_is_found_again_from_elsewhere(
     monkeypatch.chdir(home)
     roots = []
     monkeypatch.setattr(frequency, "prepare", lambda journal, root: roots.append(root))
-    assert main(_words(home, suite, "--sysfs-root", "tree")) == 0
+    assert main(_arguments(home, suite, "--sysfs-root", "tree")) == 0
     assert set(roots) == {tree}
 
 
@@ -273,7 +282,7 @@ def test_without_root_it_is_rejected_before_anything_is_touched(
     suite = _suite(home, METADATA, "variants: [nojc]")
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(PROFILES))
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
-    assert main(_words(home, suite)) == 2
+    assert main(_arguments(home, suite)) == 2
     assert "making file systems (ext4+nojc) needs root" in capsys.readouterr().err
     assert main(["record", "journal", "--directory", str(home), "--", "true"]) == 2
     assert "tracing the journal needs root" in capsys.readouterr().err

@@ -156,14 +156,14 @@ def test_files_of_another_schema_are_named(
             )
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged/runs.parquet").write_bytes(b"PAR1 nothing")
-    for name, words in (
+    for name, message in (
         ("new", "update eeio"),
         ("other", "did not write"),
         ("damaged", "runs.parq"),
     ):
         assert main(["query", sql, str(tmp_path / name)]) in (1, 2)
         error = capsys.readouterr().err
-        assert words in error and len(error.splitlines()) == 1
+        assert message in error and len(error.splitlines()) == 1
     assert main(["query", sql, str(tmp_path / "nowhere")]) == 2
     assert "`eeio list` shows them" in capsys.readouterr().err
 

@@ -63,7 +63,7 @@ def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "scatter", "words"),
+    ("factor", "scatter", "message"),
     [
         (1.2, 0.005, "yes, it helps: J/GB better in 1 of 1 experiments, by up to 16.67 %"),
         (0.8, 0.005, "no, it is worse: J/GB worse in 1 of 1 experiments, by up to 25 %"),
@@ -71,12 +71,12 @@ def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
         (1.05, 0.2, "not answered: J/GB is open in 1 of 1 experiments"),
     ],
 )
-def test_the_answer(factor: float, scatter: float, words: str) -> None:
+def test_the_answer(factor: float, scatter: float, message: str) -> None:
     made = found(
         [cell("a", "4 KiB", around(100, scatter))],
         [cell("b", "4 KiB", around(100 * factor, scatter))],
     )
-    assert report.answer(made).startswith(f"new against old: {words}")
+    assert report.answer(made).startswith(f"new against old: {message}")
 
 
 def test_an_open_question_reports_what_it_would_take() -> None:

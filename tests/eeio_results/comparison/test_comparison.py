@@ -144,8 +144,8 @@ def test_experiments_above_a_latency_are_left_out_with_a_message() -> None:
         run(2, (written(),), silent),
     ]
     made = [campaign(runs=runs)]
-    told = [why_too_slow(found, 0.005) for found in cells_of(made[0])]
-    assert told == [
+    reported = [why_too_slow(found, 0.005) for found in cells_of(made[0])]
+    assert reported == [
         None, "its p99 latency is 6 ms, above 5 ms", "its tool reports no p99 latency",
     ]  # fmt: skip
     compared = comparisons.compare(made, comparisons.named_cells(made), max_p99_s=0.005)
@@ -181,15 +181,15 @@ def test_mb_j_of_different_domains_or_without_drives_is_warned_of() -> None:
         (found,) = cells_of(campaign(name, machine, runs), name)
         return found
 
-    whole, module = one("pc", energy(5.0)), one("jetson", energy(4.0, domain="module"))
-    assert domain_warnings([whole]) == []
-    (words,) = domain_warnings([module])
-    assert words == (
+    complete, module = one("pc", energy(5.0)), one("jetson", energy(4.0, domain="module"))
+    assert domain_warnings([complete]) == []
+    (text,) = domain_warnings([module])
+    assert text == (
         "MB/J is not the storage's, for the drives are not in it: jetson: module without drives"
     )
-    (words,) = domain_warnings([whole, module])
-    assert words.startswith("MB/J of different power domains are shown together")
-    assert words.endswith("pc: system; jetson: module without drives")
+    (text,) = domain_warnings([complete, module])
+    assert text.startswith("MB/J of different power domains are shown together")
+    assert text.endswith("pc: system; jetson: module without drives")
     doubted = replace(energy(5.0, reasons=("a and b",)), doubtful=True)
     assert domain_warnings([one("pc", doubted)]) == ["pc: doubtful: a and b"]
 
@@ -357,10 +357,10 @@ def test_machines_that_only_their_own_drives_distinguish_stay_pairs_next_to_dunn
 def test_a_factor_in_the_papers_sentence() -> None:
     cells = [cell(spread(100e6), buffer="off"), cell(spread(150e6), buffer="on")]
     (up,) = [f for f in effects(cells, metrics=(BANDWIDTH,)) if f.higher == "on"]
-    words = report.sentence(up)
-    assert words.startswith("Using the buffer cache: bandwidth up to 50 % higher (p = ")
-    assert "A sda: sequential read, 4 KiB, 150 against 100 MB/s" in words
-    assert words.endswith("confirmed in 1 of 1 pairs.")
+    text = report.sentence(up)
+    assert text.startswith("Using the buffer cache: bandwidth up to 50 % higher (p = ")
+    assert "A sda: sequential read, 4 KiB, 150 against 100 MB/s" in text
+    assert text.endswith("confirmed in 1 of 1 pairs.")
 
 
 def test_what_one_machine_lacks_is_named() -> None:
@@ -412,8 +412,8 @@ def test_a_write_cache_that_was_only_found_keeps_no_experiments_apart() -> None:
     found = [replace(run(0, (phase(1.0),)), disk_cache_found=state) for state in ("on", "off")]
     cells = [cells_of(campaign(runs=[r]))[0] for r in found]
     assert cells[0].factors == cells[1].factors
-    asked = replace(EXPERIMENT, cache=CacheLayers("off", "on"))
-    (switched,) = cells_of(campaign(runs=[run(0, (phase(1.0),), asked)]))
+    requested = replace(EXPERIMENT, cache=CacheLayers("off", "on"))
+    (switched,) = cells_of(campaign(runs=[run(0, (phase(1.0),), requested)]))
     assert switched.factors["disk"] == "on"
 
 
@@ -442,10 +442,10 @@ def test_the_steps_of_a_load_curve_have_their_load_in_the_label() -> None:
 def test_load_curves_are_compared_with_a_warning(tmp_path: Path) -> None:
     data = Path(__file__).parents[2] / "data/campaigns"
     shutil.copytree(data / "load", tmp_path / "later")
-    load_words = [str(data / "load"), str(tmp_path / "later")]
+    load_arguments = [str(data / "load"), str(tmp_path / "later")]
     out = tmp_path / "compared.json"
-    assert main(["compare", *load_words, "-o", str(out)]) == 0
+    assert main(["compare", *load_arguments, "-o", str(out)]) == 0
     warnings = json.loads(out.read_text())["warnings"]
     assert any("a load step is a share of the campaign's own" in one for one in warnings)
-    assert main(["cost", load_words[0], "--demo", "-o", str(tmp_path / "cost.md")]) == 0
+    assert main(["cost", load_arguments[0], "--demo", "-o", str(tmp_path / "cost.md")]) == 0
     assert ", load 10 %" in (tmp_path / "cost.md").read_text()

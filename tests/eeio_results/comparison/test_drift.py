@@ -169,7 +169,7 @@ def test_a_comparison_takes_the_drift_out_of_adaptive_campaigns_alone() -> None:
 def test_the_report_states_that_drift_was_taken_out_and_how_large_it_was() -> None:
     table = rounds_table([_campaign()])
     assert table is not None
-    said = "Tests between its experiments are without the effects of its rounds on power"
-    assert said in table.note and "system +0.85 % in round 8" in table.note
+    message = "Tests between its experiments are without the effects of its rounds on power"
+    assert message in table.note and "system +0.85 % in round 8" in table.note
     text = " ".join(paragraphs(build([_campaign()])))
     assert "without the effects of its rounds" in text

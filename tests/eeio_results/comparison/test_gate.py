@@ -140,9 +140,9 @@ def test_no_noise_at_all() -> None:
 
 
 def test_the_command_takes_one_gate(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "a", "b", "--fail-if", "worse:5%:J/GB", "--fail-if", "worse:5%:MB/s"]
+    arguments = ["compare", "a", "b", "--fail-if", "worse:5%:J/GB", "--fail-if", "worse:5%:MB/s"]
     with pytest.raises(SystemExit):
-        main(words)
+        main(arguments)
     assert "--fail-if: give it once" in capsys.readouterr().err
 
 
@@ -150,11 +150,11 @@ DATA = Path(__file__).parents[2] / "data/campaigns"
 
 
 def test_every_format_has_the_result_of_the_gate(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", str(DATA / "quick-before"), str(DATA / "quick-after")]
-    words += ["--fail-if", "worse:5%:MB/s", "--format"]
+    arguments = ["compare", str(DATA / "quick-before"), str(DATA / "quick-after")]
+    arguments += ["--fail-if", "worse:5%:MB/s", "--format"]
     shown = {}
     for form in ("table", "json", "markdown", "html"):
-        code = main([*words, form])
+        code = main([*arguments, form])
         shown[form], log = capsys.readouterr()
         assert (code == 0) == (", 0 not tested" in log and " 0 of " in log)
         assert "gate worse:5%:MB/s" in shown[form] + log
@@ -163,5 +163,5 @@ def test_every_format_has_the_result_of_the_gate(capsys: pytest.CaptureFixture[s
     assert f"{gate['worse']} of {len(gate['experiments'])} experiments worse" in shown["html"]
     rows = [row for row in gate["experiments"] if row["verdict"] == "passed"]
     assert rows and all(f"{100 * row['change']:+.1f} %" in shown["table"] for row in rows)
-    assert main([*words[:3], "--format", "json"]) == 0
+    assert main([*arguments[:3], "--format", "json"]) == 0
     assert "gate" not in json.loads(capsys.readouterr().out)

@@ -85,18 +85,18 @@ def test_a_metric_that_a_session_lacks_is_missing_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "said"),
+    ("machine", "message"),
     [
         (replace(MACHINE, hostname="other"), "the machine is board in one, other in the other"),
         (replace(MACHINE, device="sdb"), "the drive is sda in one, sdb in the other"),
         (replace(MACHINE, kernel="6.2"), "the kernel is 6.1 in one, 6.2 in the other"),
     ],
 )
-def test_two_machines_are_no_sessions(machine: object, said: str) -> None:
+def test_two_machines_are_no_sessions(machine: object, message: str) -> None:
     from tests.eeio_results.made import design
 
     made = design("a", 0)
     first = Campaign(Path("a"), made, MACHINE, (), None, ())
     other = replace(first, machine=machine)  # type: ignore[arg-type]
-    with pytest.raises(EeioError, match=said):
+    with pytest.raises(EeioError, match=message):
         check_one_machine([first, other])

@@ -145,8 +145,8 @@ def test_sensitivities_are_the_formulas_own(
 
 def test_a_duty_that_cannot_grow_has_a_reason() -> None:
     made = cost(ONE, None, replace(ALL, duty=0.95))
-    (told,) = {(one.change, one.reason) for one in made.sensitivities if one.input == "duty"}
-    assert told == (None, "a duty of 0.95 cannot be 10 % larger")
+    (reported,) = {(one.change, one.reason) for one in made.sensitivities if one.input == "duty"}
+    assert reported == (None, "a duty of 0.95 cannot be 10 % larger")
 
 
 def test_hours_of_a_grid(tmp_path: Path) -> None:

@@ -143,10 +143,10 @@ def test_published_writes_on_two_and_four_boards() -> None:
     assert _value(_plan(found, 2).power_change) == pytest.approx(-0.82)
     # 3.17 boards keep the bandwidth, so four: "decreases power demand by 64%, increases bandwidth
     # by 25%" (26 % from the rounded 37 %).
-    whole = found.deployments[1]
-    assert (whole.kind, whole.servers.value) == ("whole", 4)
-    assert _value(whole.power_change) == pytest.approx(-0.64)
-    assert _value(whole.bandwidth_change) == pytest.approx(0.26)
+    complete = found.deployments[1]
+    assert (complete.kind, complete.servers.value) == ("whole", 4)
+    assert _value(complete.power_change) == pytest.approx(-0.64)
+    assert _value(complete.bandwidth_change) == pytest.approx(0.26)
 
 
 def test_published_prices() -> None:
@@ -202,19 +202,19 @@ def test_a_mix_moves_the_same_bytes_on_both_systems() -> None:
     assert found.energy_per_byte_change.value == pytest.approx(
         (p_lp / b_lp) / (p_ts / b_ts) - 1, rel=1e-12
     )
-    fractional, whole = found.deployments
+    fractional, complete = found.deployments
     assert fractional.power_change == found.energy_per_byte_change
-    assert whole.servers.value == math.ceil(b_ts / b_lp)
-    assert _value(whole.bandwidth_change) == pytest.approx(
+    assert complete.servers.value == math.ceil(b_ts / b_lp)
+    assert _value(complete.bandwidth_change) == pytest.approx(
         math.ceil(b_ts / b_lp) * b_lp / b_ts - 1, rel=1e-12
     )
-    reads = next(c for c in whole.operations if c.label == "read").change
+    reads = next(c for c in complete.operations if c.label == "read").change
     read_ts, read_lp = (
         1 / sum(s / np.median(c.bandwidth_bytes_per_s) for s, c in
                 zip((6 / 7, 1 / 7), system.cells[:2], strict=True))
         for system in (fast, slow)
     )  # fmt: skip
-    assert reads.value == pytest.approx(_value(whole.servers) * read_lp / read_ts - 1, rel=1e-12)
+    assert reads.value == pytest.approx(_value(complete.servers) * read_lp / read_ts - 1, rel=1e-12)
 
 
 def test_shares_of_time_become_shares_of_the_traditional_systems_bytes() -> None:
@@ -243,22 +243,22 @@ def test_money_of_a_server_that_idles() -> None:
     slow = replace(slow, idle_power_w=8.0, server_price=100.0, device_price=50.0, devices=2)
     costs = Costs(price_per_kwh=0.3, years=4, pue=1.5, busy_share=0.4)
     found = guideline(MIX, fast, slow, costs)
-    whole = found.deployments[1]
-    assert whole.money is not None
-    servers = _value(whole.servers)
+    complete = found.deployments[1]
+    assert complete.money is not None
+    servers = _value(complete.servers)
     busy = 0.4 * _value(found.ratio) / servers
     p_ts = 0.4 * _value(found.traditional.power_w) + 0.6 * 25
     p_lp = busy * _value(found.low_power.power_w) + (1 - busy) * 8
     kwh = (p_ts - servers * p_lp) * 1.5 * KWH_PER_W_YEAR
     bought = servers * 200 - 550
-    assert _value(whole.money.energy_saving_kwh_per_year) == pytest.approx(kwh)
-    assert _value(whole.money.purchase_difference) == pytest.approx(bought)
-    assert _value(whole.money.saving_after_years) == pytest.approx(kwh * 0.3 * 4 - bought)
-    assert _value(whole.money.break_even_server_price) == pytest.approx(
+    assert _value(complete.money.energy_saving_kwh_per_year) == pytest.approx(kwh)
+    assert _value(complete.money.purchase_difference) == pytest.approx(bought)
+    assert _value(complete.money.saving_after_years) == pytest.approx(kwh * 0.3 * 4 - bought)
+    assert _value(complete.money.break_even_server_price) == pytest.approx(
         (550 + kwh * 0.3 * 4) / servers - 100
     )
     # At its break-even price a server leaves no difference after the years.
-    fair = replace(slow, server_price=_value(whole.money.break_even_server_price))
+    fair = replace(slow, server_price=_value(complete.money.break_even_server_price))
     again = guideline(MIX, fast, fair, costs).deployments[1].money
     assert again is not None and _value(again.saving_after_years) == pytest.approx(0, abs=1e-9)
 
@@ -423,7 +423,7 @@ def test_an_experiment_outside_the_mix_is_named_when_one_system_lacks_it() -> No
     assert [c.label for c in found.deployments[0].experiments] == [READ.label, RANDOM.label]
 
 
-@pytest.mark.parametrize(("bandwidth", "power", "words"), [
+@pytest.mark.parametrize(("bandwidth", "power", "message"), [
     ((1.0, 0.0), (1.0, 1.0), "bandwidth of repetition 2 is 0"),
     ((1.0, 1.0), (0.0, 1.0), "power of repetition 1 is 0"),
     ((1.0, 1.0), (1.0, -2.0), "power of repetition 2 is -2"),
@@ -431,12 +431,12 @@ def test_an_experiment_outside_the_mix_is_named_when_one_system_lacks_it() -> No
     ((), (), "no bandwidth value"),
 ])  # fmt: skip
 def test_values_that_cannot_be_used_are_named(
-    bandwidth: tuple[float, ...], power: tuple[float, ...], words: str
+    bandwidth: tuple[float, ...], power: tuple[float, ...], message: str
 ) -> None:
     bad = Server("bad", (CellValues(READ, bandwidth, power),))
     found = guideline(_only(READ), Server("good", (_cell(READ, 1.0, 1.0),)), bad)
     assert found.reason is not None
-    assert found.experiments[0].reason == f"bad: {words}"
+    assert found.experiments[0].reason == f"bad: {message}"
 
 
 def test_repetitions_with_but_one_figure_are_counted() -> None:
@@ -444,7 +444,7 @@ def test_repetitions_with_but_one_figure_are_counted() -> None:
         CellValues(READ, (1.0, 2.0), (1.0,))
     partly = replace(_cell(READ, 2.0, 1.0, n=8), left_out=2)
     found = guideline(_only(READ), Server("a", (partly,)), Server("b", (_cell(READ, 1.0, 1.0),)))
-    (message,) = [words for words in found.messages if "repetitions" in words]
+    (message,) = [reason for reason in found.messages if "repetitions" in reason]
     assert "2 of 10 repetitions have no bandwidth or no power; they are left out" in message
 
 
@@ -546,7 +546,7 @@ def test_shares_that_do_not_sum_to_one_are_normalised_and_reported(tmp_path: Pat
 ENTRY = "  - {operation: read, spatiality: random, request_size_bytes: 4k, cache: {buffer: off}, "
 
 
-@pytest.mark.parametrize(("text", "words"), [
+@pytest.mark.parametrize(("text", "message"), [
     ("", "empty"),
     ("[1", "not YAML"),
     ("hello", "line 1: expected keys"),
@@ -575,13 +575,13 @@ ENTRY = "  - {operation: read, spatiality: random, request_size_bytes: 4k, cache
     ("workload: !!python/object:os.system {}", "workload must be a list"),
 ])  # fmt: skip
 def test_a_wrong_workload_file_is_rejected_with_its_place(
-    tmp_path: Path, text: str, words: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     path = tmp_path / "w.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(EeioError) as caught:
         load_workload(path)
-    assert str(path) in str(caught.value) and words in str(caught.value)
+    assert str(path) in str(caught.value) and message in str(caught.value)
 
 
 def test_a_workload_that_cannot_be_read(tmp_path: Path) -> None:

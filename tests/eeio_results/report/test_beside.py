@@ -40,14 +40,14 @@ def _campaign(
     runs: list[Run] = []
     for experiment, bandwidth, power in measured:
         for _ in range(3):
-            told = replace(
+            reported = replace(
                 phase(bandwidth, (energy(power),)),
                 request_size_bytes=experiment.request_size_bytes,
                 spatiality=experiment.spatiality or "none",
                 name=experiment.operation or "none",
                 operation=experiment.operation or "none",
             )
-            runs.append(run(len(runs), (told,), experiment))
+            runs.append(run(len(runs), (reported,), experiment))
     made = design("c", len(runs), *(one for one, _, _ in measured), measurement=measurement)
     machine = replace(MACHINE, device_rotational=rotational)
     idle = (energy(20.0),)

@@ -88,10 +88,10 @@ def compiled(tmp_path: Path) -> Callable[[str], str]:
              "paper.tex"],
             cwd=tmp_path, capture_output=True, timeout=300, check=False,
         )  # fmt: skip
-        told = done.stdout.decode("utf-8", errors="replace")
-        assert done.returncode == 0, told[-2000:]
+        reported = done.stdout.decode("utf-8", errors="replace")
+        assert done.returncode == 0, reported[-2000:]
         assert (tmp_path / "paper.pdf").stat().st_size > 1000
-        return told
+        return reported
 
     return set_of
 
@@ -109,10 +109,10 @@ def test_a_report_with_any_name_is_set(compiled: Callable[[str], str], name: str
 def test_no_table_of_a_large_report_is_wider_or_higher_than_a_page(
     compiled: Callable[[str], str],
 ) -> None:
-    told = compiled(
+    reported = compiled(
         render_latex(document(build([campaign(40, 3), campaign(40, 3, name="other", scale=1.2)])))
     )
-    assert "Overfull" not in told and "Float too large" not in told
+    assert "Overfull" not in reported and "Float too large" not in reported
 
 
 def test_nothing_of_others_is_a_command() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run, written
-from tests.eeio_results.report.words import words
+from tests.eeio_results.report.visible_text import visible_text
 from tests.page.made import campaign
 
 from eeio_results.campaign import NotMeasured
@@ -32,7 +32,7 @@ def _of(*runs: Run, **changes: Any) -> Campaign:
     return Campaign(Path("c"), design("c", max(1, len(runs)), **changes), MACHINE, (), None, runs)
 
 
-def _said(*campaigns: Campaign) -> str:
+def _answer(*campaigns: Campaign) -> str:
     return "".join(part.text for part in answer(page_of(build(campaigns))))
 
 
@@ -51,7 +51,7 @@ def test_the_answer_is_the_best_and_the_worst_past_the_page_cache() -> None:
     ]
     plan = design("c", 3, cheap, dear, cached)
     made = Campaign(Path("c"), plan, MACHINE, (), "no baseline was asked for", tuple(runs))
-    assert _said(made) == (
+    assert _answer(made) == (
         "Moving 1 GB past the page cache costs 50.0 J ±1 % at best (sequential read · 4 KiB) and "
         "100 J ±1 % at worst (sequential read · 8 KiB): a factor of 2.00. "
         "The system draws 5.00 W during I/O."
@@ -88,7 +88,7 @@ def test_the_widest_domain_that_ranks_something_is_shown_first() -> None:
 
 def test_an_estimate_names_no_winner() -> None:
     made = campaign(kinds=ESTIMATED)
-    assert _said(made).startswith("Energy: not measured. ")
+    assert _answer(made).startswith("Energy: not measured. ")
     found = _tiles(made)
     assert not any(title.startswith(("Cheapest", "Dearest", "IOPS")) for title in found)
     assert found["ESTIMATE: J per GB, modelled"].kind == "estimate"
@@ -140,24 +140,24 @@ def test_no_name_breaks_the_page(name: str) -> None:
 
 
 def test_a_campaign_without_any_run_is_reported() -> None:
-    said = words(page.render(build([_of()])))
-    assert "0 of 1 runs" in said or "1 of 1 runs are not done" in said
-    assert "no run" in said and "not measured" in said
-    assert "No experiment has both bandwidth and power: there is nothing to draw." in said
+    message = visible_text(page.render(build([_of()])))
+    assert "0 of 1 runs" in message or "1 of 1 runs are not done" in message
+    assert "no run" in message and "not measured" in message
+    assert "No experiment has both bandwidth and power: there is nothing to draw." in message
 
 
 def test_a_campaign_without_a_valid_run_reports_why() -> None:
     failed = [
         run(n, (phase(1e8, (energy(5.0),)),), validity=("the disk was full",)) for n in (0, 1)
     ]
-    said = words(page.render(build([_of(*failed)])))
-    assert "2 invalid" in said and said.count("the disk was full") >= 2
-    assert "Energy: not measured. " in said
+    message = visible_text(page.render(build([_of(*failed)])))
+    assert "2 invalid" in message and message.count("the disk was full") >= 2
+    assert "Energy: not measured. " in message
 
 
 def test_one_run_is_a_page() -> None:
     text = page.render(build([_of(run(0, (phase(1e8, (energy(5.0),)),)))]))
-    assert "the only experiment that may be ranked" in words(text)
+    assert "the only experiment that may be ranked" in visible_text(text)
     assert text.count('<g class="mark') == 1
 
 
@@ -165,8 +165,8 @@ def test_metadata_and_what_was_never_planned_are_no_lines_with_figures() -> None
     left = NotMeasured(replace(EXPERIMENT, level="device"), "no raw device was given")
     plan = replace(design("c", 1), not_measured=(left,))
     made = Campaign(Path("c"), plan, MACHINE, (), None, (run(0, (phase(1e8),)),))
-    said = words(page.render(build([made])))
-    assert "not measured: no raw device was given" in said
+    message = visible_text(page.render(build([made])))
+    assert "not measured: no raw device was given" in message
 
 
 def test_what_is_not_durable_is_not_ranked_and_is_reported() -> None:

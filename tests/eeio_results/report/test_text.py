@@ -35,10 +35,10 @@ WIDE = Table(
 def test_every_line_fits_and_no_word_is_lost(width: int) -> None:
     text = render_table(WIDE, width)
     assert max(map(len, text.splitlines())) <= width
-    words = text.split()
+    fields = text.split()
     for row in ROWS:
         for cell in row:
-            assert all(word in words or f"{word};" in words for word in cell.split())
+            assert all(word in fields or f"{word};" in fields for word in cell.split())
 
 
 def test_no_number_is_broken_at_80() -> None:

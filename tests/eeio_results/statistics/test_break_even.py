@@ -36,7 +36,7 @@ def test_the_interval_contains_the_truth_as_often_as_stated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "message"),
     [
         ([line(10), line(60)], "3 valid pairs"),
         ([line(10)] * 5, "two lengths"),
@@ -45,7 +45,7 @@ def test_the_interval_contains_the_truth_as_often_as_stated() -> None:
         ([(10, 15.0), (30, 35.0), (60, 65.0)], "a pause of any length"),
     ],
 )
-def test_what_has_no_break_even_reports_why(pairs: list[tuple[float, float]], said: str) -> None:
+def test_what_has_no_break_even_reports_why(pairs: list[tuple[float, float]], message: str) -> None:
     found = break_even(pairs)
     assert found.pause_s is found.low_s is found.high_s is None
-    assert found.reason is not None and said in found.reason
+    assert found.reason is not None and message in found.reason

@@ -7,36 +7,36 @@ import pytest
 from eeio_results.errors import EeioError
 from eeio_results.statistics.stopping import LENGTHS_S, proven_length
 
-WHOLE = {"bandwidth": 200.0, "power": 40.0}
+COMPLETE = {"bandwidth": 200.0, "power": 40.0}
 
 
 def means(**by_metric: tuple[float, ...]) -> dict[float, dict[str, float]]:
     """Shares of the whole run's means at 10, 20, 30 and 45 s."""
     return {
-        length: {m: WHOLE[m] * shares[place] for m, shares in by_metric.items()}
+        length: {m: COMPLETE[m] * shares[place] for m, shares in by_metric.items()}
         for place, length in enumerate(LENGTHS_S)
     }
 
 
 def test_the_shortest_length_is_proven_where_all_means_are_alike() -> None:
-    assert proven_length(means(bandwidth=(1, 1, 1, 1), power=(1, 1, 1, 1)), WHOLE, 0.01) == 10
+    assert proven_length(means(bandwidth=(1, 1, 1, 1), power=(1, 1, 1, 1)), COMPLETE, 0.01) == 10
 
 
 def test_every_metric_must_be_within_the_floor() -> None:
     found = means(bandwidth=(1, 1, 1, 1), power=(1.05, 1.02, 1.005, 1))
-    assert proven_length(found, WHOLE, 0.01) == 30
+    assert proven_length(found, COMPLETE, 0.01) == 30
 
 
 def test_a_length_that_a_longer_one_contradicts_is_not_proven() -> None:
     """10 s are right by chance: at 30 s the run is off again."""
     found = means(bandwidth=(1, 1, 0.97, 1), power=(1, 1, 1, 1))
-    assert proven_length(found, WHOLE, 0.01) == 45
+    assert proven_length(found, COMPLETE, 0.01) == 45
 
 
 @pytest.mark.parametrize("last", [0.98, 1.02])
 def test_a_run_whose_longest_cut_is_off_stays_complete(last: float) -> None:
     found = means(bandwidth=(1, 1, 1, last), power=(1, 1, 1, 1))
-    assert proven_length(found, WHOLE, 0.01) is None
+    assert proven_length(found, COMPLETE, 0.01) is None
 
 
 def test_a_cut_at_the_floor_is_within_it() -> None:
@@ -44,8 +44,8 @@ def test_a_cut_at_the_floor_is_within_it() -> None:
 
 
 def test_a_cut_without_a_metric_of_the_complete_run_proves_nothing() -> None:
-    assert proven_length(means(bandwidth=(1, 1, 1, 1)), WHOLE, 0.01) is None
-    assert proven_length({}, WHOLE, 0.01) is None
+    assert proven_length(means(bandwidth=(1, 1, 1, 1)), COMPLETE, 0.01) is None
+    assert proven_length({}, COMPLETE, 0.01) is None
     assert proven_length({10.0: {}}, {}, 0.01) is None
 
 
@@ -60,4 +60,4 @@ def test_means_that_are_not_above_0_are_rejected(value: float) -> None:
 @pytest.mark.parametrize("floor", [-0.01, 1.0, math.nan])
 def test_a_floor_that_is_no_share_is_rejected(floor: float) -> None:
     with pytest.raises(EeioError, match="give a share"):
-        proven_length({10.0: WHOLE}, WHOLE, floor)
+        proven_length({10.0: COMPLETE}, COMPLETE, floor)

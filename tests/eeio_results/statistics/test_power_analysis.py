@@ -25,8 +25,8 @@ def test_so_many_repetitions_see_it_in_as_many_campaigns(share: float, deviation
         p = change(before, after, RULE).p_direction
         return p is not None and p < RULE.alpha
 
-    seen = sum(campaign() for _ in range(1000)) / 1000
-    assert POWER - 0.05 < seen < POWER + 0.15, "whole numbers of repetitions see a little more"
+    observed = sum(campaign() for _ in range(1000)) / 1000
+    assert POWER - 0.05 < observed < POWER + 0.15, "whole numbers of repetitions see a little more"
 
 
 def test_no_spread_takes_two_and_too_much_never_ends() -> None:

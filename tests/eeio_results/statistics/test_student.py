@@ -34,15 +34,15 @@ def test_equal_values_have_no_width() -> None:
 def test_the_interval_of_a_ratio_of_few_contains_the_truth() -> None:
     """Deviations of 10 and 2 %, four values each; as wide as Welch's, or a little wider."""
     rng = np.random.default_rng(5)
-    held, wider = 0, []
+    covered, wider = 0, []
     for _ in range(800):
         a = np.exp(rng.normal(0, 0.10, 4)).tolist()
         b = np.exp(rng.normal(0, 0.02, 4)).tolist()
         ratio = student_replicates(a, 999, 1, 0) / student_replicates(b, 999, 1, 1)
         low, high = np.percentile(ratio, (2.5, 97.5))
-        held += low <= 1 <= high
+        covered += low <= 1 <= high
         welch = change(b, a, Rule()).interval
         assert welch is not None
         wider.append(math.log(high / low) / math.log(welch[1] / welch[0]))
-    assert 0.93 <= held / 800 <= 0.98
+    assert 0.93 <= covered / 800 <= 0.98
     assert 0.95 <= float(np.median(wider)) <= 1.3

@@ -155,7 +155,7 @@ def _task(start_s: float, end_s: float) -> FileTask:
 
 
 @pytest.mark.parametrize(
-    ("start_s", "end_s", "kind", "held_s"),
+    ("start_s", "end_s", "kind", "delayed_s"),
     [
         (0.0, 0.5, "not_blocked", 0.0),  # over before the commit begins
         (0.9, 2.2, "fully_blocked", 1.0),
@@ -166,11 +166,11 @@ def _task(start_s: float, end_s: float) -> FileTask:
         (2.5, 3.0, "not_blocked", 0.0),
     ],
 )
-def test_the_four_cases(start_s: float, end_s: float, kind: str, held_s: float) -> None:
+def test_the_four_cases(start_s: float, end_s: float, kind: str, delayed_s: float) -> None:
     commits = Commits([Commit(7, 1.0, 1.1, 1.2, 1.3, 2.0)])
     found = blocking_of(_task(start_s, end_s), commits)
     assert found.kind == kind
-    assert found.held_s == pytest.approx(held_s)
+    assert found.held_s == pytest.approx(delayed_s)
     assert found.write_s == pytest.approx(end_s - start_s)
 
 
@@ -195,7 +195,7 @@ def test_a_trace_with_holes_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("", "an empty file"),
         ("# tracer: nop\n", "not a journal trace"),
@@ -203,10 +203,10 @@ def test_a_trace_with_holes_is_reported() -> None:
         (f"{jbd2.HEADER}\n# overruns: many\n", "overruns"),
     ],
 )
-def test_other_texts_are_rejected(text: str, words: str, tmp_path: Path) -> None:
+def test_other_texts_are_rejected(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text(text)
-    with pytest.raises(ToolOutputError, match=words):
+    with pytest.raises(ToolOutputError, match=message):
         jbd2.load(path)
 
 

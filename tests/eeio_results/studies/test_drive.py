@@ -34,11 +34,11 @@ def campaign(folder: Path, energies: tuple[EnergyReading, ...] = BOTH) -> Campai
     store.write_machine(MACHINE)
     store.write_idle((), "no meter")
     for n in range(6):
-        told = replace(
+        reported = replace(
             phase(40.96e6, energies),
             metrics={"iops": 10_000.0, "latency_p99_s": 0.004, "latency_p9999_s": 0.009},
         )
-        store.append(run(n, (told,), READ))
+        store.append(run(n, (reported,), READ))
     return load(folder)
 
 

@@ -53,12 +53,12 @@ def campaign(
     store.write_idle(idle, None if idle else "no meter")
     for place, experiment in enumerate(made):
         share = (place + 1) / 10
-        held = replace(
+        reached = replace(
             phase(MOST * share, (energy(20 + 30 * share),)),
             metrics={"latency_p50_s": 0.001, "latency_p99_s": 0.004,
                      "offered_bytes_per_s": MOST * share},
         )  # fmt: skip
-        store.append(run(place, (held,), experiment))
+        store.append(run(place, (reached,), experiment))
     return load(folder)
 
 
@@ -103,13 +103,13 @@ def test_what_is_missing_leaves_no_figure(tmp_path: Path) -> None:
 
 
 def test_a_step_that_was_not_reached_is_reported(tmp_path: Path) -> None:
-    whole = campaign(tmp_path / "c")
-    (half,) = whole.runs[4].phases
+    complete = campaign(tmp_path / "c")
+    (half,) = complete.runs[4].phases
     offered = replace(half, metrics={**half.metrics, "offered_bytes_per_s": 210e6})
     runs = tuple(
-        replace(one, phases=(offered,)) if n == 4 else one for n, one in enumerate(whole.runs)
+        replace(one, phases=(offered,)) if n == 4 else one for n, one in enumerate(complete.runs)
     )
-    (curve,) = load_curves(replace(whole, runs=runs))
+    (curve,) = load_curves(replace(complete, runs=runs))
     assert curve[5].reason == "the load was not reached: 95.2 % of the offer"
     found = proportionality(curve)
     assert found.reason == f"the step of 50 %: {curve[5].reason}"

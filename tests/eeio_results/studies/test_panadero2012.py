@@ -113,9 +113,9 @@ def test_nothing_to_compare_with_is_reported() -> None:
 def test_power_that_was_not_measured_is_missing_with_its_reason() -> None:
     (found,) = references([APPLICATION, cell(100.0, None)])
     assert found.deviation_percent(SYSTEM) is None
-    words = render_terminal(report.document([found]))
-    assert "power_system_w: no meter" in words
-    assert "-10.0 %" in words
+    text = render_terminal(report.document([found]))
+    assert "power_system_w: no meter" in text
+    assert "-10.0 %" in text
     body = report.document([found]).data()
     assert body["references"][0]["values"][SYSTEM]["deviation_percent"] is None
 

@@ -69,14 +69,14 @@ def test_one_request_size_is_no_curve() -> None:
 def test_energy_is_drawn_where_it_was_measured_and_only_there(look: Look) -> None:
     (without,) = plots(curve(), "", False)
     assert without.drawing is not None
-    told = without.drawing(look).description
-    assert "Bandwidth (MB/s)" in told and "Power" not in told and "J/GB" not in told
+    reported = without.drawing(look).description
+    assert "Bandwidth (MB/s)" in reported and "Power" not in reported and "J/GB" not in reported
     (measured,) = plots(curve(watts=20.0), "", False)
     assert measured.drawing is not None
-    told = measured.drawing(look).description
-    for words in ("Power of the system (W)", "Energy (J/GB)", "Energy efficiency (MB/J)"):
-        assert words in told
-    assert "from 16 KiB to 1 MiB" in told
+    reported = measured.drawing(look).description
+    for message in ("Power of the system (W)", "Energy (J/GB)", "Energy efficiency (MB/J)"):
+        assert message in reported
+    assert "from 16 KiB to 1 MiB" in reported
 
 
 def test_energy_that_is_hardly_known_is_marked() -> None:

@@ -100,7 +100,7 @@ def test_the_json_is_the_contract(replication: Replication) -> None:
 @needs_published
 def test_tables_name_what_does_not_match(replication: Replication) -> None:
     for render in (render_terminal, render_markdown):
-        words = render(pavan2018.document(replication))
-        assert "3317.83" in words
-        assert "the test does not confirm it" in words
-        assert pavan2018.summary(replication) in words
+        text = render(pavan2018.document(replication))
+        assert "3317.83" in text
+        assert "the test does not confirm it" in text
+        assert pavan2018.summary(replication) in text

@@ -74,14 +74,14 @@ def test_the_study_that_a_suite_names_states_what_is_repeated_for(folder: Path) 
 
 def test_a_study_that_a_suite_names_wrongly_is_rejected_before_the_first_run(folder: Path) -> None:
     (folder / "silent.py").write_text("from eeio_results.studies import Study\nSTUDY = Study()\n")
-    for name, words in (("nobody", "no study 'nobody'"), ("silent", "no figure to repeat for")):
+    for name, message in (("nobody", "no study 'nobody'"), ("silent", "no figure to repeat for")):
         protocol = StudyProtocol(("ext4",), ("all",), {}, 64, True, 0.05, 3, name)
-        with pytest.raises(RejectedError, match=words):
+        with pytest.raises(RejectedError, match=message):
             study_settings(protocol, (), (), folder)
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("source", "message"),
     [
         ("STUDY = 1\n", "has no STUDY"),
         ("", "has no STUDY"),
@@ -90,9 +90,9 @@ def test_a_study_that_a_suite_names_wrongly_is_rejected_before_the_first_run(fol
         (OWN.replace('"own"', '"context"'), "'context' to a report's JSON"),
     ],
 )
-def test_a_broken_study_is_reported_with_its_name(folder: Path, source: str, words: str) -> None:
+def test_a_broken_study_is_reported_with_its_name(folder: Path, source: str, message: str) -> None:
     (folder / "mine.py").write_text(source)
-    with pytest.raises(EeioError, match=words):
+    with pytest.raises(EeioError, match=message):
         to_json(build([_campaign("mine")]))
 
 
@@ -137,8 +137,8 @@ def test_published_data_of_ones_own_are_recomputed(
 ) -> None:
     (folder / "mine.py").write_text(PUBLISHED)
     published.write(folder)
-    words = ["study", "replicate", "mine", str(folder), "--format", "markdown"]
-    assert main([*words, "--figures", str(folder / "drawn")]) == 0
+    arguments = ["study", "replicate", "mine", str(folder), "--format", "markdown"]
+    assert main([*arguments, "--figures", str(folder / "drawn")]) == 0
     assert capsys.readouterr().out == "markdown: ['board']\n"
     assert (folder / "drawn/one.svg").read_text() == "<svg/>"
 

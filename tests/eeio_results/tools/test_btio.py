@@ -48,15 +48,15 @@ def test_a_failed_verification_is_reported() -> None:
 
 
 def test_output_that_is_not_complete_is_rejected() -> None:
-    whole = text("W-4-full.txt")
+    complete = text("W-4-full.txt")
     for lines in (0, 5, 40, 100, 110):
         with pytest.raises(ToolOutputError, match="incomplete output"):
-            btio.parse_text("".join(whole.splitlines(keepends=True)[:lines]))
-    lost = whole.replace(" Writing data set, time step         100\n", "")
+            btio.parse_text("".join(complete.splitlines(keepends=True)[:lines]))
+    lost = complete.replace(" Writing data set, time step         100\n", "")
     with pytest.raises(ToolOutputError, match=r"39 dumps of 13824 points are not its 22\.12 MB"):
         btio.parse_text(lost)
     with pytest.raises(ToolOutputError, match=r"in 0\.21 s"):
-        btio.parse_text(whole.replace("105.37", "205.37"))
+        btio.parse_text(complete.replace("105.37", "205.37"))
 
 
 def test_the_profile_names_the_program(tmp_path: Path) -> None:

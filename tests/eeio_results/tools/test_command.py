@@ -13,10 +13,10 @@ from eeio_results.tools.capture import Capture
 def test_without_an_account_bytes_are_unknown_and_not_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(DATA / "command" / "dd", folder)
-    told = json.loads((folder / "command.json").read_text())
+    reported = json.loads((folder / "command.json").read_text())
     (known,) = command.parse(Capture.load(folder)).phases
     assert (known.bytes_moved, known.durable_reason) == (0, "it wrote no data")
-    (folder / "command.json").write_text(json.dumps({**told, "account": None}))
+    (folder / "command.json").write_text(json.dumps({**reported, "account": None}))
     (phase,) = command.parse(Capture.load(folder)).phases
     assert (phase.bytes_moved, phase.bandwidth_bytes_per_s) == (None, None)
     assert "no account" in str(phase.durable_reason)

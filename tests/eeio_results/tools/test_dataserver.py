@@ -34,7 +34,7 @@ def recorded(folder: Path, trace: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("trace", "told"),
+    ("trace", "reported"),
     [
         (lines("read", lambda n: n * SIZE), "sequential"),
         (lines("read", lambda n: n * 4 * SIZE), "strided"),
@@ -50,8 +50,8 @@ def recorded(folder: Path, trace: str | None) -> tuple[str, tuple[str, ...]]:
         (lines("read", lambda _: 0, 0, 1) + lines("read", lambda _: 8192, 1, 1), "mixed"),
     ],
 )
-def test_spatiality_is_that_of_the_trace(tmp_path: Path, trace: str, told: str) -> None:
-    assert recorded(tmp_path, trace) == (told, ())
+def test_spatiality_is_that_of_the_trace(tmp_path: Path, trace: str, reported: str) -> None:
+    assert recorded(tmp_path, trace) == (reported, ())
 
 
 def test_a_trace_that_is_gone_is_reported(tmp_path: Path) -> None:

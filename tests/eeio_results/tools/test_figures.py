@@ -120,12 +120,12 @@ def test_bytes_may_be_a_size_or_a_factor(tmp_path: Path, size: str, count: int) 
     )
 
 
-@pytest.mark.parametrize(("flush", "holds"), [("none", False), ("end", True), ("each", True)])
+@pytest.mark.parametrize(("flush", "includes"), [("none", False), ("end", True), ("each", True)])
 def test_a_command_that_flushes_reports_no_bandwidth_of_the_page_cache(
-    tmp_path: Path, flush: str, holds: bool
+    tmp_path: Path, flush: str, includes: bool
 ) -> None:
     capture = _capture(tmp_path, DD, operation="write", bytes=BYTES)
-    assert _phase(replace(capture, factors={"flush": flush})).includes_flush == holds
+    assert _phase(replace(capture, factors={"flush": flush})).includes_flush == includes
 
 
 def test_a_figure_that_cannot_be_of_those_bytes_is_invalid(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_figure_that_cannot_be_of_those_bytes_is_invalid(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("pattern", "printed", "words"),
+    ("pattern", "printed", "message"),
     [
         ("([0-9.]+) GB/s", DD, "matches 0 times"),
         ("([0-9]+)", DD, "matches 9 times"),
@@ -149,9 +149,9 @@ def test_a_figure_that_cannot_be_of_those_bytes_is_invalid(tmp_path: Path) -> No
     ],
 )
 def test_what_does_not_fit_once_is_reported(
-    tmp_path: Path, pattern: str, printed: str, words: str
+    tmp_path: Path, pattern: str, printed: str, message: str
 ) -> None:
-    with pytest.raises(ToolOutputError, match=words):
+    with pytest.raises(ToolOutputError, match=message):
         _phase(_capture(tmp_path, printed, figure={"pattern": pattern, "unit": "MB/s"}))
 
 

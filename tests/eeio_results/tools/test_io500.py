@@ -172,7 +172,7 @@ FILES = sorted(
 def test_truncated_output_fails_or_is_right(tmp_path: Path, file: str) -> None:
     folder = copied(tmp_path / "run")
     content = (folder / file).read_bytes()
-    whole = parse("io500", Capture.load(folder))
+    complete = parse("io500", Capture.load(folder))
     for end in range(0, len(content), max(1, len(content) // 150)):
         (folder / file).write_bytes(content[:end])
         try:
@@ -180,11 +180,11 @@ def test_truncated_output_fails_or_is_right(tmp_path: Path, file: str) -> None:
         except ToolOutputError as error:
             assert "failed with" not in str(error)
             continue
-        assert result == whole, end
+        assert result == complete, end
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("io500/result.txt", "[SCORE]", "[TOTAL]", "stopped before its score"),
         ("io500/result.txt", "t_delta ", "t_none ", "t_delta"),
@@ -193,8 +193,10 @@ def test_truncated_output_fails_or_is_right(tmp_path: Path, file: str) -> None:
         ("io500/ior-easy-read.txt", "read  ", "road  ", "no result of IOR"),
     ],
 )
-def test_other_output_is_rejected(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
-    with pytest.raises(ToolOutputError, match=said):
+def test_other_output_is_rejected(
+    tmp_path: Path, file: str, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(ToolOutputError, match=message):
         parse("io500", edited(tmp_path / "run", file, (old, new)))
 
 

@@ -41,15 +41,15 @@ def test_the_window_ends_when_the_line_arrives(version: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_write_that_was_flushed_is_durable_when_it_ends(version: str, tmp_path: Path) -> None:
-    whole = text(version, "strided.txt")
-    (command,) = re.findall(r"^Command line.*", whole, re.M)
+    complete = text(version, "strided.txt")
+    (command,) = re.findall(r"^Command line.*", complete, re.M)
     assert " -e " in command and " -Y " not in command
     for word, source in (
         ("-e", "IOR's flush (-e)"),
         ("-Y", "IOR's flush of each request (-Y)"),
         ("-C", None),
     ):
-        content = whole.replace(command, command.replace(" -e ", f" {word} "))
+        content = complete.replace(command, command.replace(" -e ", f" {word} "))
         (tmp_path / "stdout.txt").write_text(content)
         stamps = (Stamp("stdout", len(content), 109.0),)
         write, read = ior.parse(Capture(tmp_path, {}, 0, 100.0, 110.0, 0.0, stamps)).phases

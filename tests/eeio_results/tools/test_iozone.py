@@ -152,8 +152,8 @@ def test_64_processes(flushed: bool) -> None:
         name: phase.metrics[f"{name}_bandwidth_bytes_per_s"]
         for name in ("parent", "children", "slowest_process", "fastest_process")
     } == {
-        name: float(figures[words]) * 1024
-        for name, words in {
+        name: float(figures[message]) * 1024
+        for name, message in {
             "parent": "Parent", "children": "Children", "slowest_process": "Min thr",
             "fastest_process": "Max thr",
         }.items()

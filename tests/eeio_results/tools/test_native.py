@@ -83,7 +83,7 @@ def test_a_phase_in_stretches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"stretches_monotonic_s": [[100.5, 100.7], [100.6, 100.75]]}, "do not follow each other"),
         ({"stretches_monotonic_s": [[100.5, 100.5], [100.6, 100.75]]}, "do not follow each other"),
@@ -102,8 +102,8 @@ def test_a_phase_in_stretches(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_stretches_that_cannot_be(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ToolOutputError, match=said):
+def test_stretches_that_cannot_be(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ToolOutputError, match=message):
         of(tmp_path, document(**changes))
 
 

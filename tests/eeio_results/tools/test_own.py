@@ -45,29 +45,29 @@ def test_a_tool_without_a_parser_is_read_as_native(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text", "message"),
     [
         ("mine", "1 / 0\n", r"'mine' \(.*mine\.py, named by EEIO_PARSERS\) cannot be imported"),
         ("mine", "", r"'mine' \(.*mine\.py\) has no function parse"),
         ("fio", PARSER, "eeio itself has a parser 'fio' already"),
     ],
 )
-def test_a_broken_parser_is_reported(folder: Path, name: str, text: str, words: str) -> None:
+def test_a_broken_parser_is_reported(folder: Path, name: str, text: str, message: str) -> None:
     (folder / f"{name}.py").write_text(text)
-    with pytest.raises(EeioError, match=words):
+    with pytest.raises(EeioError, match=message):
         tools.check("mine")
 
 
 def test_a_broken_module_is_rejected_before_the_first_run(home: Path, eeio: Eeio) -> None:
     (home / "own").mkdir()
     (home / "own/dummy.py").write_text("import nothing_like_it\n")
-    words = ["dummy-suite", "--directory", f"{home}/target", "--meter", "none"]
-    for variable, own, told in (
+    arguments = ["dummy-suite", "--directory", f"{home}/target", "--meter", "none"]
+    for variable, own, reported in (
         ("EEIO_PARSERS", home / "own", "cannot be imported"),
         ("EEIO_STUDIES", home / "own", "cannot be imported"),
         ("EEIO_PARSERS", home / "nowhere", "No such file or directory; make the folder"),
     ):
-        done = eeio("run", *words, environment={variable: str(own)})
+        done = eeio("run", *arguments, environment={variable: str(own)})
         assert done.returncode == 2
-        assert done.stderr.startswith("eeio: ") and told in done.stderr
+        assert done.stderr.startswith("eeio: ") and reported in done.stderr
         assert not (home / "target").exists() or not list((home / "target").iterdir())
