@@ -30,7 +30,7 @@ from typing import Any
 # As a script it is to find the parts beside it, as with -m.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.held import LAZY, throttled
+from benchmarks.throttled import LAZY, throttled
 from tests.simulators.powercap import FakeRapl
 
 WATTS = 20.0

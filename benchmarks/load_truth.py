@@ -21,7 +21,7 @@ from typing import Any
 # As a script it is to find the parts beside it, as with -m.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.held import throttled
+from benchmarks.throttled import throttled
 from tests.simulators.powercap import FakeRapl
 
 IDLE_W, J_PER_BYTE = 20.0, 0.2e-6

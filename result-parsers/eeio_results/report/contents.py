@@ -6,7 +6,7 @@ from typing import Any
 
 from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.metrics import METRICS
-from eeio_results.report import beside
+from eeio_results.report import paper_figures
 from eeio_results.report.document import Document
 from eeio_results.report.model import Report, to_json
 from eeio_results.report.parts import Plot, Table
@@ -66,12 +66,15 @@ def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
 
 
 def _paper_tables(report: Report, chapter: Chapter) -> list[Table]:
-    return beside.tables(chapter, beside.stamped(chapter, report.campaigns))
+    return paper_figures.tables(chapter, paper_figures.stamped(chapter, report.campaigns))
 
 
 def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:
     """The study's plots, then its paper's figures with the campaigns'."""
-    return [*chapter.plots, *beside.plots(chapter, beside.stamped(chapter, report.campaigns))]
+    return [
+        *chapter.plots,
+        *paper_figures.plots(chapter, paper_figures.stamped(chapter, report.campaigns)),
+    ]
 
 
 def records(report: Report) -> list[dict[str, Any]]:

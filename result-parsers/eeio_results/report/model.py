@@ -12,7 +12,7 @@ from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS, named
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
-from eeio_results.report import beside, pareto
+from eeio_results.report import paper_figures, pareto
 from eeio_results.report.columns import number
 from eeio_results.report.rounds import times
 from eeio_results.rows import Row
@@ -158,7 +158,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "adaptive": _adaptive(report),
         "pareto": pareto.to_json(report.pareto),
     }
-    found = [figure for chapter in report.chapters for figure in beside.to_json(chapter)]
+    found = [figure for chapter in report.chapters for figure in paper_figures.to_json(chapter)]
     if found:
         body["beside_papers"] = found
     for chapter in report.chapters:

@@ -19,8 +19,8 @@ WITHOUT_STORAGE = frozenset(
 
 # Why no device of this machine counts the bytes of these, and the consequences.
 _WHY = tuple(
-    (re.compile(pattern), words)
-    for pattern, words in (
+    (re.compile(pattern), reason)
+    for pattern, reason in (
         (r"(ubifs|jffs2|yaffs)", "its flash is no block device: the kernel counts no bytes of it"),
         (r"zfs$", "its pool has the devices, and its cache (ARC) may answer reads"),
         (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)", "its "

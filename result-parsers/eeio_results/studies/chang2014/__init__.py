@@ -22,16 +22,16 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     found = [cell for campaign in campaigns for cell in cells_of(campaign)]
     if not found:
         return None
-    from eeio_results.studies.chang2014 import beside, tables
+    from eeio_results.studies.chang2014 import paper_figures, tables
 
     stamped = stamp_of(campaigns)
     return Chapter(
         tables=tuple(tables.tables(found)),
         plots=tuple(tables.plots(found, stamped)),
         body={"cells": [cell.to_json() for cell in found]},
-        paper=beside.PAPER,
-        beside=beside.beside(found),
-        apart=beside.APART,
+        paper=paper_figures.PAPER,
+        beside=paper_figures.compared(found),
+        apart=paper_figures.APART,
     )
 
 

@@ -42,9 +42,15 @@ def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    from eeio_results.studies.pavan2018 import beside
+    from eeio_results.studies.pavan2018 import paper_figures
 
-    return next_to_campaigns(campaigns, beside.SUITE, beside.figures, beside.PAPER, beside.APART)
+    return next_to_campaigns(
+        campaigns,
+        paper_figures.SUITE,
+        paper_figures.figures,
+        paper_figures.PAPER,
+        paper_figures.APART,
+    )
 
 
 def _counts(sources: Sequence[Source]) -> Mapping[Verdict, int]:

@@ -1,6 +1,6 @@
 """What it costs a tool that the requests to its drive are looked at (`eeio run --see-order`).
 
-Usage (as root): seen_cost.py [--pairs N] [--seconds S] DIR
+Usage (as root): drive_view_cost.py [--pairs N] [--seconds S] DIR
 
 fio reads 4 KiB at random places of a file in DIR, past the page cache, 32 requests at a time, with
 the trace and without it, the order within each pair drawn. Prints the ratio of the medians of IOPS

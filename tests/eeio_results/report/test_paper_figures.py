@@ -11,14 +11,14 @@ from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio_results import studies
 from eeio_results.record import CacheLayers, Experiment, IdleMedian, Run
-from eeio_results.report import beside, page
+from eeio_results.report import page, paper_figures
 from eeio_results.report.contents import contents, document, drawings
 from eeio_results.report.document import render_terminal
 from eeio_results.report.drawing import SCREEN, file_of
 from eeio_results.report.model import build, to_json
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter, PaperFigure
-from eeio_results.studies.chang2014 import beside as chang2014
+from eeio_results.studies.chang2014 import paper_figures as chang2014
 from eeio_results.studies.chang2014.cells import VariantCell
 
 FIGURE = PaperFigure(
@@ -65,19 +65,22 @@ def test_the_ratio_of_changes_is_that_of_the_factors() -> None:
     assert FIGURE.ratio == 0.5
     change = replace(FIGURE, unit="change", printed=1.0, ours=3.0)
     assert change.ratio == 2.0
-    assert beside.value(change, 3.0) == "+300 %" and beside.value(change, -0.25) == "-25 %"
+    assert (
+        paper_figures.value(change, 3.0) == "+300 %"
+        and paper_figures.value(change, -0.25) == "-25 %"
+    )
     assert replace(FIGURE, ours=None).ratio is None
 
 
 def test_what_has_no_counterpart_is_no_row_but_counted_with_its_reason() -> None:
     none = replace(FIGURE, ours=None, remark="no meter was read")
     chapter = Chapter(paper="X 2000", beside=(FIGURE, none, none), apart="Another machine.")
-    (table,) = beside.tables(chapter, "")
+    (table,) = paper_figures.tables(chapter, "")
     assert table.rows == (("idle", "50 W", "25 W", "0.5", "PC", "table 3", "idle baseline"),)
     assert table.note == (
         "Another machine.\n2 of the paper's figures without a counterpart here: no meter was read"
     )
-    assert beside.plots(Chapter(paper="X 2000", beside=(none,)), "") == []
+    assert paper_figures.plots(Chapter(paper="X 2000", beside=(none,)), "") == []
 
 
 def test_pavans_claims_of_one_drive_stand_next_to_a_campaign_of_its_suite() -> None:
@@ -175,12 +178,14 @@ def test_chang_has_counterparts_of_the_same_workload_alone() -> None:
         _cell("delayjc", 1.6, ratio_to_ext4=1.5),
         _cell("delayjc", 3.2, ratio_to_ext4=2.5),
     ]
-    found = {figure.source: figure for figure in chang2014.beside(cells)}
+    found = {figure.source: figure for figure in chang2014.compared(cells)}
     assert (found["figure 2"].printed, found["figure 2"].ours) == (0.53, 0.6)
     assert found["figure 2"].remark == "3.2 GHz, n 10"
     assert (found["figure 7a"].printed, found["figure 7a"].ours) == (3.65, 2.5)
     assert found["figure 8a"].remark == "the campaign has no such workload"
-    one = {figure.source: figure for figure in chang2014.beside([_cell("ext4", None, speedup=1.0)])}
+    one = {
+        figure.source: figure for figure in chang2014.compared([_cell("ext4", None, speedup=1.0)])
+    }
     assert one["figure 2"].remark == "the campaign has only one frequency"
     assert one["figure 7a"].remark == "the campaign has no such variant"
     ours = cells[0].experiment
@@ -188,7 +193,7 @@ def test_chang_has_counterparts_of_the_same_workload_alone() -> None:
     for not_the_paper in (
         replace(ours, flush="end"), replace(ours, arguments=(("file_size", "64m"),)),
     ):  # fmt: skip
-        other = chang2014.beside([replace(cell, experiment=not_the_paper) for cell in cells])
+        other = chang2014.compared([replace(cell, experiment=not_the_paper) for cell in cells])
         assert all(figure.ours is None for figure in other)
 
 

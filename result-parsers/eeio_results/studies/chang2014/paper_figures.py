@@ -43,7 +43,7 @@ _PRINTED = (
 )
 
 
-def beside(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
+def compared(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
     """Every figure of the paper for each campaign; the workload must be the paper's."""
     campaigns = dict.fromkeys(cell.campaign for cell in cells)
     return tuple(
