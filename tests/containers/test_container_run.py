@@ -250,6 +250,6 @@ def test_arguments_with_spaces_and_quotes_arrive_completely(machine: Path, tmp_p
     )
     arguments = ("report", "it's a name", "--format", "csv")
     done = _run(machine, "--engine", "docker", *arguments, environment=_path(engine))
-    assert done.stdout.splitlines()[-4:] == [f"[{word}]" for word in arguments]
+    assert done.stdout.splitlines()[-4:] == [f"[{argument}]" for argument in arguments]
     shown = next(line for line in done.stderr.splitlines() if line.startswith("docker run"))
     assert shlex.split(shown)[-4:] == list(arguments)

@@ -104,7 +104,9 @@ def record(directory: Path) -> None:
             sys.exit(prepared.stderr)
         # Measured elsewhere, then moved: fio's report names the folder of its logs.
         output = directory / "output" / tool / case
-        capture = profile.capture(output, dict(word.split("=", 1) for word in arguments.split()))
+        capture = profile.capture(
+            output, dict(argument.split("=", 1) for argument in arguments.split())
+        )
         for log in output.glob("*.log"):
             log.unlink()
         (output / "command").write_text(f"eeio-{tool} {arguments}\n")

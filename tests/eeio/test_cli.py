@@ -89,7 +89,7 @@ def test_what_runs_on_the_measured_machine_needs_no_science(
         (home / "blocked" / name).mkdir(parents=True)
         (home / "blocked" / name / "__init__.py").write_text("raise ImportError('blocked')\n")
     done = eeio(
-        *(word.format(home=home) for word in arguments),
+        *(argument.format(home=home) for argument in arguments),
         environment={"PYTHONPATH": str(home / "blocked")},
     )
     assert done.returncode == 0, done.stderr

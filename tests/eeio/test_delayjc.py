@@ -182,7 +182,7 @@ class Shim:
             return False
         with self.state.open("rb") as file:
             parts = file.read(8), file.read(8)
-        return all(any(word) for word in parts)
+        return all(any(part) for part in parts)
 
     def wait_for(self, reached: Callable[[DelayedCalls], bool]) -> None:
         """Until the counters of processes that run say so."""

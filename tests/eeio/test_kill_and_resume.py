@@ -156,7 +156,7 @@ def test_a_campaign_that_could_not_be_made_is_not_there(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(Store, "write", fails)
-    command = [word.format(home=home) for word in arguments]
+    command = [argument.format(home=home) for argument in arguments]
     assert main([*command, "--name", "c"]) == 1
     assert list((home / "data/eeio/results").iterdir()) == []
 

@@ -133,7 +133,9 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
 def test_rejected(
     home: Path, own: Path, eeio: Eeio, arguments: tuple[str, ...], named: str
 ) -> None:
-    done = eeio("profile", "new", *(word.replace("{home}", str(home)) for word in arguments))
+    done = eeio(
+        "profile", "new", *(argument.replace("{home}", str(home)) for argument in arguments)
+    )
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("eeio") and named.replace("{home}", str(home)) in last

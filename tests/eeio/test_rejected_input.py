@@ -30,7 +30,7 @@ def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> N
     file = home / "plain-file"
     file.write_text("not a device")
     places = {"target": str(home / "target"), "file": str(file)}
-    done = eeio(*(word.format(**places) for word in arguments))
+    done = eeio(*(argument.format(**places) for argument in arguments))
     message = done.stderr.strip()
     assert done.returncode == 2, message
     assert message.startswith("eeio: "), message

@@ -31,7 +31,7 @@ def files() -> list[Path]:
 def output_of(capsys: pytest.CaptureFixture[str]) -> OutputOf:
     def run(*arguments: object) -> str:
         capsys.readouterr()
-        assert main([str(word) for word in arguments]) in (0, 1)
+        assert main([str(argument) for argument in arguments]) in (0, 1)
         return capsys.readouterr().out
 
     return run

@@ -179,7 +179,7 @@ WRONG = [
 @pytest.mark.slow
 def test_wrong_arguments_submit_nothing(site: Site) -> None:
     for arguments, message in WRONG:
-        arguments = [word.replace("NODE", site.slurm.hosts.names[0]) for word in arguments]
+        arguments = [argument.replace("NODE", site.slurm.hosts.names[0]) for argument in arguments]
         done = site.eeio("fleet", "submit", "-o", "nightly", *arguments)
         assert done.returncode != 0 and message in done.stderr
         assert len(done.stderr.splitlines()) == 1

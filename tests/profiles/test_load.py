@@ -26,7 +26,7 @@ def _is_reached(fio: Installed, folder: Path) -> bool:
     for load in (90, 50, 10):
         fields = [*FACTORS.split(), f"load={load}"]
         assert fio.script("pre.sh", *fields).returncode == 0
-        factors = dict(word.split("=") for word in fields)
+        factors = dict(field.split("=") for field in fields)
         (phase,) = tools.parse("fio", fio.capture(folder / f"out-{load}", factors)).phases
         assert phase.bandwidth_bytes_per_s is not None
         offered = phase.metrics["offered_bytes_per_s"]
@@ -116,7 +116,7 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
         for load in (80, 20):
             fields = [*SERVERS.split(), f"load={load}"]
             assert servers.script("pre.sh", *fields).returncode == 0
-            factors = dict(word.split("=") for word in fields)
+            factors = dict(field.split("=") for field in fields)
             capture = servers.capture(tmp_path / f"out-{load}", factors)
             (phase,) = tools.parse("dataserver", capture).phases
             assert phase.bandwidth_bytes_per_s is not None

@@ -97,7 +97,7 @@ def test_transactions(
     fields = [*factors.split(), *FEW[tool]]
     done = profile.script("pre.sh", *fields)
     assert (done.returncode, done.stderr) == (0, "")
-    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in fields))
+    capture = profile.capture(tmp_path / "out", dict(field.split("=") for field in fields))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse(tool, capture)
     (phase,) = result.phases

@@ -34,7 +34,7 @@ def test_transactions_and_lookups(
     profile = installed("sqlite")
     fields = [*factors.split(), *WORK.split()]
     assert profile.script("pre.sh", *fields).returncode == 0
-    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in fields))
+    capture = profile.capture(tmp_path / "out", dict(field.split("=") for field in fields))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("sqlite", capture)
     write, read = result.phases
