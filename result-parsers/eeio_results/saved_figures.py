@@ -36,8 +36,10 @@ MOST_FILES = 20
 
 @dataclass(frozen=True)
 class Figures:
-    """What `once` has computed, by the names that it has there; None if it has not."""
+    """What `once` has computed, by the names that it has there; None if it has not. `key` is the
+    name of the file."""
 
+    key: str
     runs: int
     set_aside: int
     agreement: Agreement | None
@@ -49,7 +51,11 @@ class Figures:
     steady: State | None
 
 
-_NAMES = tuple(item.name for item in fields(Figures) if item.name not in ("runs", "set_aside"))
+_NAMES = tuple(
+    item.name for item in fields(Figures) if item.name not in ("key", "runs", "set_aside")
+)
+_KEY = "key of saved figures"
+"""In `store.computed`: that of the files before they were read."""
 
 
 class _Stored(Sequence[Run]):
@@ -83,29 +89,38 @@ def load(folder: Path, cache: Path) -> Campaign:
     """The campaign, with its saved figures if there are any."""
     file = _file(folder, cache)
     if file is None or (figures := _read(file)) is None:
-        return store.load(folder)
+        campaign = store.load(folder)
+        store.computed(campaign)[_KEY] = file and file.name
+        return campaign
     campaign = replace(
         store.load(folder, with_runs=False),
         runs=_Stored(folder, figures.runs, "runs"),
         set_aside=_Stored(folder, figures.set_aside, "set_aside"),
     )
     found = {name: getattr(figures, name) for name in _NAMES}
-    campaign.derived.update({name: value for name, value in found.items() if value is not None})
+    store.computed(campaign).update(
+        {name: value for name, value in found.items() if value is not None}
+    )
+    store.computed(campaign)[_KEY] = file.name
     return campaign
 
 
 def save(campaign: Campaign, cache: Path) -> None:
-    """Saves what was computed. Does nothing for a small or incomplete campaign, or if the folder
-    cannot be written."""
-    if not campaign.is_complete or (file := _file(campaign.folder, cache)) is None:
+    """Saves what was computed. Does nothing for a small or incomplete campaign, for one whose files
+    have changed since they were read, or if the cache cannot be written."""
+    if store.computed(campaign).get(_KEY) is None or not campaign.is_complete:
         return
-    found = {name: campaign.derived.get(name) for name in _NAMES}
+    file = _file(campaign.folder, cache)
+    if file is None or file.name != store.computed(campaign)[_KEY]:
+        return
+    found = {name: store.computed(campaign).get(name) for name in _NAMES}
     before = _read(file)
     if before is not None and all(
         found[name] is None or getattr(before, name) is not None for name in _NAMES
     ):
         return
-    figures = Figures(len(campaign.runs), len(campaign.set_aside), **cast("Any", found))
+    counts = len(campaign.runs), len(campaign.set_aside)
+    figures = Figures(file.name, *counts, **cast("Any", found))
     with suppress(OSError):
         cache.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=cache) as place:
@@ -140,9 +155,12 @@ def _code() -> list[Path]:
 
 def _read(file: Path) -> Figures | None:
     try:
-        return typed.read(Figures, json.loads(file.read_bytes()))
-    except (OSError, ValueError, LimitError):
+        if file.is_symlink() or not file.is_file():
+            return None
+        figures = typed.read(Figures, json.loads(file.read_bytes()))
+    except (OSError, ValueError, LimitError, RecursionError):
         return None
+    return figures if figures.key == file.name else None
 
 
 def _plain(value: object) -> Mapping[str, Any]:

@@ -50,7 +50,7 @@ class Campaign:
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
     idle_medians: tuple[IdleMedian, ...] = ()
     """Empty for campaigns from before they were stored, for PTS, and for invalid readings."""
-    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `once` has computed."""
 
     @property
@@ -162,10 +162,15 @@ def _is_demo(campaign: Campaign) -> bool:
     return any(reading.kind == DEMO for reading in readings)
 
 
+def computed(campaign: Campaign) -> dict[str, Any]:
+    """What `once` has computed of a campaign."""
+    return campaign._derived
+
+
 def once(campaign: Campaign, name: str, compute: Callable[[Campaign], Any]) -> Any:
     """What takes long and several documents use: computed once a campaign. A changed copy of a
     campaign begins anew."""
-    found = campaign.derived
+    found = computed(campaign)
     if name not in found:
         found[name] = compute(campaign)
     return found[name]

@@ -10,6 +10,7 @@ import pytest
 from eeio import paths
 from eeio.cli import main
 from eeio_results import saved_figures, store
+from eeio_results.characterization import characterize
 from eeio_results.errors import EeioError
 
 OutputOf = Callable[..., str]
@@ -136,6 +137,8 @@ def test_another_eeio_computes_again(
         lambda text: text[:-50],
         lambda text: "",
         lambda text: "[]",
+        lambda text: "[" * 200_000,
+        lambda text: text.replace('"key": "', '"key": "0'),
         lambda text: text.replace('"energy_kind"', '"kind_of_energy"'),
         lambda text: text.replace('"n": 3', '"n": "3"'),
     ],
@@ -179,7 +182,7 @@ def test_only_the_newest_figures_stay(output_of: OutputOf, monkeypatch: pytest.M
 
 
 def test_records_that_change_while_a_command_runs_are_named(campaign: Path) -> None:
-    loaded = store.load(campaign)
+    loaded = saved_figures.load(campaign, paths.saved_figures_root())
     saved_figures.save(loaded, paths.saved_figures_root())
     found = saved_figures.load(campaign, paths.saved_figures_root())
     assert len(found.runs) == len(loaded.runs)
@@ -187,3 +190,15 @@ def test_records_that_change_while_a_command_runs_are_named(campaign: Path) -> N
     (campaign / "runs.jsonl").write_text("".join(lines[:-1]))
     with pytest.raises(EeioError, match="has changed meanwhile"):
         list(found.runs)
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "idle.json", "machine.json", "campaign.json"])
+def test_figures_of_files_that_changed_while_a_command_ran_are_not_saved(
+    campaign: Path, name: str
+) -> None:
+    loaded = saved_figures.load(campaign, paths.saved_figures_root())
+    characterize(loaded)
+    with (campaign / name).open("a") as file:
+        file.write("\n")
+    saved_figures.save(loaded, paths.saved_figures_root())
+    assert files() == []
