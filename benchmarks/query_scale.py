@@ -47,7 +47,7 @@ POWER_COLUMNS = "SELECT count(campaign), sum(watts) FROM {power}"
 
 def write(folder: Path, table: str, count: int) -> None:
     columns = ", ".join(
-        f"CAST({VALUES[table].get(name, 'NULL')} AS {kind}) AS {name}"
+        f"CAST({VALUES.get(table, {}).get(name, 'NULL')} AS {kind}) AS {name}"
         for name, kind in TABLES[table].items()
     )
     duckdb().connect().execute(
@@ -83,6 +83,8 @@ def main(options: Sequence[str] | None = None) -> None:
         folder = Path(name)
         write(folder, "phases", arguments.runs)
         write(folder, "power", arguments.samples)
+        for table in TABLES.keys() - VALUES.keys():
+            write(folder, table, 0)
         start_s = min(eeio_s(folder, "SELECT 1", "phases") for _ in range(3))
         print(f"eeio query 'SELECT 1': {start_s:.2f} s")
         for label, table, sql, columns in (

@@ -32,9 +32,11 @@ def duckdb() -> Any:
 
 
 def write(campaign: Campaign, folder: Path) -> list[Path]:
-    """Writes the tables of a campaign; files of an earlier export of it are replaced."""
+    """Writes the tables of a campaign; files of an earlier export of it are replaced. Raises
+    RejectedError if they are of another machine's campaign of that name."""
     library = duckdb()
     folder.mkdir(parents=True, exist_ok=True)
+    _check_machine(library, folder / f"runs-{campaign.name}.parquet", campaign)
     written = []
     with TemporaryDirectory(dir=folder, prefix=".eeio-") as name, ExitStack() as stack:
         place = Path(name)
@@ -71,6 +73,7 @@ def query(
     Raises RejectedError for SQL that writes or has an error, and EeioError for such files.
     """
     library = duckdb()
+    check_names(campaigns)
     try:
         statements = library.extract_statements(sql)
     except library.Error as error:
@@ -84,7 +87,10 @@ def query(
     with _tables(library, folders, campaigns) as connection:
         try:
             found = connection.execute(sql)
-            return [column[0] for column in found.description], found.fetchall()
+            names = [column[0] for column in found.description]
+            if (twice := next((one for one in names if names.count(one) > 1), None)) is not None:
+                raise RejectedError(f"SQL: two columns are called {twice!r}; name them with AS")
+            return names, found.fetchall()
         except library.Error as error:
             known = "; ".join(f"{name}({', '.join(columns)})" for name, columns in TABLES.items())
             raise RejectedError(f"SQL: {_line(error)}. Tables: {known}") from error
@@ -96,12 +102,12 @@ def _tables(library: Any, folders: Sequence[Path], campaigns: Sequence[Campaign]
         made = Path(name)
         for campaign in campaigns:
             write(campaign, made)
+        files = _files([*folders, made], made)
         for table, columns in TABLES.items():
-            paths = sorted(
-                path for folder in (*folders, made) for path in folder.glob(f"{table}*.parquet")
-            )
+            paths = sorted(path for (of, _), path in files.items() if of == table)
             for path in paths:
                 _check_version(library, connection, path)
+                _check_content(connection, path, table)
             if paths:
                 listed = ", ".join(map(_quoted, paths))
                 connection.execute(
@@ -112,6 +118,85 @@ def _tables(library: Any, folders: Sequence[Path], campaigns: Sequence[Campaign]
                 empty = ", ".join(f"{column} {kind}" for column, kind in columns.items())
                 connection.execute(f"CREATE TABLE {table} ({empty})")
         yield connection
+
+
+def check_names(campaigns: Sequence[Campaign]) -> None:
+    """Raises RejectedError for two campaigns of one name, as of two machines: the tables name
+    campaigns."""
+    names = [campaign.name for campaign in campaigns]
+    for campaign in campaigns:
+        if names.count(campaign.name) > 1:
+            raise RejectedError(
+                f"two campaigns are called {campaign.name}: export each into its own folder, or "
+                "import one under another name"
+            )
+
+
+def _files(folders: Sequence[Path], made: Path) -> dict[tuple[str, str], Path]:
+    """(table, campaign) -> file. `made` are the files of campaigns. Raises RejectedError for a
+    campaign that is in several folders, which would be counted twice, and for one that lacks a
+    table."""
+    found: dict[tuple[str, str], Path] = {}
+    for folder in folders:
+        for table in TABLES:
+            for path in sorted(folder.glob(f"{table}*.parquet")):
+                key = (table, _campaign(path, table))
+                if key in found:
+                    also = "is given itself, too" if folder == made else f"in {folder}, too"
+                    raise RejectedError(
+                        f"the campaign {key[1]} is in {found[key].parent} and {also}: its rows "
+                        "would be counted twice"
+                    )
+                if not path.is_file():
+                    raise RejectedError(f"{path}: not a file")
+                found[key] = path
+    for (_, campaign), path in found.items():
+        for table in TABLES:
+            if (table, campaign) not in found:
+                name = f"{table}-{campaign}" if campaign else table
+                raise RejectedError(
+                    f"{path.parent / name}.parquet is missing: export the campaign again"
+                )
+    return found
+
+
+def _campaign(path: Path, table: str) -> str:
+    """Empty for a file that somebody made of several."""
+    return path.stem.removeprefix(table).removeprefix("-")
+
+
+def _check_content(connection: Any, path: Path, table: str) -> None:
+    """Raises RejectedError if the file is of another table or campaign than its name says."""
+    columns = {
+        row[0] for row in connection.execute(
+            f"SELECT name FROM parquet_schema({_quoted(path)}) WHERE type IS NOT NULL"
+        ).fetchall()
+    }  # fmt: skip
+    if columns != set(TABLES[table]):
+        raise RejectedError(f"{path}: these are not the columns of the table {table}")
+    (least, most) = connection.execute(
+        f"SELECT min(stats_min_value), max(stats_max_value) FROM parquet_metadata({_quoted(path)}) "
+        "WHERE path_in_schema = 'campaign'"
+    ).fetchone()
+    if least is not None and least == most and _campaign(path, table) not in ("", least):
+        raise RejectedError(f"{path}: its rows are of the campaign {least!r:.80}")
+
+
+def _check_machine(library: Any, path: Path, campaign: Campaign) -> None:
+    if not path.exists():
+        return
+    with library.connect() as connection:
+        hosts = {
+            row[0]
+            for row in connection.execute(
+                f"SELECT DISTINCT host FROM read_parquet({_quoted(path)})"
+            ).fetchall()
+        }
+    if hosts and hosts != {campaign.machine.hostname}:
+        raise RejectedError(
+            f"{path} is of a campaign of {', '.join(map(str, hosts))}, and this one is of "
+            f"{campaign.machine.hostname}: give each its own folder"
+        )
 
 
 def _check_version(library: Any, connection: Any, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,12 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
     (run,) = answers(capsys, "SELECT min(start_utc) t FROM runs WHERE campaign = 'a'", out)
     assert power["n"] > 3 and power["least"] > 0 and 0 < power["gap"] < 5
     assert power["t_utc"] < run["t"] and power["t_utc"][:13] == run["t"][:13]
-    # A campaign by name and a folder together.
-    assert answers(capsys, "SELECT count(*) n FROM runs", out, "a") == [{"n": 6}]
+    # A campaign by name and a folder together, and none twice.
+    assert main(["query", "SELECT count(*) n FROM runs", out, "a"]) == 2
+    assert "is given itself, too: its rows would be counted twice" in capsys.readouterr().err
+    for path in Path(out).glob("*-a.parquet"):
+        path.unlink()
+    assert answers(capsys, "SELECT count(*) n FROM runs", out, "a") == [{"n": 4}]
 
 
 def test_imported_files_keep_their_sha256_and_options(
@@ -151,15 +156,17 @@ def test_files_of_another_schema_are_named(
         for name, options in (("new", ", KV_METADATA {eeio_schema: '99'}"), ("other", "")):
             folder = tmp_path / name
             folder.mkdir()
-            connection.execute(
-                f"COPY (SELECT 1 AS x) TO '{folder}/runs.parquet' (FORMAT parquet{options})"
-            )
+            for table in TABLES:
+                connection.execute(
+                    f"COPY (SELECT 1 AS x) TO '{folder}/{table}.parquet' (FORMAT parquet{options})"
+                )
     (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged/runs.parquet").write_bytes(b"PAR1 nothing")
+    for table in TABLES:
+        (tmp_path / f"damaged/{table}.parquet").write_bytes(b"PAR1 nothing")
     for name, message in (
         ("new", "update eeio"),
         ("other", "did not write"),
-        ("damaged", "runs.parq"),
+        ("damaged", ".parquet: "),
     ):
         assert main(["query", sql, str(tmp_path / name)]) in (1, 2)
         error = capsys.readouterr().err
@@ -182,3 +189,64 @@ def test_the_page_of_the_schema_has_all_columns() -> None:
         section = page.split(f"## {table}\n")[1].split("\n## ")[0]
         for column in columns:
             assert f"`{column}`" in section, (table, column)
+
+
+@pytest.fixture
+def exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    folder = tmp_path / "exported"
+    assert main(["export", "parquet", str(CAMPAIGNS / "board"), "-o", str(folder)]) == 0
+    capsys.readouterr()
+    return folder
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *sources: object) -> str:
+    assert main(["query", "SELECT count(*) FROM runs", *map(str, sources)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_rows_are_not_counted_twice(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "counted twice" in refusal(capsys, exported, exported)
+    assert "counted twice" in refusal(capsys, exported, CAMPAIGNS / "board")
+    other = Path(shutil.copytree(exported, tmp_path / "other"))
+    assert "counted twice" in refusal(capsys, exported, other)
+    for path in list(exported.glob("*.parquet")):
+        shutil.copy(path, path.with_name(path.name.replace("-board", "-copy")))
+    assert "its rows are of the campaign 'board'" in refusal(capsys, exported)
+
+
+def test_missing_and_exchanged_tables_are_named(
+    exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (exported / "runs-board.parquet").unlink()
+    assert "runs-board.parquet is missing" in refusal(capsys, exported)
+    shutil.copy(exported / "phases-board.parquet", exported / "runs-board.parquet")
+    assert "not the columns of the table runs" in refusal(capsys, exported)
+
+
+def test_campaigns_of_two_nodes_with_one_name_are_not_joined(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = Path(shutil.copytree(CAMPAIGNS / "board", tmp_path / "node/board"))
+    machine = json.loads((node / "machine.json").read_text())
+    (node / "machine.json").write_text(json.dumps(machine | {"hostname": "node2"}))
+    assert "two campaigns are called" in refusal(capsys, node, CAMPAIGNS / "board")
+    for arguments in ((node, CAMPAIGNS / "board", "-o", tmp_path / "new"), (node, "-o", exported)):
+        assert main(["export", "parquet", *map(str, arguments)]) == 2
+        assert "own folder" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_columns_of_one_name_are_rejected(
+    exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["query", "SELECT 1 AS a, 2 AS a", str(exported)]) == 2
+    assert "two columns are called 'a'; name them with AS" in capsys.readouterr().err
+
+
+def test_cells_of_csv_are_no_formulas(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT '=cmd()' AS a, -1.5 AS b"
+    assert main(["query", sql, str(exported), "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "a,b\n'=cmd(),-1.5\n"

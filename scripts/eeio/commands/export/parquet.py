@@ -5,7 +5,7 @@ from pathlib import Path
 
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.errors import EXIT_DONE
-from eeio.tidy.parquet import duckdb, write
+from eeio.tidy.parquet import check_names, duckdb, write
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -26,7 +26,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def export(arguments: argparse.Namespace) -> int:
     duckdb()  # before the campaigns are read
-    for campaign in load_campaigns(arguments.campaigns):
+    campaigns = load_campaigns(arguments.campaigns)
+    check_names(campaigns)
+    for campaign in campaigns:
         for path in write(campaign, arguments.output):
             print(path)
     return EXIT_DONE

@@ -14,6 +14,7 @@ from eeio.commands.campaign_folders import load_campaigns
 from eeio.errors import EXIT_DONE
 from eeio.tidy import parquet
 from eeio.tidy.rows import TABLES
+from eeio_limits.text import csv_cell
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
@@ -46,7 +47,7 @@ def query(arguments: argparse.Namespace) -> int:
     elif arguments.format == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([columns, *([_plain(cell) for cell in row] for row in rows)])
+        writer.writerows([columns, *([_of_csv(_plain(cell)) for cell in row] for row in rows)])
         sys.stdout.write(text.getvalue())
     else:
         numeric = frozenset(
@@ -74,6 +75,10 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, dict):
         return {str(key): _plain(value) for key, value in cell.items()}
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+
+
+def _of_csv(cell: Any) -> Any:
+    return csv_cell(cell) if isinstance(cell, str) else cell
 
 
 def _cell(cell: Any) -> str:
