@@ -102,6 +102,8 @@ class Row:
             "phase": self.phase,
             "target": experiment.target if experiment else None,
             "api": experiment.api if experiment else None,
+            "experiment_id": experiment.id if experiment else None,
+            "details": list(self.details),
             "processes": experiment.processes if experiment else None,
             "n": self.n,
             "invalid_runs": self.invalid_runs,

@@ -123,9 +123,12 @@ class Cell:
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         if self.command:
             return f"{place}: " * bool(place) + self.command
+        order = left.get("spatiality")
         kind = " ".join(
-            left[k] for k in ("spatiality", "operation") if left.get(k, "none") != "none"
+            one for one in (order, left.get("operation")) if one is not None and one != "none"
         )
+        if order == left.get("operation"):
+            kind = order or ""
         if left.get("phase", kind) not in (left.get("operation"), kind):
             kind += f" ({left['phase']})"
         rest = [left["size"]] if "size" in left else []
@@ -140,6 +143,8 @@ class Cell:
         if tool:
             left["tool"] = " ".join((left["tool"], *self.details)) if "tool" in left else ""
             rest += [left[k] for k in ("level", "tool", "target") if left.get(k)]
+        else:
+            rest += self.details
         return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
 
 

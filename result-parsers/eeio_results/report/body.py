@@ -159,6 +159,9 @@ class Row(TypedDict):
     phase: str | None
     target: str | None
     api: str | None
+    experiment_id: NotRequired[str | None]
+    details: NotRequired[Sequence[str]]
+    """How the experiment differs from others of its campaign with the same tool."""
     processes: int | None
     n: int
     """Valid repetitions behind the bandwidth, or behind the rate of operations."""

@@ -24,7 +24,7 @@ _PARTS = ("median", "q1", "q3")
 # Columns added in version 2 come after the earlier ones.
 _TEXT_COLUMNS = (
     "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
-    "bytes_of",
+    "bytes_of", "experiment_id", "details",
 )  # fmt: skip
 
 
@@ -105,6 +105,7 @@ def _columns(first: bool) -> list[str]:
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
     cells = {key: body[key] for key in (*_FACTORS, *_TEXT_COLUMNS) if key in body}
+    cells["details"] = " ".join(body["details"])
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
     for key in ("power_domain", "meter", "energy_kind"):
         cells[key] = getattr(figures, key) if figures else None

@@ -30,6 +30,7 @@ from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
 from eeio_results.rows import Row
 from eeio_results.store import Campaign
+from eeio_results.tool_label import tool_label as tool_label  # studies of users import it from here
 from eeio_results.units import format_size, prefixed
 from eeio_results.work import bytes_of
 

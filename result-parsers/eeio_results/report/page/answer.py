@@ -97,10 +97,10 @@ def answer(page: Page) -> list[Part]:
     past = " past the page cache" if direct else ""
     parts = [Part(f"Moving 1 GB{past} costs "), *_cost(best)]
     if best is worst:
-        parts += [Part(f" ({best[1].name}), the only experiment that may be ranked.")]
+        parts += [Part(f" ({best[1].full_name}), the only experiment that may be ranked.")]
     else:
-        parts += [Part(f" at best ({best[1].name}) and "), *_cost(worst),
-                  Part(f" at worst ({worst[1].name})"), *_factor(best, worst)]  # fmt: skip
+        parts += [Part(f" at best ({best[1].full_name}) and "), *_cost(worst),
+                  Part(f" at worst ({worst[1].full_name})"), *_factor(best, worst)]  # fmt: skip
     return [*parts, *_power(page)]
 
 
@@ -172,7 +172,7 @@ def _why(page: Page) -> list[Part]:
 
 def _why_not_ranked(page: Page) -> list[Part]:
     found = [
-        f"{line.name}: {figures.ranked_reason}"
+        f"{line.full_name}: {figures.ranked_reason}"
         for line in page.lines
         if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason
     ]

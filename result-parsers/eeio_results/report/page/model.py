@@ -4,6 +4,7 @@ Figures are in the units that the page shows (MB/s, W, J/GB, MB/J, ms, %), as [m
 are those of `eeio report --format json`, rounded to five digits, without new computation.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,8 @@ class Line:
     name: str
     more: str
     levels: tuple[str, ...]
+    full_name: str
+    """With its details if another line has the same name: for sentences and marks."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,7 @@ def page_of(report: Report) -> Page:
         if name not in _IN_NAME and len({of_row[place] for of_row in levels}) > 1
     ]
     campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
+    count = Counter(map(_name, rows))
     lines = [
         Line(
             row,
@@ -165,6 +169,7 @@ def page_of(report: Report) -> Page:
             _name(row),
             ", ".join(_reported(names[p], of_row[p]) for p in varying if of_row[p] != NONE),
             of_row,
+            " · ".join((_name(row), *(row.details if count[_name(row)] > 1 else ()))),
         )
         for row, of_row in zip(rows, levels, strict=True)
     ]
@@ -174,7 +179,8 @@ def page_of(report: Report) -> Page:
 
 
 def _name(row: Row) -> str:
-    name = f"{row.spatiality or ''} {operation_label(row)}".strip()
+    order = "" if row.spatiality in (None, "none", row.operation) else row.spatiality
+    name = f"{order} {operation_label(row)}".strip()
     return name if row.request_size_bytes is None else f"{name} · {_size(row)}"
 
 
@@ -247,7 +253,7 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
     places = [levels.index(level) for levels, level in zip(page.levels, line.levels, strict=True)]
     body: dict[str, Any] = {
         "c": line.campaign,
-        "name": line.name,
+        "name": line.full_name,
         "more": line.more,
         "levels": places,
         "n": row.n,

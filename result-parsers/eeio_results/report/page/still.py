@@ -114,8 +114,8 @@ def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     row = point.line.row
     x, y = across.at(point.mbs.median / MB), up.at(point.w.median)
     label = (
-        f"{point.line.name}: {number(point.mbs.median / MB)} MB/s, {number(point.w.median)} W, "
-        f"{row.n} runs"
+        f"{point.line.full_name}: {number(point.mbs.median / MB)} MB/s, "
+        f"{number(point.w.median)} W, {row.n} runs"
     )
     return Markup(
         '<g class="{}"><path class="whisker" d="M{:.1f} {:.1f}H{:.1f}M{:.1f} {:.1f}V{:.1f}"/>'
