@@ -14,6 +14,7 @@ import random
 import statistics
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from eeio.campaign.probes import DriveView
@@ -66,14 +67,14 @@ def measured(
     if device is None:
         return iops(command), 0
     view = DriveView(device, journal)
-    view.begin()
+    view.start()
     try:
         rate = iops(command)
     finally:
-        observed = view.end()
-    if observed.reason is not None:
-        raise SystemExit(observed.reason)
-    return rate, len(observed.requests)
+        view.stop(time.monotonic())
+    if view.observed.reason is not None:
+        raise SystemExit(view.observed.reason)
+    return rate, len(view.observed.requests)
 
 
 def show(traced: list[float], plain: list[float], kept: int) -> None:

@@ -1,6 +1,8 @@
 """`eeio history`: change points of the results of a suite, and what changed in the machine."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,3 +87,23 @@ def test_noise_has_no_change_and_two_steps_have_two() -> None:
     assert [one.place for one in change_points(list(steps))] == [15, 30]
     assert change_points([1.0, 1.0, 1.0, 1.0, 1.0]) == []
     assert change_points([1.0] * 12) == []
+
+
+def test_damaged_copied_and_demo_campaigns_are_left_out(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = home / "data/eeio/results"
+    for number in range(5):
+        stored(home, number, 1e8, "6.1.0")
+    shutil.copytree(results / "day-00", results / "later")
+    body = json.loads((results / "later/campaign.json").read_text())
+    (results / "later/campaign.json").write_text(json.dumps(body | {"name": "later"}))
+    runs = results / "day-03/runs.jsonl"
+    runs.write_text(re.sub(r'"kind": ?"[\w-]+"', '"kind": "demo"', runs.read_text()))
+    (results / "day-04/runs.jsonl").write_text('{"schema_version": 1}\n')
+    assert main(["history", "nightly", "--format", "json"]) == 0
+    found = capsys.readouterr()
+    (series,) = json.loads(found.out)["series"]
+    assert [point["campaign"] for point in series["points"]] == ["day-00", "day-01", "day-02"]
+    assert "day-03: its power is fictitious" in found.err
+    assert "later is a copy of day-00" in found.err and "day-04" in found.err

@@ -301,9 +301,14 @@ def _summary(
 
 
 def _why_invalid(campaign: Campaign) -> list[str]:
-    """The most frequent reason of invalid runs."""
+    """The reasons of invalid runs, the most frequent ones first."""
     reasons = Counter(run.validity[0] for run in campaign.runs if run.validity)
-    if not reasons:
-        return []
-    (reason, count), *_ = reasons.most_common(1)
-    return [f"{count} runs are invalid: {reason}"]
+    most = reasons.most_common(_MOST_REASONS)
+    others = sum(reasons.values()) - sum(count for _, count in most)
+    return [
+        *(f"{count} invalid: {reason}" for reason, count in most),
+        *([f"{others} invalid for other reasons"] if others else []),
+    ]
+
+
+_MOST_REASONS = 3

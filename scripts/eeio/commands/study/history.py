@@ -1,11 +1,13 @@
 """`eeio study history`, also called as `eeio history`: when the results of a suite changed."""
 
 import argparse
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eeio import paths
 from eeio.arguments import OptionGroup
-from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
+from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
@@ -37,6 +39,37 @@ def _has_power(campaign: Campaign) -> bool:
     return any(p.energy or (p.until_durable and p.until_durable.energy) for p in phases)
 
 
+def _without_demo(campaigns: list[Campaign]) -> list[Campaign]:
+    """Without those whose power is fictitious, if others have any other power."""
+    demo = [one for one in campaigns if one.is_demo]
+    if not any(_has_power(one) for one in campaigns if not one.is_demo):
+        return campaigns
+    for campaign in demo:
+        print(f"eeio: left out: {campaign.name}: its power is fictitious (meter demo)",
+              file=sys.stderr)  # fmt: skip
+    return [one for one in campaigns if not one.is_demo]
+
+
+def _loaded(names: Sequence[str], machine: str | None) -> Iterator[Campaign]:
+    """The campaigns of the machine. Names on stderr those that are damaged, and copies: a campaign
+    counts once."""
+    known: dict[tuple[str, str, int], str] = {}
+    for name in names:
+        try:
+            (campaign,) = load_campaigns([name])
+        except EeioError as error:
+            print(f"eeio: left out: {error}", file=sys.stderr)
+            continue
+        if machine not in (None, campaign.machine.hostname):
+            continue
+        design = campaign.design
+        key = (campaign.machine.hostname, design.created_utc, design.options.seed)
+        if design.created_utc and (first := known.setdefault(key, name)) != name:
+            print(f"eeio: left out: {name} is a copy of {first}", file=sys.stderr)
+            continue
+        yield campaign
+
+
 def show(arguments: argparse.Namespace) -> int:
     suites: dict[str, list[str]] = {}
     for name, folder in paths.campaigns().items():
@@ -49,14 +82,10 @@ def show(arguments: argparse.Namespace) -> int:
     if suite not in suites:
         known = similar(suite, suites)
         raise RejectedError(f"no campaign of the suite {suite!r}{known}; see `eeio list`")
-    campaigns = [
-        campaign
-        for campaign in load_campaigns(suites[suite])
-        if arguments.machine in (None, campaign.machine.hostname)
-    ]
+    campaigns = list(_loaded(suites[suite], arguments.machine))
     if not campaigns:
         raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
-    reject_mixed_demo([campaign for campaign in campaigns if _has_power(campaign)])
+    campaigns = _without_demo(campaigns)
     with analysis():
         from eeio_results.comparison.history import history
         from eeio_results.report.history import document
