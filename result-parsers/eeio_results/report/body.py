@@ -6,24 +6,11 @@ Figures are in SI units. A null figure has its reason in `reasons`.
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from eeio_results.domains import Marginal, Quartiles
 from eeio_results.record import DOMAINS, KINDS, LEVELS, OPERATIONS, SPATIALITIES
-
-
-class Quartiles(TypedDict):
-    median: float
-    q1: float
-    q3: float
-
-
-class Marginal(TypedDict):
-    """Above the idle baseline of the same meter and domain; reasons under marginal.*."""
-
-    power_w: Quartiles | None
-    """W."""
-    energy_j_per_gb: Quartiles | None
-    """J for 10^9 bytes."""
-    efficiency_bytes_per_j: Quartiles | None
-    """Bytes/J."""
+from eeio_results.studies.drive import Point
+from eeio_results.studies.io500 import Points
+from eeio_results.studies.load import Step
 
 
 class DomainFigures(TypedDict):
@@ -352,58 +339,6 @@ class PaperFigure(TypedDict):
     remark: str
 
 
-class Io500Phase(TypedDict):
-    phase: str
-    n: int
-    bandwidth_bytes_per_s: float | None
-    operations_per_s: float | None
-    duration_s: float | None
-    power_w: float | None
-    energy_j: float | None
-    reason: str | None
-
-
-class Io500(TypedDict):
-    campaign: str
-    experiment: str
-    n: int
-    is_valid: bool
-    """False: debug runs, whose score is no IO500 score."""
-    score: float
-    bandwidth_bytes_per_s: float
-    operations_per_s: float
-    power_domain: str | None
-    power_w: float | None
-    """Mean over the scored phases, W."""
-    energy_j: float | None
-    """Of the scored phases, J."""
-    points_per_kw: float | None
-    reason: str | None
-    phases: Sequence[Io500Phase]
-
-
-class DrivePoint(TypedDict):
-    campaign: str
-    experiment: str
-    """Its id."""
-    operation: str | None
-    spatiality: str | None
-    request_size_bytes: int | None
-    iodepth: int
-    engine: str
-    n: int
-    iops: Quartiles | None
-    bandwidth_bytes_per_s: Quartiles | None
-    power_w: Quartiles | None
-    power_domain: str | None
-    iops_per_w: Quartiles | None
-    efficiency_bytes_per_j: Quartiles | None
-    latency_s: Mapping[str, Quartiles] | None
-    """Percentiles of single requests, s."""
-    cpu_j_per_request: Quartiles | None
-    reasons: Mapping[str, str]
-
-
 class SteadyExperiment(TypedDict):
     experiment: str
     bandwidth_bytes_per_s: Sequence[float | None]
@@ -422,23 +357,6 @@ class SteadyState(TypedDict):
     experiments: Sequence[SteadyExperiment]
 
 
-class LoadStep(TypedDict):
-    campaign: str
-    experiment: str
-    offered_share: float
-    """Share of the bandwidth at full speed; 0 is the idle baseline."""
-    n: int
-    bandwidth_bytes_per_s: float | None
-    power_w: float | None
-    energy_j_per_gb: float | None
-    latency_s: Mapping[str, float] | None
-    """Medians of percentiles, s."""
-    held: float | None
-    """Bandwidth over the offered one."""
-    power_domain: str | None
-    reason: str | None
-
-
 class Curve(TypedDict):
     campaign: str | None
     experiment: str | None
@@ -451,18 +369,9 @@ class Curve(TypedDict):
     reason: str | None
 
 
-class Proportionality(TypedDict):
+class Proportionality(Curve):
     """Of the only load curve; of several, each is in curves."""
 
-    campaign: str | None
-    experiment: str | None
-    power_domain: str | None
-    idle_share: float | None
-    dynamic_range: float | None
-    linear_deviation: float | None
-    proportionality: float | None
-    overall_bytes_per_j: float | None
-    reason: str | None
     curves: Sequence[Curve]
 
 
@@ -515,13 +424,13 @@ class ReportBody(TypedDict):
     beside_papers: NotRequired[Sequence[PaperFigure]]
     """Figures of papers next to those of the campaigns; absent if no campaign belongs to such a
     study."""
-    io500: NotRequired[Sequence[Io500]]
+    io500: NotRequired[Sequence[Points]]
     """Experiments with IO500: medians over their valid runs; absent if there are none."""
-    drive: NotRequired[Sequence[DrivePoint]]
+    drive: NotRequired[Sequence[Point]]
     """Experiments of a preconditioned drive, or of engines; absent if there are none."""
     steady_state: NotRequired[Sequence[SteadyState]]
     """How the drive came to its steady state."""
-    load_curve: NotRequired[Sequence[LoadStep]]
+    load_curve: NotRequired[Sequence[Step]]
     """Steps of offered load; absent if no campaign has any."""
     proportionality: NotRequired[Proportionality]
     """Of the only load curve; of several, each is in curves."""

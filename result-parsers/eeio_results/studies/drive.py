@@ -54,11 +54,6 @@ class Point:
     details: tuple[str, ...] = ()
     """How it differs from other points, but for the fields above."""
 
-    def to_json(self) -> dict[str, Any]:
-        body = asdict(self)
-        del body["details"]  # the record has all arguments of the experiment
-        return body
-
 
 def points(campaign: "Campaign") -> list[Point]:
     """Of the experiments that are preconditioned, else of those that compare engines."""
@@ -152,7 +147,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         tables=tuple(tables),
         plots=tuple(plots),
         body={
-            "drive": [point.to_json() for _, each in found for point in each],
+            "drive": [asdict(point) for _, each in found for point in each],
             "steady_state": rests,
         },
     )
