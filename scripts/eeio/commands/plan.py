@@ -4,46 +4,23 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from eeio import hostnames
 from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.campaign import plan as plans
-from eeio.campaign.forecast import (
-    Length,
-    earlier_lengths,
-    forecast,
-    most_text,
-    phase_length,
-    too_slow_meters,
-)
-from eeio.campaign.pilots import least_phase_s, may_grow
-from eeio.campaign.progress import duration_text
-from eeio.commands import campaign_options, plan_detection
+from eeio.campaign import plan_text
+from eeio.campaign.detection import Detection, detection, newest
+from eeio.commands import campaign_options
 from eeio.commands.amounts import decimal_bytes
+from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.examination import recorded
 from eeio.machine.replay import replayed
-from eeio.paths import install_root
-from eeio.power import check_meters
-from eeio.profiles import installation
 from eeio.profiles import suite as suites
-from eeio.system import device as devices
-from eeio.system.drive import drive_of, elsewhere, percentage_used
-from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
-from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, close_meters
-from eeio_power.monitor import open_source
-from eeio_results.campaign import Options, PlannedExperiment
+from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
-from eeio_results.report.columns import number
-from eeio_results.units import format_size
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -61,7 +38,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="drive endurance (TBW), e.g. 150T; shows the share to be used",
     )  # fmt: skip
     add_format(parser)
-    plan_detection.add(parser)
+    parser.add_argument(
+        "--detect", metavar="SHARE", type=campaign_options.share,
+        help="show repetitions to detect this difference, e.g. 5%%, at 80 %% power",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", dest="earlier", metavar="NAME",
+        help="with --detect: campaign for the spread (default: newest of the suite)",
+    )  # fmt: skip
     # The options of a run may be tried as they are.
     parser.add_argument("--name", help=argparse.SUPPRESS)
     parser.add_argument("--yes", action="store_true", help=argparse.SUPPRESS)
@@ -79,40 +63,26 @@ def show(arguments: argparse.Namespace) -> int:
             )
         return _show_described(options, suite, arguments.replay, arguments.rated_writes)
     plan = plans.make(options, suite)
-    detected = plan_detection.detected(plan, suite, arguments)
+    detected = _detected(plan, suite, arguments)
     if arguments.format == "json":
-        body: dict[str, Any] = {"schema_version": 1, **forecast(plan, suite).to_json()}
-        body["experiments"] = [
-            {
-                "id": planned.experiment.id,
-                "profile": planned.profile,
-                "level": planned.experiment.level,
-                **dict(_conditions(planned)),
-            }
-            for planned in plan.experiments
-        ]
-        print(
-            json.dumps(
-                body | ({} if detected is None else {"detect": detected.to_json()}), indent=1
-            )
-        )
+        body = plan_text.to_json(plan, suite)
+        print(json.dumps(body | ({"detect": detected.to_json()} if detected else {}), indent=1))
     else:
-        lengths_of, meters = _lengths(plan)
-        _print_plan(
+        lengths_of, meters = plan_text.lengths(plan)
+        lines = plan_text.described(
             plan,
             suite,
-            _names_waited_for(plan),
-            _target(options),
+            plan_text.names_waited_for(plan),
+            plan_text.target(options),
             meters,
             lengths_of,
             arguments.rated_writes,
         )
         if detected is not None:
-            plan_detection.show(detected)
-        print("\nwould be touched:")
-        for line in _touched(plan):
-            print(f"  {line}")
-    refusals = _refusals(plan)
+            lines += ["", *detected.lines()]
+        touched = [f"  {line}" for line in plan_text.touched(plan)]
+        print("\n".join([*lines, "", "would be touched:", *touched]))
+    refusals = plan_text.refusals(plan)
     if refusals:
         # Last, because the plan's time is useful without enough room, too.
         sys.stdout.flush()
@@ -120,19 +90,18 @@ def show(arguments: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-def _refusals(plan: plans.Plan) -> list[str]:
-    """Why `run` would not begin, in the order in which it looks; except privileges, because a plan
-    may be requested without those of the campaign."""
-    found = [] if plan.why_nothing is None else [plan.why_nothing]
-    try:
-        plan.check_room()
-    except RejectedError as error:
-        found.append(str(error))
-    try:
-        check_meters(plan.options.meters)
-    except RejectedError as error:
-        found.append(str(error))
-    return found
+def _detected(
+    plan: plans.Plan, suite: suites.Suite, arguments: argparse.Namespace
+) -> Detection | None:
+    """The requested detection; None if not requested."""
+    if arguments.detect is None:
+        if arguments.earlier is not None:
+            raise RejectedError("--from requires --detect SHARE: the difference to detect")
+        return None
+    with analysis():
+        named = arguments.earlier
+        earlier = newest(plan, suite.name) if named is None else load_campaigns([named])[0]
+        return detection(plan, earlier, arguments.detect)
 
 
 def _show_described(
@@ -159,292 +128,16 @@ def _show_described(
         names = [
             f"the name {finding.name}: {finding.detail}"
             for finding in recorded(replay)
-            if finding.kind == "name" and not finding.found and _has_ranks(plan)
+            if finding.kind == "name" and not finding.found and plan_text.has_ranks(plan)
         ]
         if plan.frequency_reason:
             plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
-        _print_plan(plan, suite, names, rated_bytes=rated_bytes)
-        print(f"\non {shown(replay.description.about)}, as {path} describes it")
-        for line in (directory, *_settings_touched(plan)):
-            if line:
-                print(f"  {replay.named(line)}")
+        touched = (directory, *plan_text.settings_touched(plan))
+        lines = [
+            *plan_text.described(plan, suite, names, rated_bytes=rated_bytes),
+            "",
+            f"on {shown(replay.description.about)}, as {path} describes it",
+            *(f"  {replay.named(line)}" for line in touched if line),
+        ]
+    print("\n".join(lines))
     return EXIT_DONE
-
-
-def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
-    """How long each experiment's phases will be, by its id, and how much of that the meters of
-    `run` resolve: they are opened for it, and closed."""
-    estimates = plan.options.allow_estimates or not plan.protocol.is_measurement
-    earlier = earlier_lengths(plan)
-
-    def lengths_of(meters: Sequence[Meter]) -> dict[str, Length]:
-        least_s = least_phase_s(plan.protocol, plan.options, meters)
-        return {p.experiment.id: phase_length(p, plan, earlier, least_s) for p in plan.experiments}
-
-    try:
-        source = open_source(plan.options.meters, estimates)
-    except PowerError as error:
-        return lengths_of(()), [f"power: {shown(str(error))}"]
-    try:
-        found = lengths_of(source.meters)
-        lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, found)]
-    finally:
-        close_meters(source.meters)
-    return found, lines or [f"power: none; {source.reason}"]
-
-
-def _print_plan(
-    plan: plans.Plan,
-    suite: suites.Suite,
-    names: list[str],
-    device: BlockDevice | None = None,
-    meters: Sequence[str] = (),
-    lengths_of: Mapping[str, Length] | None = None,
-    rated_bytes: float | None = None,
-) -> None:
-    options = plan.options
-    protocol = plan.protocol
-    print(f"{suite.name}: {suite.title}")
-    quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
-    print(f"preset {options.preset}{quick}, seed {options.seed}")
-    in_rounds = protocol.adaptive is not None or protocol.steady is not None
-    order = "rounds, each in random order" if in_rounds else "one random order"
-    print(
-        f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
-        f"{len(plan.runs)} runs in {order}, {protocol.settle_s:g} s settle pause, "
-        f"{protocol.idle_s:g} s idle baseline"
-    )
-    if protocol.work_bytes is not None:
-        print(
-            f"each run moves {format_size(protocol.work_bytes)}, however long it takes; "
-            "a strided one passes once over a file of that size"
-        )
-    if protocol.study and protocol.study.half_width is not None:
-        most = protocol.study.most_repetitions
-        print(
-            "repeated further until the 95 % interval of the mean is within "
-            f"{protocol.study.half_width:.0%} of it, {most} times at most (not in the forecast)"
-        )
-    if plan.frequency_reason:
-        print(f"frequency left as it is: {plan.frequency_reason}")
-    times = forecast(plan, suite, of_here=lengths_of is not None)
-    if (rule := protocol.adaptive) is not None:
-        print(
-            f"then rounds of experiments not yet known to {rule.precision:.1%}, at most "
-            f"{rule.most_repetitions} repetitions ({rule.most_whole} of runs of full length), "
-            f"pauses of {rule.settle_least_s:g} to {rule.settle_most_s:g} s until the machine "
-            "has settled"
-        )
-        print(
-            f"{duration_text(times.least_s)} to {duration_text(times.most_s)}, about "
-            f"{duration_text(times.expected_s)} on a disk of medium speed; with a "
-            f"fixed number of repetitions {duration_text(times.fixed_s)}"
-        )
-    elif (steady := protocol.steady) is not None:
-        print(
-            f"further rounds, at most {steady.most_rounds}, until the write bandwidth of the "
-            f"last {steady.rounds} stays within {steady.range_share:.0%} of its mean and its "
-            f"fitted line within {steady.slope_share:.0%}; earlier rounds are not part of the "
-            "measurement"
-        )
-        print(
-            f"{duration_text(times.least_s)} to {duration_text(times.most_s)} on a "
-            "disk of medium speed"
-        )
-    else:
-        print(f"about {duration_text(times.expected_s)} on a disk of medium speed")
-    if options.max_written_bytes is not None:
-        print(f"ended before it has written {options.max_written_bytes / 1e9:g} GB")
-    print(_written(plan, times.bytes_written, device, rated_bytes))
-    untold = sum(
-        one.experiment.operation in ("write", "mixed") and not one.file_bytes
-        for one in plan.experiments
-    )
-    if untold:
-        print(
-            f"plus the writes of {untold} experiments without a known amount (footprint= in "
-            "presets.conf)"
-        )
-    for waiting in names:
-        print(waiting)
-    if device is not None:
-        print(_drive(options, device))
-        if (away := elsewhere(device)) is not None:
-            print(away)
-    for line in meters:
-        print(line)
-    if protocol.min_phase_s is not None:
-        print(
-            f"each phase must last at least {protocol.min_phase_s:g} s: if the preset sets the "
-            "work, a pilot before the first run sizes it; shorter phases are not ranked"
-        )
-    print("\nexperiments (--format json lists each):")
-    for line in _groups(plan, lengths_of or {}):
-        print(f"  {line}")
-    if plan.not_measured:
-        print("\nleft out:")
-        reasons = Counter(
-            (one.experiment.tool, one.experiment.level, one.reason) for one in plan.not_measured
-        )
-        for (tool, level, reason), number_of in reasons.items():
-            print(f"  {number_of} of {tool}, {level}: {reason}")
-
-
-def _groups(plan: plans.Plan, lengths_of: Mapping[str, Length]) -> Iterable[str]:
-    """A line for the experiments of a profile and level: how many, and the values of each
-    factor."""
-    groups: dict[tuple[str, str], list[PlannedExperiment]] = {}
-    for planned in plan.experiments:
-        groups.setdefault((planned.profile, planned.experiment.level), []).append(planned)
-    for (profile, level), found in groups.items():
-        values: dict[str, dict[str, None]] = {}
-        for planned in found:
-            for name, value in _conditions(planned):
-                values.setdefault(name, {}).setdefault(value)
-        text = " ".join(f"{name}={','.join(of)}" for name, of in sorted(values.items()))
-        lasts = [lengths_of[one.experiment.id] for one in found] if lengths_of else []
-        if level == "device" and all(p.experiment.target == "file" for p in found):
-            level = "device (on a file; --device measures the drive itself)"
-        yield "; ".join([f"{len(found)} of {profile}, {level}: {text}", *_lengths_text(lasts)])
-
-
-def _conditions(planned: PlannedExperiment) -> Iterable[tuple[str, str]]:
-    """Factors and settings of the machine, level apart."""
-    yield from ((name, value) for name, value in planned.factors.items() if name != "level")
-    yield from (
-        (name, value)
-        for name, value in (
-            ("volume", planned.volume),
-            ("variant", planned.variant),
-            ("GHz", f"{planned.frequency_hz / 1e9:g}" if planned.frequency_hz else None),
-            ("SMT", planned.smt),
-            ("turbo", planned.turbo),
-        )
-        if value
-    )
-
-
-def _lengths_text(lasts: Sequence[Length]) -> list[str]:
-    """How long the phases of these experiments are: the earlier ones as a range."""
-    earlier = [one for one in lasts if one.at_least_s == one.at_most_s is not None]
-    if len(earlier) < 2:
-        return list(dict.fromkeys(one.text for one in lasts))
-    ends_s = sorted(one.at_least_s or 0.0 for one in earlier)
-    others = dict.fromkeys(one.text for one in lasts if one not in earlier)
-    return [f"phases of {ends_s[0]:.2g} to {ends_s[-1]:.2g} s in an earlier campaign", *others]
-
-
-def _written(
-    plan: plans.Plan, bytes_written: int, device: BlockDevice | None, rated_bytes: float | None
-) -> str:
-    """The campaign's wear of the drive. The rated endurance is from its data sheet and the drive
-    itself, not from a table of models."""
-    text = f"{most_text(plan, bytes_written, 2)}, test files included"
-    size_bytes = 0
-    if device is not None:
-        with suppress(OSError, ValueError):
-            size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
-    if not bytes_written:
-        return text
-    if size_bytes:
-        times = number(bytes_written / size_bytes)
-        text += f": {times} times the size of the drive ({size_bytes / 1e9:.1f} GB)"
-    if rated_bytes is not None:
-        share = number(100 * bytes_written / rated_bytes)
-        text += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
-    elif size_bytes:
-        text += "; --rated-writes takes the writes (TBW) that its data sheet allows"
-    used = None if device is None else percentage_used(device.disk_sysfs)
-    if used is not None:
-        text += f"; the drive reports {used} % of its rated endurance as used"
-    return text
-
-
-def _target(options: Options) -> BlockDevice | None:
-    """The device behind the target; None if none is found."""
-    if options.device is not None:
-        return block_device(Path(options.device))
-    if options.directory is not None:
-        return backing_device(Path(options.directory))[0]
-    return None
-
-
-def _drive(options: Options, device: BlockDevice) -> str:
-    """The drive's identity, as in the records."""
-    found = drive_of(device.disk_sysfs, options.hash_serial)
-    if options.drive_label is not None:
-        return f"drive: {options.drive_label} ({shown(found.drive_id or device.disk_sysfs.name)})"
-    return f"drive: {shown(found.drive_id or found.missing['drive_id'])}"
-
-
-def _names_waited_for(plan: plans.Plan) -> list[str]:
-    """Names of this machine that MPI would ask a name server for."""
-    if not _has_ranks(plan):
-        return []
-    return [
-        f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start "
-        f"(on one host the profiles avoid that): {found.remedy}"
-        for name, found in hostnames.unresolved().items()
-    ]
-
-
-def _has_ranks(plan: plans.Plan) -> bool:
-    return any(profile.has_ranks for profile in plan.profiles.values())
-
-
-def _touched(plan: plans.Plan) -> list[str]:
-    options = plan.options
-    lines = []
-    if options.directory is not None:
-        size = plan.room_bytes("")
-        if size:
-            lines.append(
-                f"{options.directory}: {size / 1e6:.0f} MB of test files"
-                f"{', more if a pilot enlarges them' * may_grow(plan)}, removed at the end"
-            )
-        if options.device is None:
-            lines += [
-                f"{options.directory}: loop image with {filesystem}, removed at the end"
-                for filesystem in plan.made_volumes
-            ]
-    if options.device is not None:
-        lines += _device_lines(Path(options.device), options.erase is not None)
-    lines += _settings_touched(plan)
-    lines += [
-        f"{install_root()}: installation of {profile.identifier}"
-        for profile in plan.profiles.values()
-        if installation.find(profile) is None
-    ]
-    return lines
-
-
-def _settings_touched(plan: plans.Plan) -> list[str]:
-    options = plan.options
-    lines = []
-    if options.disk_cache != "leave":
-        lines.append("the drive's write cache: switched during writes, then restored")
-    if plan.protocol.study:
-        lines.append("tracefs: a separate instance while a run is traced, removed after it")
-    if any(planned.frequency_hz for planned in plan.experiments):
-        lines.append(
-            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT and turbo off, "
-            "frequencies set, all restored at the end"
-        )
-    elif any(planned.smt or planned.turbo for planned in plan.experiments):
-        lines.append(
-            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT or turbo switched, "
-            "restored at the end"
-        )
-    lines.append("the page cache of the machine: dropped before every run (as root)")
-    return lines
-
-
-def _device_lines(node: Path, erased: bool) -> list[str]:
-    if not erased:
-        return [f"{node}: read only"]
-    found = devices.signatures_listed(devices.signatures_carried(node), node)
-    lost = f", {found} with it" if found else "; it contains no file system and no table"
-    if not found and devices.has_data(node):
-        lost = ", data of an unknown kind with it"
-    lines = [f"{node}: OVERWRITTEN: all its data are destroyed{lost}"]
-    return lines + [f"{node}: also opened by {reader}" for reader in devices.readers(node)]

@@ -1,9 +1,5 @@
-"""`eeio plan --detect`: the repetitions and hours to detect a difference.
+"""The repetitions and hours to detect a difference, by the spread of an earlier campaign."""
 
-A plan with the repetitions required by an earlier campaign's spread, and its time.
-"""
-
-import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eeio import paths
-from eeio.campaign import plan as plans
 from eeio.campaign import safety
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import duration_text
-from eeio.commands import campaign_options
-from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.errors import RejectedError
-from eeio.profiles import suite as suites
 from eeio_limits.text import shown
 from eeio_results.campaign import AdaptiveProtocol, Design, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign, load, read_design
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.detection import Needed
+
+_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -77,12 +74,6 @@ def _what(planned: PlannedExperiment) -> object:
     )  # fmt: skip
 
 
-if TYPE_CHECKING:
-    from eeio_results.comparison.detection import Needed
-
-_LINES = 12
-
-
 @dataclass(frozen=True)
 class Detection:
     """The effort to detect a difference of `share`, by the campaign `earlier`."""
@@ -110,34 +101,38 @@ class Detection:
             "unknown": list(self.times.unknown),
         }
 
+    def lines(self) -> list[str]:
+        """A line a question, those that take most first."""
+        counts = sorted(set(self.times.repetitions.values()))
+        lines = [
+            f"to see {self.share:.1%} in 8 of 10 campaigns, by the spread of {self.earlier}: "
+            f"{counts[0]} to {counts[-1]} repetitions, about "
+            f"{duration_text(self.times.expected_s)}; each pair that differs in one "
+            "factor, and each experiment without one against itself:"
+        ]
+        for one in self.needed[:_LINES]:
+            many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000: never"
+            lines.append(f"  {shown(one.question.label)}: {one.question.metric}: {many}")
+        if len(self.needed) > _LINES:
+            lines.append(
+                f"  and {len(self.needed) - _LINES} that take fewer (--format json has all)"
+            )
+        if unknown := self.times.unknown:
+            first = shown("; ".join(unknown[:2]))
+            more = len(unknown) - 2
+            rest = f"; and {more} more (--format json has all)" if more > 0 else ""
+            lines.append(f"  spread unknown for {len(unknown)} experiments: {first}{rest}")
+        return lines
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
-    parser.add_argument(
-        "--detect", metavar="SHARE", type=campaign_options.share,
-        help="show repetitions to detect this difference, e.g. 5%%, at 80 %% power",
-    )  # fmt: skip
-    parser.add_argument(
-        "--from", dest="earlier", metavar="NAME",
-        help="with --detect: campaign for the spread (default: newest of the suite)",
-    )  # fmt: skip
 
+def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
+    """Raises RejectedError if the earlier campaign shows no spread."""
+    from eeio_results.comparison.detection import hardest, needed
+    from eeio_results.statistics.decision import Rule
 
-def detected(
-    plan: plans.Plan, suite: suites.Suite, arguments: argparse.Namespace
-) -> Detection | None:
-    """The requested detection; None if not requested."""
-    if arguments.earlier is not None and arguments.detect is None:
-        raise RejectedError("--from requires --detect SHARE: the difference to detect")
-    if arguments.detect is None:
-        return None
-    with analysis():
-        from eeio_results.comparison.detection import hardest, needed
-        from eeio_results.statistics.decision import Rule
     adaptive = plan.protocol.adaptive or AdaptiveProtocol()
-    earlier = _earlier(plan, suite, arguments.earlier)
     try:
-        found = needed(earlier, arguments.detect, Rule(adaptive.indifference, adaptive.floor))
+        found = needed(earlier, share, Rule(adaptive.indifference, adaptive.floor))
     except EeioError as error:
         raise RejectedError(f"--detect: {error}") from error
     times = repeated(plan, earlier.design, hardest(found))
@@ -146,44 +141,22 @@ def detected(
             f"--detect: {earlier.name} has no two valid repetitions of any experiment, so the "
             "spread is unknown. Run more repetitions first"
         )
-    return Detection(arguments.detect, earlier.name, tuple(found), times)
+    return Detection(share, earlier.name, tuple(found), times)
 
 
-def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaign:
-    """The campaign that gives the spread; RejectedError if there is none."""
-    if name is not None:
-        return load_campaigns([name])[0]
+def newest(plan: Plan, suite: str) -> Campaign:
+    """The newest campaign of the suite on the disk of the plan; RejectedError if there is none."""
     disks = safety.disks(plan.options)
     folders = [folder / "campaign.json" for folder in paths.campaigns().values()]
     there = [file for file in folders if file.is_file()]
     for file in sorted(there, key=lambda f: f.stat().st_mtime, reverse=True):
         try:
             design = read_design(file.parent)
-            if Path(design.suite).name == suite.name and design.disks == disks:
+            if Path(design.suite).name == suite and design.disks == disks:
                 return load(file.parent)
         except EeioError:
             continue  # damaged, which `eeio report` reports
     raise RejectedError(
-        f"--detect: no campaign of {suite.name} on this disk shows the scatter of its "
+        f"--detect: no campaign of {suite} on this disk shows the scatter of its "
         "experiments; run one (--preset quick gives a rough value), or name one with --from"
     )
-
-
-def show(found: Detection) -> None:
-    """Prints it: a line a question, those that take most first."""
-    counts = sorted(set(found.times.repetitions.values()))
-    print(
-        f"\nto see {found.share:.1%} in 8 of 10 campaigns, by the spread of {found.earlier}: "
-        f"{counts[0]} to {counts[-1]} repetitions, about "
-        f"{duration_text(found.times.expected_s)}; each pair that differs in one "
-        "factor, and each experiment without one against itself:"
-    )
-    for one in found.needed[:_LINES]:
-        many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000: never"
-        print(f"  {shown(one.question.label)}: {one.question.metric}: {many}")
-    if len(found.needed) > _LINES:
-        print(f"  and {len(found.needed) - _LINES} that take fewer (--format json has all)")
-    if unknown := found.times.unknown:
-        first = shown("; ".join(unknown[:2]))
-        more = f"; and {len(unknown) - 2} more (--format json has all)" if len(unknown) > 2 else ""
-        print(f"  spread unknown for {len(unknown)} experiments: {first}{more}")
