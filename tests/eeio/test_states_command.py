@@ -1,5 +1,6 @@
 """`eeio drive states` on a loop device, with an hdparm that keeps a drive's state in a file."""
 
+import csv
 import json
 import os
 import tempfile
@@ -83,6 +84,25 @@ def test_every_state_has_its_power(
         if len(power_w) == 2:
             assert power_w["package"] == pytest.approx(4 * power_w["dram"], rel=0.3)
     assert code in (0, 3)  # a spin-up of microseconds may be too short for a reading
+
+
+@pytest.mark.root
+def test_states_are_written_for_papers_and_scripts(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    for name in ("states.csv", "states.tex"):
+        rapl = home / f"rapl-{name}"
+        with FakeRapl(rapl, power_w=lambda time_s: 20.0):
+            eeio(
+                "drive", "states", "--device", loop, "--meter", f"rapl,root={rapl}",
+                "--seconds", "0.3", "--settle", "0", "-o", str(home / name), environment=drive,
+            )  # fmt: skip
+    rows = list(csv.DictReader((home / "states.csv").open()))
+    assert {row["state"] for row in rows} == {"active", "idle", "standby", "spin-up"}
+    assert {row["device"] for row in rows} == {loop}
+    assert all(row["domain"] and row["power_w"] for row in rows if row["valid"] == "yes")
+    assert all(row["reasons"] for row in rows if row["valid"] == "no")
+    assert r"\begin{tabular}" in (home / "states.tex").read_text()
 
 
 @pytest.mark.root

@@ -1,6 +1,7 @@
 """`eeio drive states --gap` on a loop device, with an hdparm that keeps a drive's state in files,
 and a simulated meter that draws what that drive would."""
 
+import csv
 import json
 import os
 import signal
@@ -99,6 +100,23 @@ def test_a_pause_is_measured_with_power_saving_and_without(
     # A counter that is behind adds the power of before, for as long, to a pause of 0.2 s or more.
     late_w = 20 * body["lag_s"] / 0.2
     assert any(one["saved_w"] == pytest.approx(20, abs=max(8.0, late_w)) for one in saved.values())
+
+
+@pytest.mark.root
+def test_pauses_are_written_as_csv(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    with FakeRapl(home / "rapl", power_w=lambda time_s: 20.0):
+        eeio(
+            "drive", "states", "--device", loop, "--meter", f"rapl,root={home / 'rapl'}",
+            "--gap", "0.2,0.4,0.8", "--repetitions", "1", "-o", str(home / "pauses.csv"),
+            environment=drive,
+        )  # fmt: skip
+    rows = list(csv.DictReader((home / "pauses.csv").open()))
+    sides = {(row["gap_s"], row["saving"]) for row in rows}
+    assert sides == {(gap_s, side) for gap_s in ("0.2", "0.4", "0.8") for side in ("yes", "no")}
+    assert all(row["domain"] and row["energy_j"] for row in rows if row["valid"] == "yes")
+    assert all(row["reasons"] for row in rows if row["valid"] == "no")
 
 
 @pytest.mark.slow

@@ -6,13 +6,16 @@ state. Both sides of a pair follow each other, in random order, so that what dri
 """
 
 import random
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from eeio import foreground
+from eeio.drives.states import energy_columns
 from eeio.power import recorded
 from eeio.system.caches import flush, read_direct
 from eeio.system.filesystem import BlockDevice, backing_device, mounts
@@ -20,9 +23,14 @@ from eeio.system.power_saving import AtaDrive, Drive
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
+from eeio_results.record import EnergyReading, mark
+from eeio_results.report.columns import number
+from eeio_results.report.document import Document
+from eeio_results.report.parts import Table
 from eeio_results.statistics.break_even import BreakEven, break_even
 from eeio_results.windows import known
+
+SCHEMA_VERSION = 1
 
 Work = Callable[[], None]
 
@@ -201,3 +209,105 @@ def _folders(device: BlockDevice) -> list[Path]:
             if below is not None and below.disk_sysfs == device.disk_sysfs:
                 found.append(mount.mount_point)
     return found
+
+
+def document(node: Path, found: Sequence[GapReading], seed: int) -> Document:
+    """Means of each domain and pause, the break-even idle times, and what was not used."""
+    of_meters = saved(found)
+
+    def body() -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "device": str(node),
+            "seed": seed,
+            "gaps": [asdict(reading) for reading in found],
+            "break_even": [
+                {"domain": s.domain, "meter": s.meter, "kind": s.kind, **asdict(s.found)}
+                for s in of_meters
+            ],
+        }
+
+    return Document(
+        f"Pauses of {node}",
+        (_table(node, found, of_meters),),
+        body,
+        lambda: [
+            {
+                "device": str(node),
+                "gap_s": reading.gap_s,
+                "repetition": reading.repetition,
+                "saving": reading.saving,
+                "work_s": reading.work_s,
+                "duration_s": reading.duration_s,
+                **energy_columns(energy, reading.invalid),
+            }
+            for reading in found
+            for energy in reading.energy or (None,)
+        ],
+    )
+
+
+def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) -> Table:
+    rows = []
+    for saving in of_meters:
+        for gap_s in sorted({reading.gap_s for reading in found}):
+            rows += [_row(saving, gap_s, with_saving, found) for with_saving in (False, True)]
+    header = ("Domain", "Pause (s)", "Standing by", "n", "Energy (J)", "Work (s)")
+    notes = [
+        "energy of the pause and the work after it, means; "
+        "work: the time that it took, a spin-up included",
+        *(_cell(one) for one in of_meters),
+        *dict.fromkeys(
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
+            for r in found
+            if r.invalid is not None
+        ),
+        *dict.fromkeys(
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
+            for r in found
+            for e in r.energy
+            if not e.valid or e.doubtful
+            for reason in e.reasons
+        ),
+    ]
+    return Table(
+        f"Pauses of {node} with power saving and without",
+        header, tuple(rows), frozenset((1, 3, 4, 5)), "\n".join(notes),
+    )  # fmt: skip
+
+
+def _row(
+    of_meter: Saved, gap_s: float, with_saving: bool, found: Sequence[GapReading]
+) -> tuple[str, ...]:
+    taken = [
+        (energy.energy_j, reading.work_s)
+        for reading in found
+        if (reading.gap_s, reading.saving) == (gap_s, with_saving) and reading.invalid is None
+        for energy in reading.energy
+        if (energy.domain, energy.meter) == (of_meter.domain, of_meter.meter)
+        and energy.valid
+        and not energy.doubtful
+        and energy.energy_j is not None
+    ]
+    return (
+        f"{mark(of_meter.kind)}{of_meter.domain} ({of_meter.meter})",
+        f"{gap_s:g}",
+        "yes" if with_saving else "no",
+        str(len(taken)),
+        number(statistics.fmean(joules for joules, _ in taken)) if taken else "-",
+        number(statistics.fmean(work_s for _, work_s in taken)) if taken else "-",
+    )
+
+
+def _cell(of_meter: Saved) -> str:
+    found, name = of_meter.found, f"{of_meter.domain} ({of_meter.meter})"
+    if found.pause_s is None:
+        return f"break-even of {name}: none; {found.reason}"
+    assert found.low_s is not None and found.high_s is not None
+    assert found.saved_w is not None and found.cost_j is not None
+    beyond = ", beyond the pauses that were measured" if found.beyond else ""
+    return (
+        f"break-even of {name}: {number(found.pause_s)} s [{number(found.low_s)} - "
+        f"{number(found.high_s)}]{beyond}: standing by saves {number(found.saved_w)} W and costs "
+        f"{number(found.cost_j)} J, n {found.n}"
+    )

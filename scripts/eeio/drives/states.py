@@ -4,8 +4,9 @@ NVMe drive, and at each value of a setting of the kernel."""
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from eeio.power import recorded
 from eeio.system import power_saving
@@ -15,9 +16,14 @@ from eeio.system.power_saving import Setting
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
+from eeio_results.record import EnergyReading, mark
+from eeio_results.report.columns import number
+from eeio_results.report.document import Document
+from eeio_results.report.parts import Table
+from eeio_results.units import MB
 from eeio_results.windows import known
 
+SCHEMA_VERSION = 1
 _SECTOR_BYTES = 4096
 
 
@@ -186,3 +192,64 @@ def of_setting(setting: Setting, drive: Measured, journal: UndoJournal) -> list[
         except EeioError as error:
             found.append(StateReading(name, 0.0, (), str(error)))
     return found
+
+
+def document(node: Path, found: list[StateReading]) -> Document:
+    """A row for each state and domain of a meter."""
+    rows = []
+    records: list[dict[str, Any]] = []
+    for reading in found:
+        rate = reading.bandwidth_bytes_per_s
+        for energy in reading.energy or (None,):
+            rows.append(
+                (
+                    reading.state,
+                    f"{reading.duration_s:.4g}",
+                    "-" if rate is None else number(rate / MB),
+                    mark(energy.kind) + energy.domain if energy else "-",
+                    number(energy.power_w) if energy and energy.power_w is not None else "-",
+                    number(energy.energy_j) if energy and energy.energy_j is not None else "-",
+                    reading.invalid or (energy.reasons[0] if energy and energy.reasons else ""),
+                )
+            )
+            records.append(
+                {
+                    "device": str(node),
+                    "state": reading.state,
+                    "duration_s": reading.duration_s,
+                    "bandwidth_bytes_per_s": rate,
+                    **energy_columns(energy, reading.invalid),
+                }
+            )
+    header = ("State", "Length (s)", "MB/s", "Domain", "Power (W)", "Energy (J)", "Note")
+    title = f"Power states of {node}"
+    return Document(
+        title,
+        (Table(title, header, tuple(rows), frozenset((1, 2, 4, 5))),),
+        lambda: {
+            "schema_version": SCHEMA_VERSION,
+            "device": str(node),
+            "states": [asdict(reading) for reading in found],
+        },
+        lambda: records,
+    )
+
+
+def energy_columns(energy: EnergyReading | None, invalid: str | None) -> dict[str, Any]:
+    """Columns of a CSV: the energy of a window, empty without one, and why it counts for nothing;
+    `invalid` is the reason of the window itself."""
+    reasons = [*([invalid] if invalid else []), *(energy.reasons if energy else ())]
+    valid = invalid is None and energy is not None and energy.valid
+    if energy is None:
+        return {"valid": valid, "reasons": "; ".join(reasons)}
+    return {
+        "domain": energy.domain,
+        "meter": energy.meter,
+        "energy_kind": energy.kind,
+        "power_w": energy.power_w,
+        "energy_j": energy.energy_j,
+        "uncertainty_j": energy.uncertainty_j,
+        "valid": valid,
+        "doubtful": energy.doubtful,
+        "reasons": "; ".join(reasons),
+    }

@@ -2,18 +2,16 @@
 standby (gap.py)."""
 
 import argparse
-import json
 import math
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
-from eeio import terminal
-from eeio.arguments import add_format
+from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.drive import gap as pauses
-from eeio.commands.drive import listing
+from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
-from eeio.drives.states import Measured, StateReading, of_ata, of_nvme, of_setting
+from eeio.drives.listing import power_saving_of
+from eeio.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio.restoring import restoring
@@ -26,13 +24,6 @@ from eeio.system.power_saving import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
-from eeio_results.record import mark as mark_of
-from eeio_results.report.columns import number
-from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
-from eeio_results.units import MB
-
-SCHEMA_VERSION = 1
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -72,7 +63,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--list", action="store_true",
         help="only list power-saving states and settings with their values",
     )  # fmt: skip
-    add_format(parser)
+    add_formats(OptionGroup(parser))
+    add_help_all(parser)
     parser.set_defaults(action=states)
 
 
@@ -81,7 +73,7 @@ def states(arguments: argparse.Namespace) -> int:
     if pauses.is_requested(arguments):
         return pauses.gaps(arguments)
     if arguments.list:
-        listing.show(node, check_readable(node), arguments.format == "json")
+        write_document(arguments, power_saving_of(node, check_readable(node)))
         return EXIT_DONE
     device = check_unused(node)
     check_meters(tuple(arguments.meter))
@@ -107,15 +99,7 @@ def states(arguments: argparse.Namespace) -> int:
     ):
         drive = Measured(node, arguments.seconds, arguments.settle, power)
         found = _measured(drive, setting or controller)
-    if arguments.format == "json":
-        body = {
-            "schema_version": SCHEMA_VERSION,
-            "device": str(node),
-            "states": [asdict(reading) for reading in found],
-        }
-        print(json.dumps(body, indent=1))
-    else:
-        print(_table(node, found))
+    write_document(arguments, document(node, found))
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
@@ -144,25 +128,3 @@ def _measured(drive: Measured, of: NvmeController | Setting | None) -> list[Stat
         if isinstance(of, Setting):
             return of_setting(of, drive, journal)
         return of_nvme(of, drive, journal)
-
-
-def _table(node: Path, found: list[StateReading]) -> str:
-    rows = []
-    for reading in found:
-        rate = reading.bandwidth_bytes_per_s
-        for energy in reading.energy or (None,):
-            mark = mark_of(energy.kind) if energy else ""
-            rows.append(
-                (
-                    reading.state,
-                    f"{reading.duration_s:.4g}",
-                    "-" if rate is None else number(rate / MB),
-                    mark + energy.domain if energy else "-",
-                    number(energy.power_w) if energy and energy.power_w is not None else "-",
-                    number(energy.energy_j) if energy and energy.energy_j is not None else "-",
-                    reading.invalid or (energy.reasons[0] if energy and energy.reasons else ""),
-                )
-            )
-    header = ("State", "Length (s)", "MB/s", "Domain", "Power (W)", "Energy (J)", "Note")
-    table = Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 2, 4, 5)))
-    return render_table(table, terminal.width())

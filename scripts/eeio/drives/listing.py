@@ -1,24 +1,23 @@
 """`eeio drive states --list`: which states and settings of a drive save power, and where they
 stand."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from eeio import terminal
 from eeio.system import nvme_power, power_saving
 from eeio.system.filesystem import BlockDevice
 from eeio.system.nvme_power import NvmeController, PowerState
 from eeio.system.power_saving import Setting, settings
 from eeio_results.errors import EeioError
 from eeio_results.report.columns import number
+from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
 
 SCHEMA_VERSION = 1
 
 
-def show(node: Path, device: BlockDevice, as_json: bool) -> None:
+def power_saving_of(node: Path, device: BlockDevice) -> Document:
     """Changes no setting; queries the drive without reading data."""
     states: list[PowerState] = []
     try:
@@ -31,19 +30,22 @@ def show(node: Path, device: BlockDevice, as_json: bool) -> None:
     except EeioError as error:
         found = [Setting("power state", None, None, str(error))]
     found += settings(device.disk_sysfs)
-    if as_json:
-        body = {
+
+    def body() -> dict[str, Any]:
+        return {
             "schema_version": SCHEMA_VERSION,
             "device": str(node),
             "power_states": [asdict(state) for state in states],
             "settings": [asdict(setting) for setting in found],
         }
-        print(json.dumps(body, indent=1))
-        return
-    width = terminal.width()
-    if states:
-        print(render_table(_states(node, states), width) + "\n")
-    print(render_table(_settings(node, found), width))
+
+    tables = ([_states(node, states)] if states else []) + [_settings(node, found)]
+    return Document(
+        f"Power saving of {node}",
+        tuple(tables),
+        body,
+        lambda: [{"device": str(node), **asdict(setting)} for setting in found],
+    )
 
 
 def _nvme(controller: NvmeController) -> list[Setting]:
