@@ -17,6 +17,7 @@ with the highest so far.
 """
 
 import math
+import os
 import threading
 import time
 import zlib
@@ -37,6 +38,8 @@ from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat, utilisation
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
 
+NOWHERE = Path(os.devnull)
+"""Where samples go that are not stored."""
 LEAST_WINDOW_S = 1.0
 LEAST_SHARE = 0.8
 """Notes must span so much of a window to give its load."""

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulators.scripted import ScriptedMeter
 
-from eeio.calibration import steps
+from eeio.calibration import against, steps
 from eeio.calibration.fit import fit
 from eeio.cli import main
-from eeio.commands.meter import calibrate as command
 from eeio_limits import LimitError
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
@@ -431,7 +430,7 @@ def calibrate(
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(command, "open_meters", opened)
+    monkeypatch.setattr(against, "open_meters", opened)
     monkeypatch.setattr(steps, "_loaded", Loaded)
     monkeypatch.setattr(steps, "lengths_s", lambda meters: (0.1, 0.1))
 

@@ -2,29 +2,14 @@
 
 import argparse
 import json
-import random
 import sys
-import time
-from itertools import pairwise
 from pathlib import Path
 
-from eeio.calibration import steps
-from eeio.calibration.fit import Fit, fit
+from eeio.calibration import against, clock
 from eeio.commands import campaign_options
-from eeio.commands.meter.meters import NOWHERE, seconds
+from eeio.commands.meter.meters import seconds
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.system.lock import machine_lock
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import TIMESTAMP
 from eeio_power import alignment, calibration
-from eeio_power.errors import PowerError
-from eeio_power.meters import LoggedMeter, Meter, close_meters, open_meters, parse_spec
-from eeio_power.reading import Domain
-from eeio_power.sampler import Sampler
-from eeio_power.samples import MeterSamples
-from eeio_results.errors import EeioError
-
-_SAME_COUNTERS = {"rapl", "perf"}
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -73,8 +58,8 @@ def calibrate(arguments: argparse.Namespace) -> int:
             arguments.save.open("a").close()  # before a minute of pulses is spent
         except OSError as error:
             raise RejectedError(f"--save {arguments.save}: {error.strerror}") from error
-    meter = None if arguments.meter is None else _log(arguments.meter)
-    pulses = _load_pulses(arguments.pulses) if arguments.pulses else None
+    meter = None if arguments.meter is None else clock.log(arguments.meter)
+    pulses = clock.load_pulses(arguments.pulses) if arguments.pulses else None
     if pulses is None:
         print(f"{arguments.count} load pulses, about {arguments.count * 7} s", file=sys.stderr)
         pulses = alignment.make_pulses(arguments.count)
@@ -83,16 +68,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         arguments.save.write_text(json.dumps(body) + "\n", encoding="utf-8")
     if meter is None:
         return EXIT_DONE
-    times_s, (values,) = meter.logged()
-    # The pulses are on the wall clock, the log's times on the monotonic one.
-    shift_s = time.monotonic() - time.time()
-    known = [(t, v) for t, v in zip(times_s, values, strict=True) if v == v]
-    found = alignment.find_offset(
-        [t for t, _ in known],
-        [v for _, v in known],
-        [alignment.Pulse(p.start_s + shift_s, p.end_s + shift_s) for p in pulses],
-        arguments.search,
-    )
+    found = clock.offset(meter, pulses, arguments.search)
     print(
         f"the log's clock is {found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s ahead "
         f"(load {found.contrast_w:+.1f} W); add to the spec (to an offset_s that is there):"
@@ -118,111 +94,5 @@ def _against_reference(arguments: argparse.Namespace) -> int:
     directory: Path | None = arguments.directory
     if directory is not None and not directory.is_dir():
         raise RejectedError(f"--directory {directory}: not a directory")
-    try:
-        opened = open_meters([arguments.meter, arguments.reference])
-    except PowerError as error:
-        raise RejectedError(str(error)) from error
-    try:
-        if len(opened) != 2:
-            raise RejectedError("--meter and --reference: name one meter each, not auto or none")
-        meter, reference = opened
-        if reference.kind in ("modelled", "demo"):
-            raise RejectedError(
-                f"{reference.spec}: it is {reference.kind}, and a reference must measure"
-            )
-        if {parse_spec(each.spec)[0] for each in opened} <= _SAME_COUNTERS:
-            raise RejectedError("rapl and perf read the same counters; name another reference")
-        pairs = steps.domains(meter, reference)
-        for domain, wider, sees in pairs:
-            if sees == "less":
-                raise RejectedError(
-                    f"{reference.spec} ({wider}) does not include all that {meter.spec} ({domain}) "
-                    "reads; name a reference that reads the same domain, or the system"
-                )
-        seed = random.SystemRandom().randrange(2**31) if arguments.seed is None else arguments.seed
-        order = steps.loads(seed, writes=directory is not None)
-        lengths = steps.lengths_s(opened)
-        print(
-            f"{len(order)} steps of {sum(lengths):.0f} s, about "
-            f"{max(1, round(len(order) * sum(lengths) / 60))} min; seed {seed}",
-            file=sys.stderr,
-        )
-        with machine_lock(shared=False), Sampler(opened, NOWHERE) as sampler:
-            windows, temperature_c = steps.run(order, directory, lengths, sampler.energy)
-            samples = sampler.samples().meters
-    finally:
-        close_meters(opened)
-    rejected: list[EeioError] = []
-    for domain, wider, sees in pairs:
-        try:
-            powers, fitted = _fitted((meter, domain), (reference, wider), samples, windows)
-        except EeioError as error:
-            rejected.append(error)
-            continue
-        if sees == "more":
-            print(_of_a_part(fitted, (meter, domain), (reference, wider)))
-            continue
-        new = steps.calibrated(
-            fitted, powers, (meter, reference), domain,
-            step_s=lengths[1], seed=seed, temperature_c=temperature_c,
-        )  # fmt: skip
-        calibration.store(new)
-        print(
-            f"{meter.name} {domain}: {new.remark}; limit {new.limit_w:.3g} W and "
-            f"{new.limit_relative:.1%}, from {new.least_w:.4g} W to {new.most_w:.4g} W"
-        )
-    if len(rejected) == len(pairs):
-        raise rejected[0]
-    for each in rejected:
-        print(f"eeio: {each}", file=sys.stderr)
+    against.calibrate(arguments.meter, arguments.reference, directory, arguments.seed)
     return EXIT_DONE
-
-
-Part = tuple[Meter, Domain]
-
-
-def _fitted(
-    meter: Part, reference: Part, samples: tuple[MeterSamples, ...], windows: list[steps.Window]
-) -> tuple[list[tuple[float, float]], Fit]:
-    """Powers of the steps and their line. Raises EeioError."""
-    powers = steps.step_powers((samples[0], meter[1]), (samples[1], reference[1]), windows)
-    return powers, fit(powers, _pair(meter, reference))
-
-
-def _pair(meter: Part, reference: Part) -> str:
-    return f"{meter[0].name} ({meter[1]}) against {reference[0].name} ({reference[1]})"
-
-
-def _of_a_part(fitted: Fit, meter: Part, reference: Part) -> str:
-    return (
-        f"{_pair(meter, reference)}: gain {fitted.gain:.4g} ± {fitted.gain_limit:.2g}, offset "
-        f"{fitted.offset_w:+.3g} W, limit {fitted.limit_w:.3g} W. The reference reads more than "
-        "the meter: the gain contains the losses of the supply, and the offset the rest of the "
-        "machine. Nothing is stored."
-    )
-
-
-def _log(spec: str) -> LoggedMeter:
-    try:
-        (meter,) = open_meters([spec])
-    except (PowerError, ValueError) as error:
-        raise RejectedError(str(error)) from error
-    if not isinstance(meter, LoggedMeter) or meter.channels[0].quantity != "power_w":
-        close_meters([meter])
-        raise RejectedError(f"{spec}: this meter needs no calibration; it is for logs of power")
-    return meter
-
-
-def _load_pulses(path: Path) -> list[alignment.Pulse]:
-    try:
-        pulses = [
-            alignment.Pulse(TIMESTAMP.checked(a, "a pulse"), TIMESTAMP.checked(b, "a pulse"))
-            for a, b in inputs.read_json(path)["pulses_unix_s"]
-        ]
-        if not all(p.start_s < p.end_s for p in pulses) or not all(
-            before.end_s < after.start_s for before, after in pairwise(pulses)
-        ):
-            raise LimitError("pulses that overlap, or end before they start")
-        return pulses
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RejectedError(f"{path}: no pulses that --save wrote ({error})") from error

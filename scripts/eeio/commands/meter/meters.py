@@ -1,10 +1,8 @@
 """The options that name meters, those meters, open, and a reading in a line."""
 
 import argparse
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio_limits.quantities import DURATION, MOST_UNKNOWN
@@ -13,8 +11,6 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
 from eeio_power.reading import EnergyReading
-
-NOWHERE = Path(os.devnull)
 
 
 def add_meters(parser: argparse.ArgumentParser) -> None:

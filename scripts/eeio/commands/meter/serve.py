@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from eeio.commands.meter.meters import NOWHERE, add_meters, opened
+from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
 from eeio.signals import signals_raise
 from eeio_power import prometheus
 from eeio_power.errors import PowerError
-from eeio_power.sampler import Sampler
+from eeio_power.sampler import NOWHERE, Sampler
 
 PERIOD_S = 5.0
 """Between two writes of the text file: shorter than the usual scrape interval of 15 s."""

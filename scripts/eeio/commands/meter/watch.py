@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from eeio.commands.meter.meters import NOWHERE, add_meters, kind_word, opened, seconds
+from eeio.commands.meter.meters import add_meters, kind_word, opened, seconds
 from eeio.errors import EXIT_DONE
 from eeio.terminal import raw
 from eeio_limits.text import shown
 from eeio_power.reading import EnergyReading
-from eeio_power.sampler import Sampler
+from eeio_power.sampler import NOWHERE, Sampler
 
 _BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 # Where the terminal cannot show those.
