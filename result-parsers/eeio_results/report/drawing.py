@@ -31,6 +31,7 @@ _STAMP = "#B00020"
 LOG_SCALE_RATIO = 20.0
 """Values that span more than this are drawn on a logarithmic axis."""
 
+_PLACE_DIGITS = 6
 _LEGEND_LINE_INCHES = 0.17
 _LEGEND_EDGE_INCHES = 0.12
 # Of DejaVu Sans at 7 points, on average; and of a handle.
@@ -67,6 +68,20 @@ class Drawing:
     description: str
 
 
+class Layout(ConstrainedLayoutEngine):
+    """matplotlib's, with places rounded: its solver gives the last of 16 digits by chance, and the
+    same data must give the same file."""
+
+    def execute(self, fig: Figure) -> Any:
+        found = super().execute(fig)
+        for axis in fig.axes:
+            place = axis.get_position(original=True).bounds
+            left, bottom, width, height = (round(one, _PLACE_DIGITS) for one in place)
+            axis.set_position((left, bottom, width, height), "original")
+            axis.set_in_layout(True)
+        return found
+
+
 def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
     """A figure of that size in inches, with room for the legend's labels below it.
 
@@ -78,7 +93,7 @@ def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
     share = room / (height + room)
     return Figure(
         figsize=(width, height + room),
-        layout=ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share)),
+        layout=Layout(rect=(0, share, 1, 1 - share)),
     )
 
 

@@ -22,6 +22,7 @@ from eeio_results.report.drawing import (
     GREEN,
     VERMILION,
     Drawing,
+    Layout,
     foreign,
     stamp,
     svg_of,
@@ -46,7 +47,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     found = points(guideline)
     if not found:
         return None
-    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(found))), layout="constrained")
+    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(found))), layout=Layout())
     axis = figure.subplots()
     left, right = _span([point.x for point in found])
     # The line's height at every point is in the picture as well as the point.

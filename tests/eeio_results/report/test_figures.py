@@ -205,6 +205,14 @@ def test_the_same_data_gives_the_same_file(form: str, begins: bytes) -> None:
     assert made[0] == made[1] and made[0].startswith(begins)
 
 
+def test_places_have_no_digits_by_chance() -> None:
+    """The solver of the layout gives other last digits in other processes."""
+    figure = figures.drawn([_campaign()])["bandwidth-read"].figure
+    figure.draw_without_rendering()
+    places = [one for axis in figure.axes for one in axis.get_position(original=True).bounds]
+    assert places and places == [round(one, 6) for one in places]
+
+
 def test_long_legends_wrap_and_are_complete() -> None:
     labels = [f"a long word of what is drawn, number {n}" for n in range(9)]
     figure = drawing.sheet(3.5, 5.0, labels)
