@@ -1125,6 +1125,103 @@ def test_the_summary_of_ior_alone(tmp_path: Path, version: str) -> None:
     assert "cut off" in why_rejected(tmp_path, text[: text.index("POSIX")])
 
 
+IOR_TABLE = (
+    "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   "
+    "close(s)   total(s)   iter\n"
+    "------    ---------  ----       ----------  ---------- ---------  --------   --------   "
+    "--------   --------   ----\n"
+    "Commencing write performance test: \n"
+)
+IOR_SUMMARY = (
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     "
+    "StdDev    Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks \n"
+    "tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n"
+)
+
+
+def ior_result(tasks: int, *rates: float, mean: float | None = None) -> str:
+    """As a document quotes it: without the first line, and its long lines broken at blanks. A task
+    writes 100 MiB."""
+    rows = "".join(
+        f"write     {rate:.2f}     {rate + 1:.2f}     0.01    1024.00    1024.00    0.000479   "
+        f"{tasks * 100 / (rate + 1):.2f}      0.000387   {tasks * 100 / rate:.2f}      {place}   \n"
+        for place, rate in enumerate(rates)
+    )
+    mean = sum(rates) / len(rates) if mean is None else mean
+    figures = f"{max(rates):.2f} {min(rates):.2f} {mean:.2f}       0.00"
+    return (
+        f"threads={tasks}\n\nResults: \n\n{IOR_TABLE}{rows}"
+        f"Max Write: {max(rates):.2f} MiB/sec (1.00 MB/sec)\n\nSummary of all tests:\n{IOR_SUMMARY}"
+        f"write   {figures}   {figures}    0.74         NA            NA     0      {tasks}   1\n"
+        f"    {len(rates)}   1     0        1         0    0  100  1048576  1048576    "
+        f"{tasks * 100}.0 POSIX      0\n----\n+\n"
+    )
+
+
+def test_several_broken_results_of_ior_without_its_first_line(home: Path, tmp_path: Path) -> None:
+    text = "# Tests\n" + ior_result(1, 135.5) + ior_result(4, 640.0, 660.0)
+    one = read_one(tmp_path, text)
+    assert [r.notes for r in one.reports] == [(), ()]
+    rows = [p for r in one.reports for p in r.phases]
+    assert [(p.jobs, p.bandwidth_bytes_per_s, p.iops, p.bytes, p.group) for p in rows] == [
+        (1, 135.5 * 2**20, 136.5, 100 << 20, "0"),
+        (4, 640 << 20, 641.0, 400 << 20, "0"), (4, 660 << 20, 661.0, 400 << 20, "1"),
+    ]  # fmt: skip
+    assert {(p.request_bytes, p.options["access"]) for p in rows} == {(1 << 20, "file-per-process")}
+    (campaign,) = results.campaigns([one], "x")
+    counts = Counter(run.experiment.id for run in campaign.runs)
+    assert sorted(counts.values()) == [1, 2]
+
+
+def test_a_table_that_is_not_of_the_summary_below_it_is_left_out(tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, ior_result(2, 310.0, 330.0, mean=350.0)).reports
+    assert [(p.bandwidth_bytes_per_s, p.iops) for p in report.phases] == [(350 << 20, 350.0)]
+    assert "means of the repetitions" in report.notes[0]
+    # A deadline ended it.
+    ended = ior_result(2, 310.0).replace("  100  1048576", "  900  1048576")
+    (report,) = read_one(tmp_path, ended).reports
+    assert [(p.bandwidth_bytes_per_s, p.bytes) for p in report.phases] == [(310 << 20, None)]
+
+
+@pytest.mark.parametrize("broken", [("PO", "PO\n"), ("aggs(", "aggs\n("), ("POSIX      0", "PO")])
+def test_a_summary_of_ior_broken_inside_a_word_is_rejected(
+    tmp_path: Path, broken: tuple[str, str]
+) -> None:
+    text = ior_result(2, 310.0).replace(*broken)
+    assert "cut off, or broken inside a word" in why_rejected(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("change", "iops"),
+    [
+        (("", ""), 2048.0),
+        (("0.048", "9.048"), None),  # the time to close, which only the total has
+        (("0     16  16    1", "0     16  16    2"), None),
+        (("   8.00       0.00", "   9.00       0.00"), None),
+    ],
+)
+def test_iops_of_older_ior_are_in_its_summary(
+    tmp_path: Path, change: tuple[str, str], iops: float | None
+) -> None:
+    close_s = 9.048 if change[1] == "9.048" else 0.048
+    text = (
+        "IOR-3.2.0: MPI Coordinated Test of Parallel I/O\n"
+        "Command line        : ior -t 4096 -b 4096 -s 1024 -w\n\nOptions: \n"
+        "xfersize            : 4096 bytes\nblocksize           : 4096 bytes\n\nResults: \n\n"
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   "
+        f"iter\nwrite     8.00       4.00       4.00       0.000107   8.00       {close_s}   "
+        f"{8 + close_s - 0.048:.2f}       0   \nMax Write: 8.00 MiB/sec (8.39 MB/sec)\n\n"
+        "Summary of all tests:\n"
+        "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)  "
+        "   StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   "
+        "blksiz    xsize aggs(MiB)   API RefNum\n"
+        "write           8.00       8.00       8.00       0.00    2048.00    2048.00    2048.00  "
+        "     0.00    8.00000     0     16  16    1   0     0        1         0    0   1024     "
+        "4096     4096      64.0 POSIX      0\nFinished            : Fri Mar  8 14:35:14 2019\n"
+    ).replace(*change)
+    assert [p.iops for r in read_one(tmp_path, text).reports for p in r.phases] == [iops]
+
+
 def test_versions_of_a_tool_are_no_repetitions_of_each_other(home: Path, tmp_path: Path) -> None:
     for run, version in enumerate(("3.12", "3.12", "3.19"), start=1):
         text = (DATA / f"fio/jobs-{version}.json").read_text()

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from eeio.importing.readers.found import (
     parts,
     size,
 )
+from eeio.importing.readers.labels import headings
 from eeio_results.tools.io500 import RESULT
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
@@ -59,23 +60,32 @@ def read_text(text: str) -> Iterator[FoundReport]:
         header = tables[-1][0] if tables else ""
         if not tables:
             raise none_found("IOR", "no table of results: it was ended before its first one")
-        start, found = 0, False
+        start, found, summary = 0, False, _summary(part)[0]
         for table, following in zip(tables, [*tables[1:], None], strict=True):
             before = part[start : table.start()]
             rows = part[table.end() : following.start() if following else len(part)]
-            # The settings of the next test are above its table.
-            ends = _TEST.search(rows)
-            body = rows[: ends.start()] if ends else rows
+            body = _body(rows)
             start = table.end() + len(body)
             phases = tuple(_phases(table[0], body, before, part))
             _check_complete(phases, before, part, rows)
             if phases:
                 found = True
+                phases = tuple(
+                    phase if phase.iops is not None
+                    else replace(phase, iops=_only_iops(phase, summary))
+                    for phase in phases
+                )  # fmt: skip
                 if len(tables) == len(phases) == 1 and phases[0].started_utc:
                     phases = (replace(phases[0], starts_within_s=2.0),)
                 yield FoundReport(phases, version, host[1] if host else None, (), heading)
         if not found:
             raise none_found("IOR", "its table of results has no row")
+
+
+def _body(rows: str) -> str:
+    """Of a table: the settings of the next test are above its own table."""
+    ends = _TEST.search(rows)
+    return rows[: ends.start()] if ends else rows
 
 
 def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, after: str) -> None:
@@ -113,11 +123,7 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             continue
         rate = figure(reported)
         moved = int(actual[1]) if actual else _planned(settings)
-        total = number(values.get("total(s)"))
-        if actual is None and total and moved and abs(rate * MIB * total / moved - 1) > 0.02:
-            # Ended by a deadline: IOR's rate is that of the bytes it moved.
-            moved = None
-        yield FoundPhase(
+        phase = FoundPhase(
             name=row[1],
             operation=row[1],
             access_pattern=_pattern(settings),
@@ -131,12 +137,13 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             bandwidth_bytes_per_s=rate * MIB,
             iops=number(values.get("IOPS")),
             bytes=moved,
-            runtime_s=total,
+            runtime_s=number(values.get("total(s)")),
             started_utc=started,
             time_source=None if started is None else "IOR's local time, zone not reported",
             metrics=_metrics(values, _TEXT_TIMES),
             options=_options(settings, part),
         )
+        yield phase if actual else replace(phase, bytes=_unless_ended(moved, phase))
 
 
 _TEXT_TIMES = {
@@ -210,43 +217,135 @@ def _means(part: str) -> Iterator[FoundPhase]:
 
 
 SUMMARY = re.compile(
-    r"^Operation\s{1,20}Max\(MiB\)\s{1,20}Min\(MiB\)\s{1,20}Mean\(MiB\)[^\n]*#Tasks[^\n]*$", re.M
-)
+    r"^Operation\s{1,20}Max\(MiB\)\s{1,20}Min\(MiB\)\s{1,20}Mean\(MiB\)"
+    # A terminal or a document may have broken the line.
+    r"(?:[^\n]{0,400}\n){0,4}?[^\n]{0,400}#Tasks", re.M
+)  # fmt: skip
+_SUMMARY_ROW = re.compile(r"^(?:write|read)\s{1,99}(?=[\d.])", re.M)
+_SUMMARY_NAMES = frozenset(
+    ("Mean(MiB)", "Mean(s)", "#Tasks", "tPN", "reps", "fPP", "segcnt", "blksiz", "xsize", "API")
+)  # fmt: skip
+_SUMMARY_HEADER_CHARACTERS = 400
+"""Behind `#Tasks`."""
+
+
+def _summary(text: str) -> tuple[list[dict[str, str]], bool]:
+    """The rows of the first summary, and whether it is whole. Lines may be broken at blanks."""
+    header = SUMMARY.search(text)
+    end = header.end() if header else 0
+    first = _SUMMARY_ROW.search(text, end, end + _SUMMARY_HEADER_CHARACTERS) if header else None
+    if header is None or first is None:
+        return [], False
+    names, place = text[header.start() : first.start()].split(), first.start()
+    if names[-1] != "RefNum" or not _SUMMARY_NAMES.issubset(names):
+        return [], False
+    rows = list[dict[str, str]]()
+    # Some versions have two columns of one name; those used here occur once.
+    row = re.compile(rf"(\w+(?:\s{{1,99}}\S{{1,99}}){{{len(names) - 1}}})[ \t]{{0,99}}(?:\n|\Z)")
+    while _SUMMARY_ROW.match(text, place):
+        found = row.match(text, place)
+        values = dict(zip(names, found[1].split(), strict=True)) if found else {}
+        # In a row that is cut off, or broken inside a word, the columns are others.
+        if found is None or not (values["API"][0].isalpha() and values["RefNum"].isdigit()):
+            return rows, False
+        rows.append(values)
+        place = found.end()
+    return rows, bool(rows)
+
+
+def _same_rate(one: float, other: float) -> bool:
+    """Whether two rates are one but for the digits: a table has fewer than the summary."""
+    return abs(one - other) <= max(0.006 * MIB, 0.001 * other)
+
+
+def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | None:
+    """Of a test without repetitions from its summary, where the table has no IOPS (before IOR 3.3).
+    They are of the total time, and those of tables of the transfers, so both have to be equal."""
+    total_s = phase.runtime_s or 0.0
+    if not abs(phase.metrics.get("transfer_s", 0.0) - total_s) < 0.01 * total_s:
+        return None
+    found = {
+        row.get("Mean(OPs)") for row in rows
+        if (row["Operation"], row["reps"]) == (phase.operation, "1")
+        and count(row["xsize"]) == phase.request_bytes
+        and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
+    }  # fmt: skip
+    return number(found.pop()) if len(found) == 1 else None
 
 
 def read_summary(text: str) -> Iterator[FoundReport]:
-    """The summary at the end of IOR 3.0 on, whose beginning is not in the file: means of the
-    repetitions of each direction."""
-    for part, heading in parts(text, SUMMARY):
-        header, _, rows = part.partition("\n")
-        names = header.split()
-        phases = []
-        # Some versions have two columns of one name; those used here occur once.
-        for row in re.findall(r"^((?:write|read)\s{1,99}[^\n]{20,999})$", rows, re.M):
-            if len(cells := row.split()) != len(names):
-                raise none_found("IOR", "cut off in a row of its summary")
-            values = dict(zip(names, cells, strict=True))
-            tasks, segments, block = (count(values[n]) for n in ("#Tasks", "segcnt", "blksiz"))
-            shared = "single-shared-file" if values["fPP"] == "0" else "file-per-process"
-            phases.append(
-                FoundPhase(
-                    name=values["Operation"],
-                    operation=values["Operation"],
-                    request_bytes=count(values["xsize"]),
-                    jobs=tasks,
-                    engine=values["API"],
-                    bandwidth_bytes_per_s=figure(values["Mean(MiB)"]) * MIB,
-                    bytes=tasks * segments * block if tasks and segments and block else None,
-                    runtime_s=figure(values["Mean(s)"]),
-                    options={"access": shared, "tasks per node": values["tPN"],
-                             "blocksize": values["blksiz"], "segments": values["segcnt"],
-                             "repetitions": values["reps"]},
-                )
-            )  # fmt: skip
-        if not phases:
-            raise none_found("IOR", "its summary has no row")
-        note = "means of the repetitions: only IOR's summary is in the file"
-        yield FoundReport(tuple(phases), notes=(note,), heading=heading)
+    """The summary at the end of IOR 3.0 on, in a text without IOR's first line: the repetitions of
+    each direction if their table is above it, else their mean."""
+    begins, end = list[int](), 0
+    for summary in SUMMARY.finditer(text):
+        begins.append((_COLUMNS.search(text, end, summary.start()) or summary).start())
+        end = summary.end()
+    ends = [*begins[1:], len(text)]
+    for begin, end, heading in zip(begins, ends, headings(text, begins), strict=True):
+        rows, is_whole = _summary(text[begin:end])
+        if not is_whole:
+            raise none_found("IOR", "its summary is cut off, or broken inside a word")
+        above = list(_above_summary(text[begin:end]))
+        phases, notes = list[FoundPhase](), tuple[str, ...]()
+        for row in rows:
+            mean = _mean(row)
+            own = _repetitions(mean, above)
+            phases += own or [mean]
+            if not own:
+                notes = ("means of the repetitions: only IOR's summary is in the file",)
+        yield FoundReport(tuple(phases), notes=notes, heading=heading)
+
+
+def _above_summary(part: str) -> Iterator[FoundPhase]:
+    """The rows of the tables above a summary, if none is broken."""
+    tables = list(_COLUMNS.finditer(part))
+    ends = [*(table.start() for table in tables[1:]), len(part)]
+    for table, end in zip(tables, ends, strict=False):
+        body = _body(part[table.end() : end])
+        width = len(table[0].split())
+        if all(len(row[0].split()) == width for row in _ROW.finditer(body)):
+            yield from _phases(table[0], body, "", "")
+
+
+def _mean(row: Mapping[str, str]) -> FoundPhase:
+    tasks, segments, block = (count(row[name]) for name in ("#Tasks", "segcnt", "blksiz"))
+    return FoundPhase(
+        name=row["Operation"],
+        operation=row["Operation"],
+        request_bytes=count(row["xsize"]),
+        jobs=tasks,
+        engine=row["API"],
+        bandwidth_bytes_per_s=figure(row["Mean(MiB)"]) * MIB,
+        iops=number(row.get("Mean(OPs)")),
+        bytes=tasks * segments * block if tasks and segments and block else None,
+        runtime_s=figure(row["Mean(s)"]),
+        options={"access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",
+                 "tasks per node": row["tPN"], "blocksize": row["blksiz"],
+                 "segments": row["segcnt"], "repetitions": row["reps"]},
+    )  # fmt: skip
+
+
+def _repetitions(mean: FoundPhase, above: Sequence[FoundPhase]) -> list[FoundPhase]:
+    """Those that a row of the summary is the mean of, with its settings; none if that is not
+    certain."""
+    own = [
+        replace(one, request_bytes=mean.request_bytes, jobs=mean.jobs, engine=mean.engine,
+                options=mean.options, bytes=one.bytes or _unless_ended(mean.bytes, one))
+        for one in above
+        if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes)
+    ]  # fmt: skip
+    rates = [one.bandwidth_bytes_per_s or 0.0 for one in own]
+    complete = own and len(own) == count(mean.options["repetitions"])
+    rate = mean.bandwidth_bytes_per_s or 0.0
+    return own if complete and _same_rate(sum(rates) / len(own), rate) else []
+
+
+def _unless_ended(planned: int | None, phase: FoundPhase) -> int | None:
+    """The planned bytes, unless a deadline ended the test: its rate is that of what it moved."""
+    rate, runtime_s = phase.bandwidth_bytes_per_s, phase.runtime_s
+    if planned and rate and runtime_s and abs(rate * runtime_s / planned - 1) > 0.02:
+        return None
+    return planned
 
 
 _FACTORS = (
