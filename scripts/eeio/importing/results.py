@@ -6,6 +6,7 @@ ordered by their time, else by path. Factors are folders, the file's name withou
 that count the files, the text above a report, and each option in which runs of a tool differ.
 """
 
+import codecs
 import csv
 import hashlib
 import itertools
@@ -115,6 +116,9 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             one.tool, one.form = "darshan", "log"
             _take(one, darshan.read_log(path))
             return [one]
+        if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            # As `>` of PowerShell 5 writes it.
+            body = body.decode("utf-16", errors="replace").encode()
         if b"\0" in body[:4096]:
             raise EeioError("binary: unpack an archive first")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")

@@ -854,6 +854,28 @@ def test_dd_in_marks_of_code_and_into_a_pipe(home: Path, tmp_path: Path) -> None
     assert len({run.experiment.id for run in campaign.runs}) == 3
 
 
+@pytest.mark.parametrize(
+    ("command", "operation", "options"),
+    [
+        ("for i in 0 1; do dd if=/dev/zero of=$i bs=1M count=2 oflag=direct; done", "write",
+         {"oflag": "direct", "count": "2"}),
+        ("(time dd if=/dev/random of=\"$d\"/x bs='1M' count=2)", "write", {"of": "$d/x",
+                                                                        "count": "2"}),
+        ("dd if=/dev/urandom of=x bs=1M count=2|| exit", "write", {"count": "2"}),
+        ("dd if=/dev/zero of=/dev/null bs=1M count=2", None, {}),
+        ("dd if=/dev/sdx of=/dev/null bs=1M count=2;sync", "read", {"count": "2"}),
+        ("dd if=/dev/zero bs=1M count=2 | md5sum", None, {"count": "2"}),
+    ],
+)  # fmt: skip
+def test_direction_and_options_of_a_command_of_dd(
+    tmp_path: Path, command: str, operation: str | None, options: dict[str, str]
+) -> None:
+    text = f"$ {command}\n2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, 0.5 s\n"
+    (row,) = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert (row.operation, row.request_bytes) == (operation, 1 << 20)
+    assert options.items() <= row.options.items()
+
+
 def read_one(folder: Path, text: str) -> results.FoundFile:
     (folder / "a.txt").write_text(text)
     (one,) = results.found([folder / "a.txt"])
@@ -1053,6 +1075,51 @@ def test_tables_that_hyperfine_exports(tmp_path: Path) -> None:
         ({"threads": "4"}, 1.102), ({"threads": "8"}, 0.9)]  # fmt: skip
     assert "time_stddev_s" not in report.phases[1].metrics
     assert "cut off" in why_rejected(tmp_path, complete[:-40])
+
+
+def test_tables_of_hyperfine_that_a_formatter_aligned(tmp_path: Path) -> None:
+    table = (
+        "| Command          | _N_  |      Mean [ms] | Min [ms] | Max [ms] |    Relative |\n"
+        "| :--------------- | ---- | -------------: | -------: | -------: | ----------: |\n"
+        "| `a \\| b`         | 1    |   11.5 ±   0.2 |     11.2 |     12.0 |        1.00 |\n"
+        "| `c`              | 2    |   99.0 ±   1.0 |     97.0 |    101.0 | 8.61 ± 0.17 |\n"
+    )
+    separated = (
+        "command ,mean  ,stddev ,median ,user ,system ,min   ,max\n"
+        "a | b   ,0.0115,0.0002 ,0.0114 ,0.01 ,0.001  ,0.0112,0.0120\n"
+        "c       ,0.0990,0.0010 ,0.0990 ,0.09 ,0.001  ,0.0970,0.1010\n"
+    )
+    for text in (table, separated):
+        (report,) = read_one(tmp_path, text).reports
+        assert [(p.name, p.runtime_s) for p in report.phases] == [
+            ("a | b", pytest.approx(0.0115)), ("c", pytest.approx(0.099))]  # fmt: skip
+        times = report.phases[1].metrics
+        assert (times["time_stddev_s"], times["time_min_s"], times["time_max_s"]) == pytest.approx(
+            (0.001, 0.097, 0.101)
+        )
+
+
+def test_least_and_most_in_one_column_of_an_older_hyperfine(tmp_path: Path) -> None:
+    table = (
+        "| Command | Mean [s] | Min…Max [s] |\n|:---|---:|---:|\n"
+        "| `slow` | 2.500 ± 0.010 | 2.400…2.600 |\n| `fast` | **0.750 ± 0.004** | 0.740…0.760 |\n"
+    )
+    (report,) = read_one(tmp_path, table).reports
+    assert [(p.name, p.runtime_s, p.metrics["time_min_s"], p.metrics["time_max_s"], p.options)
+            for p in report.phases] == [
+        ("slow", 2.5, 2.4, 2.6, {}), ("fast", 0.75, 0.74, 0.76, {})]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_text_in_utf_16(tmp_path: Path, encoding: str) -> None:
+    """As `>` of PowerShell 5 writes it."""
+    complete = (DATA / "fio/jobs-3.41.txt").read_text()
+    path = tmp_path / "fio.txt"
+    path.write_bytes(("\ufeff" + complete.replace("\n", "\r\n")).encode(encoding))
+    (one,) = results.found([path])
+    assert one.reports == read_one(tmp_path, complete).reports
+    path.write_bytes(b"\xff\xfe\0\0" + complete.encode("utf-32-le"))
+    assert "binary" in str(results.found([path])[0].rejected)
 
 
 def test_a_quoted_report_below_text_about_fio(tmp_path: Path) -> None:

@@ -529,6 +529,8 @@ def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
     return planned is None or moved <= 1.001 * planned
 
 
+_DD_OPTION = re.compile(r"\b(if|of|bs|count|oflag|iflag|conv)=([^\s;|&<>]{1,300})")
+_SHELL_MARKS = re.compile("[\"'`)]")
 _ONLY_RECORDS = re.compile(
     r"[^\n]{0,200}\n(?:\s{0,20}\d{1,20}\+\d{1,20} [^\n]{1,80}\n|\s{0,9}\n){0,9}"
 )
@@ -551,7 +553,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
         start = copy.end()
         moved, seconds = _dd_amounts(copy)
         command = [
-            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", line))
+            dict(_DD_OPTION.findall(_SHELL_MARKS.sub("", line)))
             for line in re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         ]
         if len(command) > 1:  # such as a list of what was run
@@ -569,12 +571,10 @@ def read_dd(text: str) -> Iterator[FoundReport]:
         if not _may_be_of(options, moved):
             command, options = [], {}
         operation = None
-        # Without `of` it writes into a pipe.
-        made = options.get("if", "").startswith(("/dev/zero", "/dev/urandom"))
-        if made and "of" in options:
-            operation = "write"
-        elif options.get("of", "") == "/dev/null":
-            operation = "read"
+        # Without `of` it writes into a pipe, and from such a device to /dev/null it moves nothing.
+        made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
+        if "of" in options and made != (options["of"] == "/dev/null"):
+            operation = "write" if made else "read"
         bs = options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
@@ -645,8 +645,11 @@ def read_hyperfine(text: str) -> Iterator[FoundReport]:
 
 
 HYPERFINE_MARKDOWN = re.compile(
-    r"^\| Command \|(?: [^|\n]{1,99} \|){0,9} Mean \[(ms|s)\] \| Min \[\1\] \| Max \[\1\] \|"
-    r"(?: Relative \|)?[ \t]*$", re.M,
+    # Formatters align the columns with blanks.
+    r"^\| {1,99}Command {1,999}\|(?: [^|\n]{1,99} \|){0,9} {1,99}Mean \[(ms|s)\] {1,99}\| {1,99}"
+    # Older versions have one column for both.
+    r"(?:Min \[\1\] {1,99}\| {1,99}Max|Min…Max) \[\1\] {1,99}\|"
+    r"(?: {1,99}Relative {1,99}\|)?[ \t]*$", re.M,
 )  # fmt: skip
 
 
@@ -662,6 +665,10 @@ def read_hyperfine_markdown(text: str) -> Iterator[FoundReport]:
             if len(cells) != len(names):
                 break
             row = dict(zip((name.partition(" [")[0] for name in names), cells, strict=True))
+            if "Min…Max" in row:
+                row["Min"], _, row["Max"] = row.pop("Min…Max").partition("…")
+            # Authors print the best in bold.
+            row |= {name: row[name].strip("* ") for name in ("Mean", "Min", "Max")}
             mean, _, deviation = row["Mean"].partition(" ± ")
             found = {"mean": mean, "stddev": deviation, "min": row["Min"], "max": row["Max"]}
             known = ("Command", "Mean", "Min", "Max", "Relative")
@@ -680,7 +687,11 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
-HYPERFINE_CSV = re.compile(r"^command,mean,stddev,median,user,system,min,max(?:,|\r?$)", re.M)
+HYPERFINE_CSV = re.compile(
+    r"^command {0,999},"
+    + " {0,99},".join(("mean", "stddev", "median", "user", "system", "min", "max"))
+    + r" {0,99}(?:,|\r?$)", re.M,
+)  # fmt: skip
 
 
 def read_hyperfine_csv(text: str) -> Iterator[FoundReport]:
@@ -689,9 +700,10 @@ def read_hyperfine_csv(text: str) -> Iterator[FoundReport]:
     rows = csv.DictReader(io.StringIO(text[begin.start() if begin else 0 :], newline=""))
     times = ("mean", "stddev", "median", "user", "system", "min", "max")
     phases: list[FoundPhase] = []
-    for place, row in enumerate(rows):
-        if None in row or None in row.values():
+    for place, cells in enumerate(rows):
+        if None in cells or None in cells.values():
             raise none_found("hyperfine", "cut off in a row of its CSV")
+        row = {name.strip(): cell.strip() for name, cell in cells.items()}
         phases.append(FoundPhase(
             name=row["command"][:200], operation=None, group=str(place),
             runtime_s=figure(row["mean"]),
