@@ -980,6 +980,72 @@ def test_sums_of_fio_without_its_jobs(tmp_path: Path) -> None:
     assert "neither jobs nor settings" in found.reports[0].notes[0]
 
 
+def test_sums_of_fio_without_the_line_of_their_group(tmp_path: Path) -> None:
+    """Sums that do not follow each other are of different runs."""
+    total = (
+        "{}: bw={}MiB/s (99.9MB/s), {}MiB/s-{}MiB/s (99.9MB/s-99.9MB/s), "
+        "io=4096MiB (4295MB), run=16912-16912msec\n"
+    )
+    read, write = (total.format(name, *3 * [rate]) for name, rate in (("READ", 11), ("WRITE", 22)))
+    one = read_one(
+        tmp_path,
+        f"on the host\n```\n{read}{write}```\non the guest\n{read}\nafter a reboot\n  {write}"
+        f"{write}Run status group 0 (all jobs):\n{read}Run status group 1 (all jobs):\n{write}",
+    )
+    rows = [
+        [(p.group, p.operation, p.bandwidth_bytes_per_s) for p in r.phases] for r in one.reports
+    ]
+    assert rows == [
+        [("-", "read", 11 << 20), ("-", "write", 22 << 20)], [("-", "read", 11 << 20)],
+        [("-", "write", 22 << 20)], [("-", "write", 22 << 20)],
+        [("0", "read", 11 << 20), ("1", "write", 22 << 20)],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4", "5"])
+def test_fio_s_terse_output_is_that_of_its_json(home: Path, tmp_path: Path, version: str) -> None:
+    """Both of one run; terse output has no decimals of IOPS, and whole KiB."""
+    body = json.loads((DATA / f"terse/v{version}.json").read_text())
+    wanted = [
+        (job["jobname"], str(job["groupid"]), direction, job[direction])
+        for job in body["jobs"]
+        for direction in ("read", "write")
+        if job[direction]["io_bytes"]
+    ]
+    path = DATA / f"terse/v{version}.txt"
+    (one,) = results.found([path])
+    rows = [p for r in one.reports for p in r.phases]
+    assert (one.form, one.version) == ("terse", None if version == "2" else "3.33")
+    assert [(p.name, p.group, p.operation) for p in rows] == [row[:3] for row in wanted]
+    assert len(rows) == 3
+    for row, (*_, of) in zip(rows, wanted, strict=True):
+        assert row.bandwidth_bytes_per_s == pytest.approx(of["bw_bytes"], rel=1e-4)
+        assert (row.bytes, row.runtime_s) == (of["io_bytes"], of["runtime"] / 1000)
+        assert row.iops == (int(of["iops"]) if of["iops"] > 100 else None)
+        for kind, name in (("completion", "clat"), ("total", "lat")):
+            mean = of[f"{name}_ns"]["mean"] / 1e9
+            assert row.metrics[f"latency_{kind}_mean_s"] == pytest.approx(mean, abs=1e-9)
+        assert not [name for name in row.metrics if "_p" in name]
+    (tmp_path / "again.txt").write_text("\n" + path.read_text())
+    (campaign,) = results.campaigns(results.found([path, tmp_path]), "x")
+    assert len({run.experiment.id for run in campaign.runs}) == len(campaign.runs) == 4
+
+
+def test_terse_output_of_fio_that_cannot_be_used_is_rejected(tmp_path: Path) -> None:
+    first, second = (DATA / "terse/v4.txt").read_text().splitlines()
+    cells = second.split(";")
+    assert "terse output of slow is cut off" in why_rejected(
+        tmp_path, f"{first}\n{';'.join(cells[:150])}"
+    )
+    assert "or of another form" in why_rejected(tmp_path, ";".join([*cells[:20], *cells[21:]]))
+    # The rate is not that of the bytes and the time.
+    cells = first.split(";")
+    cells[6] = "7000"
+    (report,) = read_one(tmp_path, ";".join(cells)).reports
+    rates = [p.bandwidth_bytes_per_s for p in report.phases]
+    assert rates[0] is None and rates[1] is not None
+
+
 def test_only_the_sum_of_a_clients_servers(tmp_path: Path) -> None:
     text = (
         "    All clients: (groupid=0, jobs=6): err= 0: pid=0: Tue Dec  3 05:33:42 2024\n"

@@ -9,7 +9,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -24,7 +24,6 @@ from eeio.importing.readers.found import (
     local_date,
     none_found,
     number,
-    parts,
     size,
     utc,
 )
@@ -498,36 +497,43 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     return FoundReport(groups(found), version[1] if version else None)
 
 
-STATUS = re.compile(r"^Run status group (\d{1,9}) \(all jobs\):", re.M)
-_TOTAL = re.compile(
-    rf"^\s{{0,99}}(READ|WRITE|TRIM): (?:io=(?P<io>{_FIGURE}), aggrb=(?P<bw>{_FIGURE})/s, [^\n]*"
-    rf"maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
-    r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)", re.M,
-)  # fmt: skip
+_TOTAL = (
+    rf"^\s{{0,99}}(?P<direction>READ|WRITE|TRIM): (?:"
+    rf"io=(?P<io>{_FIGURE}), aggrb=(?P<bw>{_FIGURE})/s, "
+    rf"[^\n]*maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
+    r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)"
+)
+STATUS = re.compile(rf"^Run status group (?P<group>\d{{1,9}}) \(all jobs\):|{_TOTAL}", re.M)
 
 
 def read_status(text: str) -> Iterator[FoundReport]:
     """The sums of groups without their jobs, as notes quote them. Groups count from 0 again in the
-    next report."""
+    next report. Without the line of their group, sums of different directions in lines that follow
+    each other are of one."""
     reports: list[list[FoundPhase]] = []
-    last = -1
     text = _joined_rates(text)
-    before = [*(match.start() for match in STATUS.finditer(text))]
-    above = [text[start:end] for start, end in itertools.pairwise([0, *before])]
-    for (part, _), jobs in zip(parts(text, STATUS), above, strict=True):
-        group = int(re.findall(r"\d+", part)[0])
-        if group <= last or not reports:
-            reports.append([])
-        last = group
-        for line in _TOTAL.finditer(part):
-            rate = size(line["bw"] or line["bw2"])
-            reports[-1].append(FoundPhase(
-                name=f"group {group}", operation=line[1].lower(), group=str(group),
-                bandwidth_bytes_per_s=None if rate is None else float(rate),
-                bytes=size(line["io"] or line["io2"]),
-                runtime_s=int(line["ms"] or line["ms2"]) / 1000,
-                iops=_iops_of_one(jobs, line[1].lower(), rate),
-            ))  # fmt: skip
+    group, begin, end, above, directions = "", 0, 0, "", set[str]()
+    for line in STATUS.finditer(text):
+        is_apart = bool(directions and text[end : line.start()].strip())
+        operation = str(line["direction"]).lower()
+        if line["group"] or is_apart or operation in directions or not reports:
+            # Of a report without the line of its first group, the next ones are not known.
+            if not (line["group"] and group and int(line["group"]) > int(group)):
+                reports.append([])
+            group, directions = line["group"] or "", set()
+            above, begin = text[begin : line.start()], line.start()
+        end = line.end()
+        if line["group"]:
+            continue
+        directions.add(operation)
+        rate = size(line["bw"] or line["bw2"])
+        reports[-1].append(FoundPhase(
+            name=f"group {group}".strip(), operation=operation, group=group or "-",
+            bandwidth_bytes_per_s=None if rate is None else float(rate),
+            bytes=size(line["io"] or line["io2"]),
+            runtime_s=int(line["ms"] or line["ms2"]) / 1000,
+            iops=_iops_of_one(above, operation, rate),
+        ))  # fmt: skip
     if not any(reports):
         raise none_found("fio", "its groups have no line of their sums")
     note = "only the sums of its groups are in the file: neither jobs nor settings"
@@ -706,6 +712,54 @@ def _text_latencies(block: str) -> dict[str, float]:
                 name = f"{figure(rank):g}".replace(".", "")
                 found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
     return found
+
+
+# ---- terse output ----
+
+TERSE = re.compile(
+    # Version 2 is known by its percentiles.
+    r"^(?:(?P<form>[345]);fio-(?P<version>[^;\n]{1,80})|2(?=(?:;[^;\n]{0,200}){15};[\d.]{1,30}%=))"
+    r"(?P<cells>;[^\n]*)$", re.M,
+)  # fmt: skip
+_TERSE_REST = 34
+"""Cells behind those of the directions: processor, depths, latencies."""
+
+
+def read_terse(text: str) -> Iterator[FoundReport]:
+    """`--output-format=terse`, versions 2 to 5: a line for each job, or for each group with
+    group_reporting. Its percentiles may be of completion or of the total, which it does not say."""
+    for line in TERSE.finditer(text):
+        name, group, error, *cells = line["cells"][1:].split(";")
+        width = 47 if line["form"] == "5" else 41
+        directions = _DIRECTIONS[: 2 if line["form"] == "3" else 3]
+        blocks = [cells[width * k : width * (k + 1)] for k in range(len(directions))]
+        is_known = all("%=" in cell for block in blocks for cell in block[12:32])
+        if not is_known or len(cells) < width * len(directions) + _TERSE_REST:
+            raise none_found("fio", f"terse output of {name[:80]} is cut off, or of another form")
+        phases = tuple(
+            replace(_terse(block), name=name, operation=direction, group=group,
+                    error=None if error == "0" else f"fio's error {error}")
+            for direction, block in zip(directions, blocks, strict=True) if block[0] != "0"
+        )  # fmt: skip
+        note = "fio's terse output has neither settings nor the number of jobs of a line"
+        yield FoundReport(phases, line["version"], notes=(note,))
+
+
+def _terse(block: Sequence[str]) -> FoundPhase:
+    """In KiB, KiB/s and ms, latencies in us."""
+    moved, rate, requests, ms = (int(cell) for cell in block[:4])
+    exact = moved * 1000 / ms if ms else 0.0
+    agrees = ms > 0 and abs(exact - rate) <= 1 + 1000 / ms
+    means = {"submission": figure(block[6]), "completion": figure(block[10]),
+             "total": figure(block[34])}  # fmt: skip
+    return FoundPhase(
+        name="", operation=None,
+        bandwidth_bytes_per_s=exact * KIB if agrees else None,
+        # Its decimals are cut, which counts in a small number.
+        iops=requests if requests >= 100 else None,
+        bytes=moved * KIB, runtime_s=ms / 1000,
+        metrics={f"latency_{kind}_mean_s": mean * 1e-6 for kind, mean in means.items() if mean},
+    )  # fmt: skip
 
 
 # ---- logs ----

@@ -29,6 +29,7 @@ PTS = re.compile(r"<PhoronixTestSuite>")
 _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (darshan.TEXT, Kind("darshan", "text", darshan.read_text)),
     (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
+    (fio.TERSE, Kind("fio", "terse", fio.read_terse)),
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.SUMMARY, Kind("ior", "summary", ior.read_summary)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
