@@ -1038,6 +1038,7 @@ def test_terse_output_of_fio_that_cannot_be_used_is_rejected(tmp_path: Path) -> 
         tmp_path, f"{first}\n{';'.join(cells[:150])}"
     )
     assert "or of another form" in why_rejected(tmp_path, ";".join([*cells[:20], *cells[21:]]))
+    assert "or of another form" in why_rejected(tmp_path, first.replace(";11984;", ";1198.4;"))
     # The rate is not that of the bytes and the time.
     cells = first.split(";")
     cells[6] = "7000"
@@ -1310,6 +1311,11 @@ def test_a_table_that_is_not_of_the_summary_below_it_is_left_out(tmp_path: Path)
     (report,) = read_one(tmp_path, ior_result(2, 310.0, 330.0, mean=350.0)).reports
     assert [(p.bandwidth_bytes_per_s, p.iops) for p in report.phases] == [(350 << 20, 350.0)]
     assert "means of the repetitions" in report.notes[0]
+    # Rates below the decimals of the table are not known, and not 0.
+    small = ior_result(1, 310.0).replace("310.00     311.00", "0.00     0.00")
+    (report,) = read_one(tmp_path, small.replace("310.00", "0.00")).reports
+    assert [(p.bandwidth_bytes_per_s, p.iops, p.operation) for p in report.phases] == [
+        (None, None, "write")]  # fmt: skip
     # A deadline ended it.
     ended = ior_result(2, 310.0).replace("  100  1048576", "  900  1048576")
     (report,) = read_one(tmp_path, ended).reports
@@ -1864,6 +1870,22 @@ def test_a_copy_below_several_commands_of_dd(tmp_path: Path) -> None:
         assert row.request_bytes == (1 << 20 if operation else None)
 
 
+@pytest.mark.parametrize(
+    ("records", "operation", "block"),
+    [("", None, None), ("4096+0 records in\n4096+0 records out\n", "read", None),
+     ("2+0 records in\n2+0 records out\n", "write", 1 << 20)],
+)  # fmt: skip
+def test_dd_s_blocks_tell_which_of_several_commands_it_ran(
+    tmp_path: Path, records: str, operation: str | None, block: int | None
+) -> None:
+    text = (
+        "$ dd if=/dev/random of=x bs=1M count=2\nText.\n$ dd if=x of=/dev/null\n"
+        f"{records}2097152 bytes (2.1 MB) copied, 0.5 s, 4.2 MB/s\n"
+    )
+    (row,) = [p for r in read_one(tmp_path, text).reports for p in r.phases]
+    assert (row.operation, row.request_bytes) == (operation, block)
+
+
 def wrapped(text: str, width: int) -> str:
     """As a mail program breaks lines at blanks."""
     return "\n".join(
@@ -1917,6 +1939,9 @@ def test_a_sum_below_the_only_job_of_its_direction_has_its_requests(tmp_path: Pa
     assert [(p.operation, p.iops) for p in report.phases] == [("write", 39100.0)]
     (report,) = read_one(tmp_path, f"{job}{job}\n{total}").reports
     assert [p.iops for p in report.phases] == [None]
+    quoted = "".join(f"> {line}\n" for line in total.splitlines())
+    (report,) = read_one(tmp_path, f"They wrote:\n{quoted}").reports
+    assert [p.group for p in report.phases] == ["0"]
 
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])

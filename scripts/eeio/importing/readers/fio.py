@@ -503,7 +503,9 @@ _TOTAL = (
     rf"[^\n]*maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
     r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)"
 )
-STATUS = re.compile(rf"^Run status group (?P<group>\d{{1,9}}) \(all jobs\):|{_TOTAL}", re.M)
+STATUS = re.compile(
+    rf"^[ \t]{{0,99}}Run status group (?P<group>\d{{1,9}}) \(all jobs\):|{_TOTAL}", re.M
+)
 
 
 def read_status(text: str) -> Iterator[FoundReport]:
@@ -733,7 +735,11 @@ def read_terse(text: str) -> Iterator[FoundReport]:
         width = 47 if line["form"] == "5" else 41
         directions = _DIRECTIONS[: 2 if line["form"] == "3" else 3]
         blocks = [cells[width * k : width * (k + 1)] for k in range(len(directions))]
-        is_known = all("%=" in cell for block in blocks for cell in block[12:32])
+        is_known = all(
+            re.fullmatch(r"\d{1,18}(?:;\d{1,18}){3}", ";".join(block[:4]))
+            and all("%=" in cell for cell in block[12:32])
+            for block in blocks
+        )
         if not is_known or len(cells) < width * len(directions) + _TERSE_REST:
             raise none_found("fio", f"terse output of {name[:80]} is cut off, or of another form")
         phases = tuple(
@@ -750,8 +756,8 @@ def _terse(block: Sequence[str]) -> FoundPhase:
     moved, rate, requests, ms = (int(cell) for cell in block[:4])
     exact = moved * 1000 / ms if ms else 0.0
     agrees = ms > 0 and abs(exact - rate) <= 1 + 1000 / ms
-    means = {"submission": figure(block[6]), "completion": figure(block[10]),
-             "total": figure(block[34])}  # fmt: skip
+    means = {"submission": number(block[6]), "completion": number(block[10]),
+             "total": number(block[34])}  # fmt: skip
     return FoundPhase(
         name="", operation=None,
         bandwidth_bytes_per_s=exact * KIB if agrees else None,

@@ -134,8 +134,9 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             jobs=_jobs(settings),
             nodes=count(_first(settings, "nodes") or ""),
             engine=(_first(settings, "api") or "").partition(" ")[0] or None,
-            bandwidth_bytes_per_s=rate * MIB,
-            iops=number(values.get("IOPS")),
+            # 0.00 is below its decimals, and not known.
+            bandwidth_bytes_per_s=rate * MIB or None,
+            iops=number(values.get("IOPS")) or None,
             bytes=moved,
             runtime_s=number(values.get("total(s)")),
             started_utc=started,
@@ -270,7 +271,7 @@ def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | 
         and count(row["xsize"]) == phase.request_bytes
         and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
     }  # fmt: skip
-    return number(found.pop()) if len(found) == 1 else None
+    return number(found.pop()) or None if len(found) == 1 else None
 
 
 def read_summary(text: str) -> Iterator[FoundReport]:
@@ -315,8 +316,8 @@ def _mean(row: Mapping[str, str]) -> FoundPhase:
         request_bytes=count(row["xsize"]),
         jobs=tasks,
         engine=row["API"],
-        bandwidth_bytes_per_s=figure(row["Mean(MiB)"]) * MIB,
-        iops=number(row.get("Mean(OPs)")),
+        bandwidth_bytes_per_s=figure(row["Mean(MiB)"]) * MIB or None,
+        iops=number(row.get("Mean(OPs)")) or None,
         bytes=tasks * segments * block if tasks and segments and block else None,
         runtime_s=figure(row["Mean(s)"]),
         options={"access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",

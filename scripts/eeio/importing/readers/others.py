@@ -518,9 +518,14 @@ def _is_progress(below: str, above: str) -> bool:
 
 def _planned(options: Mapping[str, str]) -> int | None:
     """The bytes that a command copies if nothing ends it; None if it does not say."""
-    blocks, bs = count(options.get("count")), options.get("bs", "512")
+    blocks = count(options.get("count"))
+    return None if blocks is None else _in_blocks(options, blocks)
+
+
+def _in_blocks(options: Mapping[str, str], blocks: int) -> int | None:
+    bs = options.get("bs", "512")
     length = size(bs, 1000 if bs[-1:] == "B" else KIB)
-    return None if blocks is None or length is None else blocks * length
+    return None if length is None else blocks * length
 
 
 def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
@@ -557,9 +562,15 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             for line in re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         ]
         if len(command) > 1:  # such as a list of what was run
+            # The blocks that dd has counted exclude commands with blocks of another size.
+            if blocks := re.findall(r"^\s{0,20}(\d{1,20})\+0\s", above, re.M):
+                command = [c for c in command if _in_blocks(c, int(blocks[-1])) == moved]
             exact = [one for one in command if _planned(one) == moved]
-            command = exact if len({one.get("of") for one in exact}) == 1 else command[-1:]
-            command = command if exact or _planned(command[0]) is None else []
+            ends_itself = bool(command) and _planned(command[-1]) is None
+            if bool(exact) == ends_itself:
+                command = []  # It may be of either, or is of neither.
+            else:
+                command = exact if len({one.get("of") for one in exact}) == 1 else command[-1:]
             options = {}
         if command:
             options = command[-1]
