@@ -585,7 +585,8 @@ def read_dd(text: str) -> Iterator[FoundReport]:
         # Without `of` it writes into a pipe, and from such a device to /dev/null it moves nothing.
         made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
         if "of" in options and made != (options["of"] == "/dev/null"):
-            operation = "write" if made else "read"
+            # Without `if` it reads a pipe: what fills that is not known.
+            operation = "write" if made else "read" if "if" in options else None
         bs = options.get("bs", "")
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
