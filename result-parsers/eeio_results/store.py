@@ -31,7 +31,7 @@ from eeio_results.tool_label import details
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
 _IDLE = "idle.json"
-_RUNS = "runs.jsonl"
+RUNS = "runs.jsonl"
 _LOCK = ".lock"
 _CHUNK = 1 << 16
 
@@ -184,7 +184,7 @@ class Store:
 
     @property
     def runs_path(self) -> Path:
-        return self.folder / _RUNS
+        return self.folder / RUNS
 
     @contextmanager
     def made_complete(self) -> Iterator["Store"]:
@@ -377,7 +377,7 @@ def progress(folder: Path) -> Extent:
         # The entries of the order are alike, and many: check only the first.
         few = {**body, "order": order[:1]} if isinstance(order, list) else body
         suite = Design.from_json(few).suite
-    return Extent(suite, len(body["order"]), _count_lines(folder / _RUNS))
+    return Extent(suite, len(body["order"]), _count_lines(folder / RUNS))
 
 
 def _count_lines(path: Path) -> int:
@@ -402,9 +402,7 @@ def _count_lines(path: Path) -> int:
 
 def files(folder: Path) -> list[Path]:
     """The files that a campaign is loaded from."""
-    return [
-        path for name in (_CAMPAIGN, _MACHINE, _IDLE, _RUNS) if (path := folder / name).exists()
-    ]
+    return [path for name in (_CAMPAIGN, _MACHINE, _IDLE, RUNS) if (path := folder / name).exists()]
 
 
 def load(folder: Path, with_runs: bool = True) -> Campaign:
@@ -415,7 +413,7 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
     """
     design = read_design(folder)
     if not (folder / _MACHINE).exists():
-        if (folder / _RUNS).exists() and (folder / _RUNS).stat().st_size:
+        if (folder / RUNS).exists() and (folder / RUNS).stat().st_size:
             raise SchemaError(f"{folder}: {_MACHINE} is missing, so its runs cannot be used")
         raise EeioError(
             f"{folder}: ended before its first run; continue with `eeio resume {folder.name}`"
@@ -432,7 +430,7 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
-    read = _read_runs(folder / _RUNS, design) if with_runs else []
+    read = _read_runs(folder / RUNS, design) if with_runs else []
     set_aside, runs = parted(design, read)
     return Campaign(
         folder=folder,

@@ -16,7 +16,7 @@ from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_results.characterization import characterize
 from eeio_results.errors import EeioError
-from eeio_results.store import Campaign, load
+from eeio_results.store import RUNS, Campaign, load
 
 LEAST_REPETITIONS = 6
 """With fewer no difference of two campaigns can be significant at the 5 % level (rank tests)."""
@@ -43,6 +43,8 @@ class Examined:
     problems: tuple[Problem, ...]
     campaigns: tuple[Campaign, ...]
     signer: str | None
+    runs: frozenset[str] = frozenset()
+    """The SHA-256 of each campaign's runs, by which a copy is recognized."""
 
 
 def examine(bundle: Path, signers: Path | None = None) -> Examined:
@@ -55,7 +57,12 @@ def examine(bundle: Path, signers: Path | None = None) -> Examined:
         unsigned = [] if why is None else [Problem("signature", signatures.name_of(SUMS), why)]
         campaigns: list[Campaign] = []
         found = [*_checksums(folder), *unsigned, *_records(folder, campaigns)]
-        return Examined(tuple(found), tuple(campaigns), signer)
+        return Examined(tuple(found), tuple(campaigns), signer, _runs(folder))
+
+
+def _runs(folder: Path) -> frozenset[str]:
+    lines = map(_LINE.fullmatch, (folder / SUMS).read_text("utf-8", "replace").splitlines())
+    return frozenset(line[1] for line in lines if line and line[2].endswith(f"/{RUNS}"))
 
 
 @contextmanager

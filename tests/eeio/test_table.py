@@ -36,7 +36,8 @@ def bundle(
     store.write_machine(replace(MACHINE, drive_label=drive))
     store.write_idle((), None)
     for place in range(repetitions):
-        store.append(run(place, (phase(1e8, tuple(readings)),)))
+        # No two campaigns have the same runs.
+        store.append(replace(run(place, (phase(1e8, tuple(readings)),)), raw=f"raw/{name}"))
     made = folder / name
     bundles.write(made, bundles.data_files(load(store.folder), False), {})
     return made
@@ -203,14 +204,17 @@ def test_broken_bundles_are_named_and_the_others_remain(
     (tmp_path / "text").write_text("no bundle\n")
     twice = tmp_path / "elsewhere/good"
     shutil.copytree(good, twice)
-    given = [good, changed, newer, tmp_path / "text", tmp_path / "nowhere", twice]
+    renamed = tmp_path / "renamed"
+    shutil.copytree(good, renamed)
+    given = [good, changed, newer, tmp_path / "text", tmp_path / "nowhere", twice, renamed]
     status = main(["table", *map(str, given), "-o", str(tmp_path / "site")])
     output = capsys.readouterr()
     assert status == 3 and output.out == f"{tmp_path / 'site/index.html'}\n"
     lines = output.err.splitlines()
-    assert len(lines) == 5 and all(line.startswith("eeio: rejected: ") for line in lines)
+    assert len(lines) == 6 and all(line.startswith("eeio: rejected: ") for line in lines)
     for line, path, why in zip(
-        lines, given[1:], ("was changed", "99", "neither a folder", "No such file", "rename one"),
+        lines, given[1:],
+        ("was changed", "99", "neither a folder", "No such file", "rename one", "are in the other"),
         strict=True,
     ):  # fmt: skip
         assert str(path) in line and why in line

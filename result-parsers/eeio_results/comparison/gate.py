@@ -13,7 +13,7 @@ fails by name, since a gate that passes it would hide the fault.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -140,10 +140,12 @@ def _key(metric: str, cell: Cell) -> str | None:
 
 
 def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> str | None:
+    failure = _failure(after.campaigns, cell.experiment_id)
     if other is None:
-        return f"{after.name} has no result of it: {_failure(after.campaigns, cell.experiment_id)}"
+        return f"{after.name} has no result of it: {failure or 'it did not run'}"
     if not other.n(key):
-        return f"{after.name} does not have this metric: {other.reasons.get(key, 'not measured')}"
+        reason = other.reasons.get(key) or failure or "not measured"
+        return f"{after.name} does not have this metric: {reason}"
     if key in (J_PER_GB, EFFICIENCY):
         if cell.efficiency_of != other.efficiency_of:
             return (
@@ -161,12 +163,12 @@ def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> st
     return None
 
 
-def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str:
+def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str | None:
+    """None if a run of the experiment is valid, or if there is none."""
     runs = [run for one in campaigns for run in one.runs if run.experiment.id == experiment_id]
-    reasons: Mapping[str, None] = dict.fromkeys(why for run in runs for why in run.validity)
-    if reasons:
-        return f"{len(runs)} runs failed: {next(iter(reasons))}"
-    return "it did not run" if not runs else "its runs are invalid"
+    if not runs or not all(run.validity for run in runs):
+        return None
+    return f"{len(runs)} runs failed: {next(why for run in runs for why in run.validity)}"
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ def summary(report: Report, page: Path | None) -> list[str]:
     room = MOST_LINES - len(first) - len(missing) - len(end)
     if sum(map(len, levels)) > room:
         levels = [lines[:1] for lines in levels]
-    figures = [_cut(shown(line), MOST_COLUMNS) for lines in levels for line in lines]
-    # A reason may take two lines of a terminal; a path is never cut.
+    # A label and a reason may take two lines of a terminal; a path is never cut.
+    figures = [_cut(shown(line), 2 * MOST_COLUMNS) for lines in levels for line in lines]
     reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
     return [*(shown(line) for line in first), *figures, *reasons, *end]
 

@@ -99,6 +99,11 @@ def test_runs_that_failed_tell_why() -> None:
     assert found.rows[0].reason == (
         "new has no result of it: 2 runs failed: exit code 1: no such device"
     )
+    without = replace(cell("b", "4 KiB", around(100), None), experiment_id=made.EXPERIMENT.id)
+    found = gate(Side("old", [one], []), Side("new", [without], [after]), 0.05, None)
+    assert found.rows[0].reason == (
+        "new does not have this metric: 2 runs failed: exit code 1: no such device"
+    )
 
 
 def test_no_experiment_with_the_metric_is_an_error() -> None:

@@ -57,6 +57,7 @@ def table(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results.report.page import site
     found: dict[str, site.Bundle] = {}
+    known_runs: set[str] = set()
     rejected = 0
     for path in arguments.bundles:
         name = path.resolve().name.removesuffix(".tar.gz")
@@ -65,10 +66,13 @@ def table(arguments: argparse.Namespace) -> int:
                 raise RejectedError(f"{path}: another bundle is also called {name}; rename one")
             examined = examine(path)
             _check(path, examined)
+            if examined.runs and examined.runs <= known_runs:
+                raise RejectedError(f"{path}: all its campaigns are in the other bundles, too")
         except RejectedError as error:
             print(f"eeio: rejected: {shown(str(error))}", file=sys.stderr)
             rejected += 1
             continue
+        known_runs |= examined.runs
         why_not = tuple(one.what for one in examined.problems)
         found[name] = site.Bundle(name, examined.campaigns, why_not, examined.signer)
     if not found:
