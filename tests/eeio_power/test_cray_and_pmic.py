@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators.tree import write_tree
 
 from eeio_power.errors import PowerError
@@ -28,7 +29,7 @@ def node(root: Path, **changed: int | str) -> Path:
 
 def test_a_nodes_counters(tmp_path: Path) -> None:
     folder = node(tmp_path)
-    (meter,) = open_meters(["cray"], tmp_path)
+    meter = one_meter("cray", tmp_path)
     assert [(c.name, c.domain, c.quantity) for c in meter.channels] == [
         ("cray:energy", "system", "energy_j"),
         ("cray:cpu_energy", "package", "energy_j"),
@@ -48,7 +49,7 @@ def test_a_node_with_powers_only(tmp_path: Path) -> None:
     folder = node(tmp_path)
     for name in ("energy", "cpu_energy", "memory_energy"):
         (folder / name).unlink()
-    (meter,) = open_meters(["cray"], tmp_path)
+    meter = one_meter("cray", tmp_path)
     assert [c.quantity for c in meter.channels] == ["power_w"] * 3
     assert meter.read() == [245.0, 80.0, 25.0]
 
@@ -114,7 +115,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_raspberry_pi_5s_rails_are_a_module(board: Path) -> None:
-    (meter,) = open_meters(["pmic"], board)
+    meter = one_meter("pmic", board)
     truth_w = sum(a * VOLTAGES[rail][1] for rail, (_, a) in CURRENTS.items())
     assert truth_w == pytest.approx(7.2, abs=0.1)
     assert meter.read() == [pytest.approx(truth_w)]
@@ -135,7 +136,7 @@ def test_a_raspberry_pi_5s_rails_are_a_module(board: Path) -> None:
     ],
 )  # fmt: skip
 def test_half_an_answer_is_none(board: Path, text: str, message: str) -> None:
-    (meter,) = open_meters(["pmic"], board)
+    meter = one_meter("pmic", board)
     (board / "adc").write_text(text)
     with pytest.raises(PowerError, match=message):
         meter.read()
@@ -144,7 +145,7 @@ def test_half_an_answer_is_none(board: Path, text: str, message: str) -> None:
 
 
 def test_no_board_and_a_tool_that_fails(board: Path, tmp_path: Path) -> None:
-    (meter,) = open_meters(["pmic"], board)
+    meter = one_meter("pmic", board)
     (board / "adc").unlink()
     with pytest.raises(PowerError, match="vcgencmd failed"):
         meter.read()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.eeio_power.one_meter import one_meter
 
 from eeio_power.csv_log import Layout, parse_log, parse_map
 from eeio_power.errors import PowerError
@@ -201,7 +202,7 @@ def write_log(path: Path, begin_s: float, seconds: int, power_w: float, shift_s:
 def test_a_log_is_aligned_and_kept_with_the_samples(tmp_path: Path) -> None:
     path, now_s = tmp_path / "log.csv", time.time()
     write_log(path, now_s - 5, 60, 42.0, shift_s=7.25)
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts,offset_s=7.25"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts,offset_s=7.25")
     assert meter.native_period_s == pytest.approx(1.0)
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic() + 0.5
@@ -214,7 +215,7 @@ def test_a_log_is_aligned_and_kept_with_the_samples(tmp_path: Path) -> None:
 
 def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic()
         (before,) = sampler.energy(start_s, start_s + 5.0)
@@ -229,7 +230,7 @@ def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:
 def test_a_log_that_has_only_begun_may_be_opened(tmp_path: Path, begun: str) -> None:
     path = tmp_path / "log.csv"
     path.write_text(begun)
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
     assert meter.native_period_s == 1.0
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic()
@@ -241,7 +242,7 @@ def test_a_log_that_has_only_begun_may_be_opened(tmp_path: Path, begun: str) -> 
 def test_a_wrong_zone_shows_in_the_reading(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     write_log(path, time.time() - 5, 60, 42.0, shift_s=3600.0)
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic()
         (reading,) = sampler.energy(start_s, start_s + 5.0)
@@ -269,7 +270,7 @@ def test_absurd_values_of_a_log_are_left_out(tmp_path: Path) -> None:
     path, now_s = tmp_path / "log.csv", time.time()
     rows = [(now_s - 5 + k, -500.0 if k == 8 else 42.0) for k in range(30)]
     path.write_text("Time,Watts\n" + "".join(f"{t},{w}\n" for t, w in rows))
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic()
         (reading,) = sampler.energy(start_s, start_s + 10.0)
@@ -283,7 +284,7 @@ def test_a_log_faster_than_the_sampler_is_judged_by_its_own_period(tmp_path: Pat
     # 100 readings a second; 14 are missing.
     rows = [(now_s + k / 100, 42.0) for k in range(1000) if not 500 < k <= 514]
     path.write_text("Time,Watts\n" + "".join(f"{t:.6f},{w}\n" for t, w in rows))
-    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
     with Sampler([meter], tmp_path / "s.gz", rate_hz=10.0) as sampler:
         start_s = time.monotonic() + 1.0
         (reading,) = sampler.energy(start_s, start_s + 8.0)
@@ -299,7 +300,7 @@ def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: P
     rows = [(now_s + 60 * (k - 1), 500.5 + 60 * k * 100 / 36e3) for k in range(60)]
     path.write_text("Time,kWh\n" + "".join(f"{t},{int(e) / 100}\n" for t, e in rows))
     spec = f"csv:{path},map=time:Time+energy_kwh:kWh"
-    (meter,) = open_meters([f"{spec},resolution=36000"])
+    meter = one_meter(f"{spec},resolution=36000")
     with Sampler([meter], tmp_path / "s.gz") as sampler:
         start_s = time.monotonic()
         for begin_s in (0, 300, 600, 900):
@@ -311,11 +312,10 @@ def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: P
 def test_what_a_logged_power_contains_is_stated_by_who_logged_it(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     spec = f"csv:{log},map=time:Time+power_w:W,tz=utc,period_s=1"
-    (meter,) = open_meters([f"{spec},includes=drives+processor,leaves_out=supply"])
-    (channel,) = meter.channels
+    (channel,) = one_meter(f"{spec},includes=drives+processor,leaves_out=supply").channels
     assert channel.contents.includes == ("processor", "drives")
     assert channel.contents.leaves_out == ("supply",)
-    (meter,) = open_meters([f"{spec},domain=module"])
+    meter = one_meter(f"{spec},domain=module")
     assert (meter.channels[0].domain, meter.channels[0].contents.text()) == ("module", "")
     with pytest.raises(PowerError, match="includes=disk: it is some of processor, memory"):
         open_meters([f"{spec},includes=disk"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
@@ -24,8 +25,7 @@ def watts(value: Any = 87.5) -> Any:
 
 
 def opened(name: str, fake: FakeHttp, options: str = "") -> Meter:
-    (meter,) = open_meters([f"{name}:{fake.address}{options}"])
-    return meter
+    return one_meter(f"{name}:{fake.address}{options}")
 
 
 CASES = [
@@ -49,15 +49,12 @@ def test_each_reads_power_and_only_gets(name: str, paths: Any) -> None:
         meter.read()
         assert meter.client._connection is connection, "and one connection"  # type: ignore[attr-defined]
         assert len(fake.requests) == before + 1, "one request a reading"
-        meter.close()
 
 
 def test_redfish_prefers_the_newer_place() -> None:
     with FakeHttp(doubles.redfish(watts(301), environment_metrics=True)) as fake:
-        meter = opened("redfish", fake)
-        assert meter.read() == [301.0]
+        assert opened("redfish", fake).read() == [301.0]
         assert fake.requests[-1].endswith("/Self/EnvironmentMetrics")
-        meter.close()
 
 
 def test_shelly_records_its_counter_without_adding_it() -> None:
@@ -65,7 +62,6 @@ def test_shelly_records_its_counter_without_adding_it() -> None:
         meter = opened("shelly", fake)
         assert meter.read() == [87.5, 7200.0]
         assert [c.in_domain_total for c in meter.channels] == [True, False]
-        meter.close()
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
@@ -79,14 +75,11 @@ def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> N
             meter.read()
         value[0] = 90
         assert meter.read()[0] == 90.0
-        meter.close()
 
 
 def test_a_plugs_channels_are_added_up() -> None:
     with FakeHttp(doubles.tasmota(watts([87.5, 2]))) as fake:
-        meter = opened("tasmota", fake)
-        assert meter.read() == [89.5]
-        meter.close()
+        assert opened("tasmota", fake).read() == [89.5]
 
 
 def test_a_reading_that_the_plug_calls_invalid_is_none() -> None:
@@ -96,7 +89,6 @@ def test_a_reading_that_the_plug_calls_invalid_is_none() -> None:
         fake.answers["/status"] = {"meters": [{"power": 87.5, "is_valid": False}]}
         with pytest.raises(PowerError, match="self-check of its meter failed"):
             meter.read()
-        meter.close()
 
 
 def test_a_named_chassis_that_gives_nothing_reports_why() -> None:
@@ -119,7 +111,6 @@ def test_garbage_and_an_error_page_are_failed_reads(name: str, paths: Any) -> No
         del fake.answers[path]
         with pytest.raises(PowerError, match="HTTP 404"):
             meter.read()
-        meter.close()
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
@@ -137,7 +128,6 @@ def test_a_server_that_hangs_is_given_up(
         meter.client._timeout_s = 2.0  # type: ignore[attr-defined]
         meter.client.close()  # type: ignore[attr-defined]
         assert meter.read()[0] == 87.5
-        meter.close()
 
 
 def test_a_connection_that_comes_late_is_ended_too() -> None:
@@ -204,7 +194,6 @@ def test_a_dropped_connection_is_made_again() -> None:
         meter = opened("shelly", fake)
         meter.client._connection.sock.close()  # type: ignore[attr-defined]
         assert meter.read()[0] == 87.5
-        meter.close()
 
 
 def test_passwords_come_from_a_file_or_the_environment(
@@ -246,7 +235,6 @@ def test_tasmotas_password_is_in_no_message(
             opened("tasmota", fake, ",user=admin")
         assert "hunter2" not in str(caught.value)
         assert "hunter2" not in repr(meter)
-        meter.close()
 
 
 def test_shelly_is_answered_by_digest_and_the_password_is_never_sent(tmp_path: Path) -> None:
@@ -330,9 +318,7 @@ def test_redfish_takes_the_systems_chassis_and_no_module() -> None:
     systems = {"System_0": ["Chassis_0", "HGX_ProcessorModule_0"], "HGX_Baseboard_0": ["HGX_CPU_0"]}
     for linked in (systems, {"System_0": []}, {}):
         with FakeHttp(doubles.redfish_of(GB200, linked)) as fake:
-            meter = opened("redfish", fake)
-            assert meter.read() == [4210.0], linked
-            meter.close()
+            assert opened("redfish", fake).read() == [4210.0], linked
             with pytest.raises(PowerError, match="HGX_ProcessorModule_0 is a Module"):
                 opened("redfish", fake, ",chassis=HGX_ProcessorModule_0")
 
@@ -343,9 +329,7 @@ def test_redfish_lists_several_systems_with_their_watts() -> None:
     with FakeHttp(paths) as fake:
         with pytest.raises(PowerError, match=r"Node0 200 W, Node1 201 W; select.*chassis=Node0"):
             opened("redfish", fake)
-        meter = opened("redfish", fake, ",chassis=Node1")
-        assert meter.read() == [201.0]
-        meter.close()
+        assert opened("redfish", fake, ",chassis=Node1").read() == [201.0]
 
 
 @pytest.mark.parametrize(
@@ -369,17 +353,13 @@ def test_redfish_looks_at_what_a_reading_is_of(
             with pytest.raises(PowerError, match="1 has no power of the complete chassis"):
                 opened("redfish", fake)
         else:
-            meter = opened("redfish", fake)
-            assert meter.read() == [power_w]
-            meter.close()
+            assert opened("redfish", fake).read() == [power_w]
 
 
 def doubt_of(answer: dict[str, Any]) -> str | None:
     """Of the power of a chassis with this answer."""
     with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
-        meter = opened("redfish", fake)
-        (channel,) = meter.channels
-        meter.close()
+        (channel,) = opened("redfish", fake).channels
     return channel.doubt
 
 
@@ -413,7 +393,6 @@ def test_redfish_of_older_controllers_adds_the_supplies(
             assert meter.read() == [power_w]
             is_assumed = "PowerControl" in answer and "PowerSupplies" not in answer
             assert ("assumed" in (meter.channels[0].doubt or "")) is is_assumed
-            meter.close()
 
 
 @pytest.mark.parametrize(
@@ -438,7 +417,6 @@ def test_a_single_supply_of_an_older_controller_is_doubtful_or_one_of_several(
             return
         meter = opened("redfish", fake)
         assert (meter.read(), meter.channels[0].doubt) == ([59.0], message)
-        meter.close()
 
 
 @pytest.mark.parametrize(
@@ -476,9 +454,7 @@ def test_redfish_reads_all_sensors_of_a_long_list() -> None:
     every = {names[0]: powers[names[0]], names[1]: powers[names[1]], **voltages, **powers}
     paths = doubles.redfish_of({"1": ("RackMount", None)}, {"1": ["1"]}) | sensors_of("1", every)
     with FakeHttp(paths) as fake:
-        meter = opened("redfish", fake)
-        assert meter.read() == [1200.0]
-        meter.close()
+        assert opened("redfish", fake).read() == [1200.0]
 
 
 def test_redfish_reads_a_sensor_that_the_user_names() -> None:
@@ -493,9 +469,7 @@ def test_redfish_reads_a_sensor_that_the_user_names() -> None:
         with pytest.raises(PowerError, match=r"of parts: Node 747 W, CPU0 157 W"):
             opened("redfish", fake)
         for name in ("Node", "NodeInputPower"):
-            meter = opened("redfish", fake, f",chassis=N,sensor={name}")
-            assert meter.read() == [747.0]
-            meter.close()
+            assert opened("redfish", fake, f",chassis=N,sensor={name}").read() == [747.0]
         wrong = {
             ",sensor=Node": "requires chassis=",
             ",chassis=N,sensor=Attic": "0 sensors have the name Attic",
@@ -544,16 +518,13 @@ def test_redfish_judges_a_sensor_that_the_user_names(
         (channel,) = meter.channels
         assert (channel.domain, meter.read()) == (domain, [210.0])
         assert (channel.doubt is None) == (doubt is None) and str(doubt) in str(channel.doubt)
-        meter.close()
 
 
 def test_redfish_takes_a_rack_that_one_system_links_to() -> None:
     """As Cisco's servers call themselves."""
     rack = {"1": ("Rack", control((324.0, None)))}
     with FakeHttp(doubles.redfish_of(rack, {"1": ["1"]})) as fake:
-        meter = opened("redfish", fake)
-        assert meter.read() == [324.0]
-        meter.close()
+        assert opened("redfish", fake).read() == [324.0]
     with (
         FakeHttp(doubles.redfish_of(rack, {})) as fake,
         pytest.raises(PowerError, match="1 is a Rack"),
@@ -586,9 +557,7 @@ def test_redfish_offers_the_board_that_has_the_power() -> None:
     with FakeHttp(paths) as fake:
         with pytest.raises(PowerError, match=r"Baseboard 124 W; name .* chassis=Baseboard"):
             opened("redfish", fake)
-        meter = opened("redfish", fake, ",chassis=Baseboard")
-        assert meter.read() == [124.0]
-        meter.close()
+        assert opened("redfish", fake, ",chassis=Baseboard").read() == [124.0]
 
 
 @pytest.mark.parametrize(
@@ -639,7 +608,6 @@ def test_redfish_rejects_readings_when_a_supply_was_added() -> None:
         answer["PowerSupplies"][2] = {"PowerInputWatts": 60.0}
         with pytest.raises(PowerError, match="the power supplies changed"):
             meter.read()
-        meter.close()
 
 
 def test_redfish_doubts_a_chassis_next_to_a_system_without_one() -> None:
@@ -647,9 +615,7 @@ def test_redfish_doubts_a_chassis_next_to_a_system_without_one() -> None:
     chassis = {"HGX_Chassis_0": ("RackMount", metrics(2420.5))}
     paths = doubles.redfish_of(chassis, {"HGX_Baseboard_0": ["HGX_Chassis_0"], "System_0": []})
     with FakeHttp(paths) as fake:
-        meter = opened("redfish", fake)
-        assert "System_0 links to no chassis" in (meter.channels[0].doubt or "")
-        meter.close()
+        assert "System_0 links to no chassis" in (opened("redfish", fake).channels[0].doubt or "")
 
 
 def test_redfish_of_a_server_in_an_enclosure_leaves_out_its_fans() -> None:
@@ -659,9 +625,7 @@ def test_redfish_of_a_server_in_an_enclosure_leaves_out_its_fans() -> None:
     where = "/redfish/v1/Chassis/1"
     inside = {"Links": {"ContainedBy": {"@odata.id": "/redfish/v1/Chassis/Around"}}}
     with FakeHttp({**paths, where: {**paths[where], **inside}}) as fake:
-        meter = opened("redfish", fake)
-        assert meter.channels[0].contents.leaves_out == ("fans", "supply")
-        meter.close()
+        assert opened("redfish", fake).channels[0].contents.leaves_out == ("fans", "supply")
 
 
 def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
@@ -669,9 +633,7 @@ def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
     with FakeHttp(paths) as fake:
         with pytest.raises(PowerError, match=r"several systems .* are in the chassis 1"):
             opened("redfish", fake)
-        meter = opened("redfish", fake, ",chassis=1")
-        assert meter.read() == [1200.0]
-        meter.close()
+        assert opened("redfish", fake, ",chassis=1").read() == [1200.0]
 
 
 def test_redfish_reports_no_watts_of_a_part_and_no_0_w_later() -> None:
@@ -689,7 +651,6 @@ def test_redfish_reports_no_watts_of_a_part_and_no_0_w_later() -> None:
             meter.read()
         with pytest.raises(PowerError, match="0 W for a running machine"):
             opened("redfish", fake)
-        meter.close()
 
 
 EM = {
@@ -716,7 +677,6 @@ def test_shellys_other_components(
         meter = opened("shelly", fake, options)
         assert meter.read()[0] == power_w
         assert [c.domain for c in meter.channels if c.in_domain_total] == ["system"]
-        meter.close()
         with pytest.raises(PowerError, match="component=relay: it is one of switch, pm1"):
             opened("shelly", fake, ",component=relay")
         with pytest.raises(PowerError, match="phase=d"):
@@ -734,7 +694,6 @@ def test_a_shelly_of_which_a_clamp_is_turned_round_has_no_sum() -> None:
         answer |= {"b_act_power": -0.3, "total_act_power": 789.2}
         meter = opened("shelly", fake, ",component=em")
         assert meter.read() == [789.2], "an unused clamp reads a little below zero"
-        meter.close()
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
@@ -771,7 +730,6 @@ def test_an_absurd_reading_is_left_out_and_reported(tmp_path: Path) -> None:
                 sampler.energy(now_s - 1e-3, now_s)
                 errors.append(sampler.rates()[0].last_error or "")
             (reading,) = sampler.energy(sampler.samples().meters[0].times_s[0] - 0.1, now_s)
-        meter.close()
     assert any("-60 W is negative" in error for error in errors)
     assert any("9e+09 W is more than the 4000 W" in error for error in errors)
     assert reading.valid
@@ -787,9 +745,7 @@ def test_redfish_lists_the_others_if_the_system_links_to_parts_only() -> None:
     with FakeHttp(doubles.redfish_of(GB200, linked)) as fake:
         with pytest.raises(PowerError, match=r"parts only.*Chassis_0 4210 W.*chassis=Chassis_0"):
             opened("redfish", fake)
-        meter = opened("redfish", fake, ",chassis=Chassis_0")
-        assert meter.read() == [4210.0]
-        meter.close()
+        assert opened("redfish", fake, ",chassis=Chassis_0").read() == [4210.0]
 
 
 def test_redfish_of_a_machine_that_is_off_is_another_machines() -> None:
@@ -842,9 +798,7 @@ def test_redfish_reads_sensors_where_the_older_places_are_gone(
 ) -> None:
     paths = doubles.redfish_of({"1": ("RackMount", None)}, {"a": ["1"]})
     with FakeHttp({**paths, **sensors(CHASSIS, values)}) as fake:
-        meter = opened("redfish", fake)
-        assert meter.read() == [power_w]
-        meter.close()
+        assert opened("redfish", fake).read() == [power_w]
 
 
 def supply_paths(powers_w: dict[str, float | None], key: str = "InputPowerWatts") -> dict[str, Any]:
@@ -874,11 +828,8 @@ def test_redfish_adds_the_supplies_of_the_power_subsystem() -> None:
         assert meter.read() == [377.0]
         assert "powersupply0, powersupply1" in (meter.channels[0].remark or "")
         assert "supply" in meter.channels[0].contents.includes
-        meter.close()
     with FakeHttp({**paths, **supply_paths({"0": 170.0, "1": 171.0}, "OutputPowerWatts")}) as fake:
-        meter = opened("redfish", fake)
-        assert "supply" in meter.channels[0].contents.leaves_out
-        meter.close()
+        assert "supply" in opened("redfish", fake).channels[0].contents.leaves_out
     del supplies[f"{CHASSIS}/PowerSubsystem/PowerSupplies/powersupply1/Metrics"]
     with (
         FakeHttp({**paths, **supplies}) as fake,
@@ -897,4 +848,3 @@ def test_redfish_of_a_node_and_of_an_enclosure() -> None:
             meter = opened("redfish", fake)
             assert meter.channels[0].contents.leaves_out == leaves_out
             assert (meter.channels[0].doubt is not None) == doubtful
-            meter.close()

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
@@ -22,7 +23,7 @@ def test_an_acpi_power_meter_is_the_system(hwmon: FakeHwmon) -> None:
     chip = hwmon.add_chip(
         "power_meter", {"power1_average": 211 * UW, "power1_average_interval": 2000}
     )
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     (channel,) = meter.channels
     assert (channel.name, channel.domain) == ("hwmon:power_meter/power1", "system")
     assert channel.quantity == "power_w"
@@ -47,20 +48,19 @@ def test_ina_chips_by_power_by_energy_and_by_voltage_and_current(tmp_path: Path)
             "update_interval": 2,
         },
     )
-    (meter,) = open_meters([f"hwmon,root={power.root}"])
+    meter = one_meter(f"hwmon,root={power.root}")
     assert meter.read() == [4.475]
     assert meter.native_period_s == 0.002
 
     energy = FakeHwmon(tmp_path / "energy")
     energy.add_chip("ina228", {"power1_input": 4_475_000, "energy1_input": 123_456_789})
-    (meter,) = open_meters([f"hwmon,root={energy.root}"])
+    meter = one_meter(f"hwmon,root={energy.root}")
     assert [c.quantity for c in meter.channels] == ["energy_j"]
     assert meter.read() == [pytest.approx(123.456789)]
 
     pair = FakeHwmon(tmp_path / "pair")
     pair.add_chip("ina219", {"in0_input": 3, "in1_input": 5000, "curr1_input": 900})
-    (meter,) = open_meters([f"hwmon,root={pair.root}"])
-    assert meter.read() == [pytest.approx(4.5)]
+    assert one_meter(f"hwmon,root={pair.root}").read() == [pytest.approx(4.5)]
 
 
 def test_ina3221_labels_tell_the_input_from_its_rails(hwmon: FakeHwmon) -> None:
@@ -69,7 +69,7 @@ def test_ina3221_labels_tell_the_input_from_its_rails(hwmon: FakeHwmon) -> None:
     for n, (label, current_ma) in enumerate(zip(labels, (2000, 600, 500), strict=True), start=1):
         files |= {f"in{n}_label": label, f"in{n}_input": 5000, f"curr{n}_input": current_ma}
     hwmon.add_chip("ina3221", files)
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [(c.name, c.domain, c.in_domain_total) for c in meter.channels] == [
         ("hwmon:ina3221/power1", "module", True),
         ("hwmon:ina3221/power2", "package", False),
@@ -93,7 +93,7 @@ def test_a_battery_and_a_disabled_rail_are_left_out(hwmon: FakeHwmon) -> None:
         "ina3221",
         {"in1_input": 5000, "curr1_input": 800, "in2_input": 0, "curr2_input": 0, "in2_enable": 0},
     )
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [c.name for c in meter.channels] == ["hwmon:ina3221/power1"]
 
 
@@ -106,7 +106,7 @@ def test_sensors_that_may_contain_each_other_are_never_added_up(hwmon: FakeHwmon
     assert not finding.available
     assert "only=" in (finding.remedy or "")
     assert open_meters(["auto"], hwmon.root.parents[2]) == []
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=ina226/power1+ina226@hwmon1/power1"])
+    meter = one_meter(f"hwmon,root={hwmon.root},only=ina226/power1+ina226@hwmon1/power1")
     assert [c.in_domain_total for c in meter.channels] == [True, True]
     with pytest.raises(PowerError, match="no sensor ina9/power1"):
         open_meters([f"hwmon,root={hwmon.root},only=ina9/power1"])
@@ -119,7 +119,7 @@ def test_a_rail_of_unknown_label_next_to_others_is_not_taken_for_the_supply(
     hwmon.add_chip("ina226", {"power1_input": 2 * UW, "power1_label": "CPU"})
     with pytest.raises(PowerError, match="contain each other"):
         open_meters([f"hwmon,root={hwmon.root}"])
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=ina226@hwmon1/power1+ina226/power1"])
+    meter = one_meter(f"hwmon,root={hwmon.root},only=ina226@hwmon1/power1+ina226/power1")
     assert [c.domain for c in meter.channels] == ["system", "system"]
 
 
@@ -139,7 +139,7 @@ def test_a_module_meter_is_not_added_to_its_parts(hwmon: FakeHwmon) -> None:
         ("SysIO Power Socket 0", 20),
     ]:
         hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": label})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     values = zip(meter.channels, meter.read(), strict=True)
     assert [value for channel, value in values if channel.in_domain_total] == [500.0]
 
@@ -165,7 +165,7 @@ def test_totals_of_one_kind_add_up(hwmon: FakeHwmon) -> None:
     for socket in (0, 1):
         label = f"Module Power Socket {socket}"
         hwmon.add_chip("power_meter", {"power1_average": 500 * UW, "power1_oem_info": label})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert meter.read() == [500.0, 500.0]
     assert all(channel.in_domain_total for channel in meter.channels)
 
@@ -182,7 +182,7 @@ def test_a_total_is_not_added_to_another_total(hwmon: FakeHwmon) -> None:
 def test_the_inputs_of_a_board_add_up(hwmon: FakeHwmon) -> None:
     for _ in range(2):
         hwmon.add_chip("ina226", {"power1_input": 60 * UW, "power1_label": "12V input"})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [c.in_domain_total for c in meter.channels] == [True, True]
 
 
@@ -203,7 +203,7 @@ def test_a_module_without_a_sensor_makes_the_sum_of_modules_none(hwmon: FakeHwmo
 def test_an_acpi_meter_goes_before_a_rail(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("ina226", {"power1_input": 12 * UW})
     hwmon.add_chip("power_meter", {"power1_average": 30 * UW})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     values = zip(meter.channels, meter.read(), strict=True)
     assert [value for channel, value in values if channel.in_domain_total] == [30.0]
     assert meter.native_period_s == 1.0
@@ -225,14 +225,14 @@ def test_a_jetsons_input_is_the_modules_and_never_the_systems(hwmon: FakeHwmon) 
     folder = hwmon.add_chip("ina3221", files)
     (finding,) = [f for f in discover(hwmon.root.parents[2]) if f.spec == "hwmon"]
     assert (finding.available, finding.domains) == (True, ("module",))
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     counted = [(c.name, c.domain) for c in meter.channels if c.in_domain_total]
     assert counted == [("hwmon:ina3221/power1", "module")]
     assert meter.read()[0] == pytest.approx(4.984 * 1.216)
-    (named,) = open_meters([f"hwmon,root={hwmon.root},only=ina3221/power1"])
+    named = one_meter(f"hwmon,root={hwmon.root},only=ina3221/power1")
     assert [c.domain for c in named.channels] == ["module"], "naming it adds no drives to it"
     hwmon.set(folder, "in1_label", "POM_5V_IN")
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [c.domain for c in meter.channels if c.in_domain_total] == ["module"]
 
 
@@ -251,7 +251,7 @@ def grace_hopper(hwmon: FakeHwmon, sockets: int, labels: tuple[str, ...]) -> Non
 
 def test_grace_hoppers_modules_are_found_in_the_device_folder_and_added(hwmon: FakeHwmon) -> None:
     grace_hopper(hwmon, 2, ("Module", "Grace", "CPU", "SysIO"))
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     counted = [(c.name, c.domain) for c in meter.channels if c.in_domain_total]
     assert counted == [
         ("hwmon:power_meter/power1", "module"), ("hwmon:power_meter@hwmon4/power1", "module"),
@@ -295,15 +295,14 @@ def test_an_acpi_meter_whose_files_are_in_its_device_folder(hwmon: FakeHwmon) ->
     """acpi_power_meter of Linux 6.1 (Debian 12): hwmonN holds no name and no sensor."""
     folder = hwmon.root / "hwmon0"
     write_tree(folder, {"device/power1_average": 211 * UW, "device/hid": "ACPI000D"})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:power_meter/power1", "system")]
     assert meter.read() == [211.0]
     write_tree(folder, {"device/hid": "PNP0C0A"})
     with pytest.raises(PowerError, match="no ACPI power meter"):
         open_meters([f"hwmon,root={hwmon.root}"])
     write_tree(folder, {"device/name": "power_meter"})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
-    assert meter.read() == [211.0]
+    assert one_meter(f"hwmon,root={hwmon.root}").read() == [211.0]
 
 
 def supply(input_v: int, output_w: int, input_w: int | None) -> dict[str, int | str]:
@@ -321,7 +320,7 @@ def test_the_inputs_of_all_pmbus_supplies_are_the_system(hwmon: FakeHwmon) -> No
     first = hwmon.add_chip("cffps1", supply(230, 180, 200))
     hwmon.add_chip("cffps1", supply(229, 150, 170))
     hwmon.add_chip("tps53679", supply(12, 60, 66))
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     counted = [c for c in meter.channels if c.in_domain_total]
     assert [c.name for c in counted] == [
         "hwmon:cffps1/power1", "hwmon:cffps1@hwmon1/power1",
@@ -336,8 +335,7 @@ def test_the_inputs_of_all_pmbus_supplies_are_the_system(hwmon: FakeHwmon) -> No
     with pytest.raises(PowerError, match="hwmon0/power1_input: cannot be read"):
         open_meters([f"hwmon,root={hwmon.root}"])
     hwmon.remove(first, "power1_input")
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
-    counted = [c for c in meter.channels if c.in_domain_total]
+    counted = [c for c in one_meter(f"hwmon,root={hwmon.root}").channels if c.in_domain_total]
     assert [c.name for c in counted] == [
         "hwmon:cffps1/power2", "hwmon:cffps1@hwmon1/power2",
     ], "one input and one output are no sum"  # fmt: skip
@@ -359,7 +357,7 @@ def test_a_supply_that_is_not_plugged_in_yet_counts_with_its_kind(hwmon: FakeHwm
     unplugged = hwmon.add_chip("cffps1", supply(0, 0, 0))
     untold = hwmon.add_chip("cffps1", supply(230, 90, 100))
     hwmon.remove(untold, "in1_label")
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     counted = [c.in_domain_total for c in meter.channels]
     assert sum(counted) == 3
     hwmon.set(unplugged, "power1_input", 150 * UW)
@@ -381,7 +379,7 @@ def test_what_may_be_a_supply_of_another_kind_makes_no_sum(
 
 def test_supplies_without_an_input_sensor_are_read_behind_their_losses(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("cffps1", supply(230, 180, None))
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     (channel,) = meter.channels
     assert (channel.domain, meter.read()) == ("system", [180.0])
     assert channel.contents.leaves_out == ("supply",)
@@ -391,8 +389,7 @@ def test_regulators_on_the_board_are_no_system(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("tps53679", supply(12, 60, 66))
     with pytest.raises(PowerError, match=r"parts only: tps53679/power1 .*, tps53679/power2"):
         open_meters([f"hwmon,root={hwmon.root}"])
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=tps53679/power1"])
-    assert meter.read() == [66.0]
+    assert one_meter(f"hwmon,root={hwmon.root},only=tps53679/power1").read() == [66.0]
 
 
 def test_a_corsair_supply_by_its_total(hwmon: FakeHwmon) -> None:
@@ -402,7 +399,7 @@ def test_a_corsair_supply_by_its_total(hwmon: FakeHwmon) -> None:
     for n, (label, watts) in enumerate(zip(labels, (146, 120, 16, 10), strict=True), start=1):
         files |= {f"power{n}_label": label, f"power{n}_input": watts * UW}
     hwmon.add_chip("corsairpsu", files)
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:corsairpsu/power1", "system")]
     assert meter.read() == [146.0]
     assert meter.channels[0].contents.leaves_out == ("supply",)
@@ -418,7 +415,7 @@ def test_a_number_that_another_chip_got_later_is_not_read(tmp_path: Path) -> Non
     (folder / "hwmon0").symlink_to("../../devices/acpi/hwmon/hwmon0")
     (folder / "hwmon1").symlink_to("nowhere")
     (folder / "hwmon2").symlink_to("hwmon2")
-    (meter,) = open_meters(["hwmon"], tmp_path)
+    meter = one_meter("hwmon", tmp_path)
     assert meter.read() == [200.0]
     (folder / "hwmon0").unlink()
     (folder / "hwmon0").symlink_to("../../devices/gpu/hwmon/hwmon0")
@@ -440,17 +437,15 @@ def test_a_single_sensor_on_a_rail_is_not_the_system(hwmon: FakeHwmon, millivolt
 
 def test_a_single_sensor_without_a_label_is_doubtful_until_it_is_named(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("ina226", {"in1_input": 12_000, "curr1_input": 900, "power1_input": 11 * UW})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
-    assert "is assumed" in (meter.channels[0].doubt or "")
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=ina226/power1"])
-    assert meter.channels[0].doubt is None
+    assert "is assumed" in (one_meter(f"hwmon,root={hwmon.root}").channels[0].doubt or "")
+    assert one_meter(f"hwmon,root={hwmon.root},only=ina226/power1").channels[0].doubt is None
 
 
 def test_a_label_of_the_chip_itself_is_read(hwmon: FakeHwmon) -> None:
     """Of the device tree. Kria's INA260 feeds its module; a chip's name may have a place."""
     files = {"in1_input": 5000, "curr1_input": 900, "power1_input": 4 * UW}
     chip = hwmon.add_chip("ina260_u14", {**files, "label": "SOM_5V0"})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    meter = one_meter(f"hwmon,root={hwmon.root}")
     assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:ina260_u14/power1", "module")]
     hwmon.set(chip, "label", "3V3_AUX")
     with pytest.raises(PowerError, match=r"\(3V3_AUX\) 4 W at 5 V may be one rail"):
@@ -475,7 +470,7 @@ def test_any_chip_is_read_if_it_is_named(
     with pytest.raises(PowerError, match=rf"other chips have {chip}/{word}.*only={chip}/{word}"):
         open_meters([f"hwmon,root={hwmon.root}"])
     assert open_meters(["auto"], hwmon.root.parents[2]) == []
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only={chip}/{word}"])
+    meter = one_meter(f"hwmon,root={hwmon.root},only={chip}/{word}")
     assert meter.read() == [9.0] and meter.channels[0].domain == domain
 
 
@@ -508,8 +503,7 @@ def test_an_energy_and_a_power_of_one_number_are_distinguished_by_their_labels(
         assert shown in str(error.value)
     assert "power2" not in str(error.value)
     assert "energy1 (pkg) 28 W" not in str(error.value), "the power of another sensor"
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=spbm/power1"])
-    assert meter.read() == [28.0]
+    assert one_meter(f"hwmon,root={hwmon.root},only=spbm/power1").read() == [28.0]
 
 
 def test_a_gpu_is_not_read_as_the_system_though_it_is_named(hwmon: FakeHwmon) -> None:
@@ -527,12 +521,12 @@ def test_milliwatts_for_microwatts_are_found_by_voltage_and_current(
     that of the shunt."""
     files: dict[str, int | str] = {"in1_input": 1, "in2_input": 12_010, "curr1_input": 700}
     hwmon.add_chip(chip, {**files, "power1_input": shown})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root},only={chip}/power1"])
+    meter = one_meter(f"hwmon,root={hwmon.root},only={chip}/power1")
     assert meter.read() == [pytest.approx(8.4)]
     wrong = shown == 8_400
     assert ("multiplied by 1000" in (meter.channels[0].remark or "")) is wrong
     if chip != "iio_hwmon":
-        (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+        meter = one_meter(f"hwmon,root={hwmon.root}")
         assert meter.read() == [pytest.approx(8.4)]
         assert ("multiplied by 1000" in (meter.channels[0].remark or "")) is wrong
 
@@ -589,8 +583,7 @@ def test_a_part_is_not_proposed_as_the_system(
 def test_another_chip_does_not_hide_the_only_known_meter(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("amdgpu", {"power1_average": 90 * UW})
     hwmon.add_chip("power_meter", {"power1_average": 211 * UW})
-    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
-    assert meter.read() == [211.0]
+    assert one_meter(f"hwmon,root={hwmon.root}").read() == [211.0]
 
 
 def test_an_input_that_may_feed_another_is_not_added_to_it(hwmon: FakeHwmon) -> None:

@@ -6,13 +6,15 @@ import socket
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_manager_line
+from tests.eeio_power.bmc import machine_with_bmc
+from tests.eeio_power.one_meter import one_meter
+from tests.simulators.ipmitool import dcmi_line, node_manager_line
+from tests.waiting import free_port, until
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, ipmi, open_meters
@@ -26,18 +28,11 @@ PATIENCE_S = 20.0
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root with /dev/ipmi0; the BMC's answers are in `watts`."""
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev/ipmi0").write_text("")
-    (tmp_path / "watts").write_text("301")
-    install_fake_ipmitool(tmp_path / "bin", tmp_path / "watts")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    return tmp_path
+    return machine_with_bmc(tmp_path, monkeypatch)
 
 
 def opened(machine: Path, spec: str = "ipmi") -> Meter:
-    (meter,) = open_meters([spec], machine)
-    return meter
+    return one_meter(spec, machine)
 
 
 def test_one_process_serves_all_readings(machine: Path) -> None:
@@ -58,10 +53,7 @@ def test_without_dcmi_a_sensor_in_watts_is_read(machine: Path) -> None:
     meter = opened(machine)
     assert meter.channels[0].name == "ipmi:Pwr Consumption"
     assert meter.read() == [88.0]
-    meter.close()
-    meter = opened(machine, "ipmi,sensor=CPU1 Power")
-    assert meter.read() == [40.0]
-    meter.close()
+    assert opened(machine, "ipmi,sensor=CPU1 Power").read() == [40.0]
 
 
 @pytest.mark.parametrize("answer", ["garbage rubbish", "garbage  dc 2d", "off 301"])
@@ -74,7 +66,6 @@ def test_garbage_and_a_switched_off_measurement_are_failed_reads(
         meter.read()
     (machine / "watts").write_text("302")
     assert meter.read() == [302.0], "the answer to the old question must not be taken"
-    meter.close()
 
 
 @pytest.mark.parametrize("answer", ["hang", "die"])
@@ -89,7 +80,6 @@ def test_a_bmc_that_hangs_or_dies_is_queried_again(
     (machine / "watts").write_text("303")
     meter._timeout_s = PATIENCE_S  # type: ignore[attr-defined]
     assert meter.read() == [303.0]
-    meter.close()
 
 
 def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> None:
@@ -97,9 +87,7 @@ def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> No
     meter._timeout_s = 0.2  # type: ignore[attr-defined]
     (machine / "watts").write_text("hang")
     with Sampler([meter], tmp_path / "s.gz") as sampler:
-        deadline_s = time.monotonic() + PATIENCE_S
-        while not sampler.rates()[0].failed_reads and time.monotonic() < deadline_s:
-            threading.Event().wait(0.01)
+        until(lambda: sampler.rates()[0].failed_reads)
         now_s = time.monotonic()
         (reading,) = sampler.energy(now_s - 0.1, now_s)
     meter.close()
@@ -260,7 +248,6 @@ def test_supplies_by_an_unknown_word_are_doubtful(machine: Path) -> None:
     meter = opened(machine)
     assert meter.read() == [180.0]
     assert "assumed to be all supplies" in (meter.channels[0].doubt or "")
-    meter.close()
 
 
 @pytest.mark.parametrize("watts", ["32767", "65535"])
@@ -278,7 +265,6 @@ def test_the_largest_number_of_a_controller_is_no_power(machine: Path, watts: st
     (machine / "watts").write_text(watts)
     with pytest.raises(PowerError, match="no measurement"):
         meter.read()
-    meter.close()
 
 
 def test_a_rejection_lists_the_sensors_with_their_watts(machine: Path) -> None:
@@ -301,7 +287,6 @@ def test_all_numbered_supplies_are_added_and_that_is_reported(machine: Path) -> 
     )
     with pytest.raises(PowerError, match="no power for sensor PS2 Input Power"):
         meter.read()
-    meter.close()
     with pytest.raises(
         PowerError, match=r"PS2 Input Power gives no reading.*if one measures the system, name it"
     ):
@@ -340,7 +325,6 @@ def test_a_sensor_that_is_named_is_of_what_its_name_states(machine: Path) -> Non
     meter = opened(machine, "ipmi,sensor=MEM Power")
     assert [c.domain for c in meter.channels] == ["dram"]
     assert meter.read() == [12.0]
-    meter.close()
     with pytest.raises(PowerError, match=r"is of a part \(GPU\)"):
         opened(machine, "ipmi,sensor=GPU1 Power")
 
@@ -365,15 +349,12 @@ def test_a_named_sensor_of_a_part_is_never_the_system(
     meter = opened(machine, f"ipmi,sensor={sensor}")
     assert [c.domain for c in meter.channels] == [domain]
     assert domain != "system" or meter.channels[0].contents.leaves_out == ("supply",)
-    meter.close()
 
 
 def test_letters_of_a_part_inside_another_word_are_no_part(machine: Path) -> None:
     for sensor in ("System Member Power", "Score Power"):
         (machine / "watts").write_text(f"no\n{sensor},12,Watts,ok")
-        meter = opened(machine, f"ipmi,sensor={sensor}")
-        assert [c.domain for c in meter.channels] == ["system"]
-        meter.close()
+        assert [c.domain for c in opened(machine, f"ipmi,sensor={sensor}").channels] == ["system"]
 
 
 def test_what_contradicts_a_named_sensor_is_noted(machine: Path) -> None:
@@ -385,7 +366,6 @@ def test_what_contradicts_a_named_sensor_is_noted(machine: Path) -> None:
         "the supplies draw 324 W and SystemTotalPower is 68 W: they may feed other machines too"
     )
     assert meter.channels[0].doubt is None
-    meter.close()
 
 
 def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: Path) -> None:
@@ -405,7 +385,6 @@ def test_supplies_that_are_all_silent_make_the_systems_power_doubtful(machine: P
     (machine / "watts").write_text("no\nPower Meter,630,Watts,ok\nPS1 Output,,Watts,ns")
     meter = opened(machine)
     assert (meter.read(), meter.channels[0].doubt) == ([630.0], None)
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -541,18 +520,12 @@ Bmc({"admin": "password"}, port=int(sys.argv[1])).listen()
 """
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture
 def bmc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """pyghmi's BMC with DCMI, on a loopback port."""
     pytest.importorskip("pyghmi", reason="pyghmi is not installed")
     monkeypatch.setenv("IPMI_PASSWORD", "password")
-    port = free_port()
+    port = free_port(socket.SOCK_DGRAM)
     process = subprocess.Popen(
         [sys.executable, "-c", PYGHMI_BMC, str(port)],
         stdout=subprocess.DEVNULL,
@@ -568,7 +541,7 @@ def open_when_up(spec: str) -> Meter:
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         try:
-            (meter,) = open_meters([spec])
+            meter = one_meter(spec)
         except PowerError:
             if time.monotonic() > deadline_s:
                 raise
@@ -581,7 +554,6 @@ def test_dcmi_over_the_network_against_pyghmi(bmc: int) -> None:
     meter = open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin")
     assert meter.channels[0].name == "ipmi:dcmi"
     assert [meter.read() for _ in range(5)] == [[301.0]] * 5
-    meter.close()
 
 
 @needs_ipmitool
@@ -633,7 +605,7 @@ def test_a_sensor_over_the_network_against_openipmi(
 ) -> None:
     """OpenIPMI's simulator refuses DCMI, and polls its sensor's value from a file."""
     monkeypatch.setenv("IPMI_PASSWORD", "password")
-    port, watts = free_port(), tmp_path / "watts"
+    port, watts = free_port(socket.SOCK_DGRAM), tmp_path / "watts"
     watts.write_text("352\n")
     (tmp_path / "state").mkdir()
     (tmp_path / "lan.conf").write_text(textwrap.dedent(LAN_CONF.format(port=port)))
@@ -646,12 +618,9 @@ def test_a_sensor_over_the_network_against_openipmi(
     try:
         meter = open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={port},user=admin")
         assert meter.channels[0].name == "ipmi:Pwr Consumption"
-        deadline_s = time.monotonic() + PATIENCE_S
         for expected in (352, 120):
             watts.write_text(f"{expected}\n")
-            while meter.read() != [expected] and time.monotonic() < deadline_s:
-                threading.Event().wait(0.02)
-            assert meter.read() == [expected]
+            until(lambda expected=expected: meter.read() == [expected])  # type: ignore[misc]
         meter.close()
     finally:
         process.kill()

@@ -2,20 +2,20 @@
 
 import math
 import os
-import shutil
 import signal
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.simulators.ipmitool import install_fake_ipmitool
+from tests.eeio_power.bmc import machine_with_bmc
+from tests.eeio_power.compiled import SANITIZERS, compiled, needs_compiler
+from tests.eeio_power.one_meter import one_meter
+from tests.waiting import PATIENCE_S, until
 
-import eeio_power
 from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import QuestionReader
@@ -23,51 +23,21 @@ from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import Meter, ipmi, open_meters
 from eeio_power.sampler import Sampler
 
-SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-ipmi-reader.c"
-PATIENCE_S = 20.0
-
-compiler = shutil.which("cc")
-pytestmark = pytest.mark.skipif(compiler is None, reason="no C compiler")
-
-
-def compiled(folder: Path, *flags: str) -> Path:
-    program = folder / "eeio-ipmi-reader"
-    command = [str(compiler), "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion"]
-    command += ["-Werror", *flags, "-o", str(program), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if flags and "cannot find" in done.stderr:  # no sanitizers' libraries here
-        return compiled(folder)
-    assert done.returncode == 0, done.stderr
-    return program
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def helper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    return compiled(tmp_path_factory.mktemp("helper"), *sanitizers)
+    return compiled("eeio-ipmi-reader", tmp_path_factory.mktemp("helper"), *SANITIZERS)
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root with /dev/ipmi0; the BMC's answers are in `watts`."""
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev/ipmi0").write_text("")
-    (tmp_path / "watts").write_text("301")
-    install_fake_ipmitool(tmp_path / "bin", tmp_path / "watts")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    return tmp_path
+    return machine_with_bmc(tmp_path, monkeypatch)
 
 
 def opened(machine: Path, helper: Path | str, more: str = "") -> Meter:
-    (meter,) = open_meters([f"ipmi,period_s=0.02,reader={helper}{more}"], machine)
-    return meter
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        threading.Event().wait(0.005)
+    return one_meter(f"ipmi,period_s=0.02,reader={helper}{more}", machine)
 
 
 def newest(sampler: Sampler) -> float:
@@ -75,8 +45,7 @@ def newest(sampler: Sampler) -> float:
 
 
 def test_the_sampler_gets_the_energy_of_a_window(machine: Path, helper: Path) -> None:
-    meter = opened(machine, helper)
-    sampler = Sampler([meter], machine / "s.gz", rate_hz=50.0)
+    sampler = Sampler([opened(machine, helper)], machine / "s.gz", rate_hz=50.0)
     assert isinstance(sampler._loops[0], BatchLoop)
     with sampler:
         start_s = time.monotonic()
@@ -88,7 +57,6 @@ def test_the_sampler_gets_the_energy_of_a_window(machine: Path, helper: Path) ->
     assert reading.valid and reading.power_w == pytest.approx(301.0)
     assert 10.0 < (sampler.rates()[0].achieved_hz or 0.0) < 60.0
     assert sampler.errors == {"ipmi": 0}
-    meter.close()
 
 
 def test_the_sensors_of_a_bmc_without_dcmi_are_read(machine: Path, helper: Path) -> None:
@@ -97,7 +65,6 @@ def test_the_sensors_of_a_bmc_without_dcmi_are_read(machine: Path, helper: Path)
     with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
         until(lambda: len(sampler.samples().meters[0].times_s) > 2)
         assert newest(sampler) == 40.0
-    meter.close()
 
 
 def test_one_ipmitool_serves_open_runs_and_reads(machine: Path, helper: Path) -> None:
@@ -127,7 +94,6 @@ def test_what_makes_no_sense_is_missing(
         assert math.isnan(newest(sampler))
         (machine / "watts").write_text("87")
         until(lambda: newest(sampler) == 87.0)
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +115,6 @@ def test_a_bmc_that_hangs_or_dies_is_queried_again(
         assert first.poll() is not None, "it is out of step and must not be asked again"
         monkeypatch.setattr(ipmi, "ANSWER_S", PATIENCE_S)
         until(lambda: newest(sampler) == 303.0)
-    meter.close()
 
 
 def test_a_helper_that_is_killed_takes_ipmitool_with_it(
@@ -168,7 +133,6 @@ def test_a_helper_that_is_killed_takes_ipmitool_with_it(
         until(lambda: "ended" in (sampler.rates()[0].last_error or ""))
         assert first.poll() is not None
         until(lambda: newest(sampler) == 301.0)
-    meter.close()
 
 
 ABANDONED = """
@@ -207,9 +171,8 @@ def alive(pid: int) -> bool:
 
 
 def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:
-    (meter,) = open_meters(["ipmi,reader=no"], machine)
+    meter = one_meter("ipmi,reader=no", machine)
     assert isinstance(Sampler([meter], machine / "s.gz")._loops[0], MeterLoop)
-    meter.close()
     with pytest.raises(PowerError, match="cannot be run"):
         open_meters(["ipmi,reader=/nowhere/reader"], machine)
     # One that was found and does not work is left aside, though it was not asked for.
@@ -217,9 +180,7 @@ def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:
     broken.parent.mkdir(parents=True)
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
-    (meter,) = open_meters(["ipmi"], machine)
-    assert isinstance(Sampler([meter], machine / "t.gz")._loops[0], MeterLoop)
-    meter.close()
+    assert isinstance(Sampler([one_meter("ipmi", machine)], machine / "t.gz")._loops[0], MeterLoop)
 
 
 # --- the program -------------------------------------------------------------------------------

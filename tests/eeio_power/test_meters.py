@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.own_meter import BENCH
 from tests.simulators import FakeHwmon, FakeRapl
 
@@ -139,14 +140,13 @@ def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
     for specs in (["bench:usb0,name=desk"], ["auto"]):
         (meter,) = open_meters(specs, tmp_path / "no-machine")
         assert meter.read() == [7.5]
-    (meter,) = open_meters(["bench:usb0,name=desk"])
+    meter = one_meter("bench:usb0,name=desk")
     assert (meter.spec, meter.name) == ("bench:usb0,name=desk", "desk")
     with pytest.raises(PowerError, match=r"bench has no option 'colour'; it has: port"):
         open_meters(["bench,colour=red"])
     # The same name in another folder is another meter.
     own(tmp_path / "other", monkeypatch, bench=BENCH.replace("7.5", "8.5"))
-    (meter,) = open_meters(["bench"])
-    assert meter.read() == [8.5]
+    assert one_meter("bench").read() == [8.5]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
@@ -117,8 +118,7 @@ def test_what_is_no_stat_file(text: str) -> None:
 
 
 def test_options_are_checked(stat: FakeStat, tmp_path: Path) -> None:
-    (meter,) = open_meters(["modelled,idle_w=40,busy_w=100"], tmp_path)
-    assert meter.kind == "modelled"
+    assert one_meter("modelled,idle_w=40,busy_w=100", tmp_path).kind == "modelled"
     for spec, message in [
         ("modelled,idle_w=100,busy_w=40", "under idle_w"),
         ("modelled,idle_w=warm", "idle_w=warm is not a number"),

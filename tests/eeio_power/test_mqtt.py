@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
+from tests.waiting import free_port
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, open_meters
@@ -18,13 +20,6 @@ from eeio_power.sampler import Sampler
 
 publish = pytest.importorskip("paho.mqtt.publish", reason="paho-mqtt is not installed")
 AUTH = {"username": "eeio", "password": "open sesame"}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +85,7 @@ def publishing(port: int, topic: str, payload: Callable[[int], object]) -> Itera
 def opened(broker: tuple[int, int, Path], options: str, port: int | None = None) -> Meter:
     plain, _, folder = broker
     secret = "" if "user=" in options else f",user=eeio,password_file={folder}/word"
-    (meter,) = open_meters([f"mqtt:127.0.0.1:{port or plain},{options}{secret}"])
-    return meter
+    return one_meter(f"mqtt:127.0.0.1:{port or plain},{options}{secret}")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +107,6 @@ def test_messages_of_devices(
     with publishing(broker[0], "home/plug", lambda _: text):
         meter = opened(broker, f"topic=home/plug,period_s=1,{options}")
         assert meter.read() == [power_w]
-        meter.close()
     assert meter.channels[0].domain == ("device" if "device" in options else "system")
 
 
@@ -147,7 +140,6 @@ def test_a_retained_message_is_no_reading(broker: tuple[int, int, Path]) -> None
     time.sleep(1.0)
     with pytest.raises(PowerError, match="no new message"):
         meter.read()
-    meter.close()
 
 
 def test_a_window_of_messages(broker: tuple[int, int, Path], tmp_path: Path) -> None:
@@ -157,7 +149,6 @@ def test_a_window_of_messages(broker: tuple[int, int, Path], tmp_path: Path) -> 
             start_s = time.monotonic()
             time.sleep(4.0)
             (reading,) = sampler.energy(start_s, time.monotonic())
-        meter.close()
     assert reading.valid and reading.power_w == pytest.approx(100.0, abs=5.0), reading
     assert reading.samples > 10
 
@@ -166,9 +157,7 @@ def test_tls_and_credentials(broker: tuple[int, int, Path]) -> None:
     plain, tls, folder = broker
     topic = "topic=home/plug,period_s=1,timeout_s=3"
     with publishing(plain, "home/plug", lambda _: "5"):
-        meter = opened(broker, f"{topic},tls=yes,cafile={folder}/cert.pem", tls)
-        assert meter.read() == [5.0]
-        meter.close()
+        assert opened(broker, f"{topic},tls=yes,cafile={folder}/cert.pem", tls).read() == [5.0]
         with pytest.raises(PowerError, match=r"certificate verify failed.*; check"):
             opened(broker, f"{topic},tls=yes", tls)
         for who in ("eeio", "nobody"):
@@ -194,14 +183,13 @@ def test_a_broker_that_goes_away_is_reported(tmp_path: Path) -> None:
             assert time.monotonic() < end
             time.sleep(0.1)
         with publishing(port, "home/plug", lambda _: "5"):
-            (meter,) = open_meters([f"mqtt:127.0.0.1:{port},topic=home/plug,period_s=0.4"])
+            meter = one_meter(f"mqtt:127.0.0.1:{port},topic=home/plug,period_s=0.4")
     finally:
         process.terminate()
         process.wait(30)
     time.sleep(0.7)
     with pytest.raises(PowerError, match="connection was lost"):
         meter.read()
-    meter.close()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import socketserver
 import subprocess
 import time
@@ -13,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_power.line_server import serving
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators.exporter import exporting
 from tests.simulators.http import FakeHttp
+from tests.waiting import free_port
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
@@ -28,11 +29,8 @@ def matrix(*series: list[list[object]]) -> dict[str, object]:
 
 
 def read(address: str, options: str) -> object:
-    (meter,) = open_meters([f"prometheus:{address},period_s=1,{options}"])
-    try:
-        return meter.read()[0]
-    finally:
-        meter.close()
+    meter = one_meter(f"prometheus:{address},period_s=1,{options}")
+    return meter.read()[0]
 
 
 def test_a_gauge_and_a_counter() -> None:
@@ -97,13 +95,6 @@ def exporter(watts: float) -> AbstractContextManager[int]:
     )
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 def test_with_prometheus_itself(tmp_path: Path) -> None:
     program = shutil.which("prometheus")
     if program is None:
@@ -127,7 +118,7 @@ def test_with_prometheus_itself(tmp_path: Path) -> None:
             end = time.monotonic() + 60
             while True:
                 try:
-                    (meter,) = open_meters([f"prometheus:127.0.0.1:{port},{counter}"])
+                    meter = one_meter(f"prometheus:127.0.0.1:{port},{counter}")
                     if meter.read()[0] is not None:
                         break
                     meter.close()
@@ -137,7 +128,7 @@ def test_with_prometheus_itself(tmp_path: Path) -> None:
             gauge = "metric=node_watts,domain=system,period_s=60"
             with pytest.raises(PowerError, match="2 series"):
                 open_meters([f"prometheus:127.0.0.1:{port},{gauge}"])
-            (other,) = open_meters([f"prometheus:127.0.0.1:{port},{gauge},labels=chip:other"])
+            other = one_meter(f"prometheus:127.0.0.1:{port},{gauge},labels=chip:other")
             assert other.read() == [7.0]
             other.close()
             # The mean between the last two scrapes, by the times that Prometheus stored.
@@ -184,9 +175,8 @@ def upsd(answers: dict[str, str]) -> Iterator[str]:
 def test_answers_of_upsd(answer: str, wanted: object) -> None:
     with upsd({"GET VAR rack1 ups.realpower": answer}) as address:
         if isinstance(wanted, float):
-            (meter,) = open_meters([f"nut:rack1@{address}"])
+            meter = one_meter(f"nut:rack1@{address}")
             assert meter.read() == [wanted] and meter.channels[0].domain == "system"
-            meter.close()
         else:
             with pytest.raises(PowerError, match=str(wanted)):
                 open_meters([f"nut:rack1@{address}"])
@@ -227,14 +217,14 @@ def test_with_upsd_and_its_dummy_driver(tmp_path: Path) -> None:
         end = time.monotonic() + 60
         while True:
             try:
-                (meter,) = open_meters([f"nut:rack1@127.0.0.1:{port}"])
+                meter = one_meter(f"nut:rack1@127.0.0.1:{port}")
                 break
             except PowerError as error:
                 assert time.monotonic() < end, error
                 time.sleep(0.5)
         assert meter.read() == [187.0]
         meter.close()
-        (meter,) = open_meters([f"nut:rack1@127.0.0.1:{port},outlet=2"])
+        meter = one_meter(f"nut:rack1@127.0.0.1:{port},outlet=2")
         assert meter.read() == [41.0]
         meter.close()
         with pytest.raises(PowerError, match="does not report watts there"):

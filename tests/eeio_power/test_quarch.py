@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.eeio_power.line_server import serving
+from tests.eeio_power.one_meter import one_meter
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
@@ -82,14 +83,13 @@ def qis(
 
 def test_the_rails_are_the_drive() -> None:
     with qis(ROWS, [row(3, 500, 500), row(4, 1500, 500)]) as address:
-        (meter,) = open_meters([f"quarch:{address},accuracy=0.02"])
+        meter = one_meter(f"quarch:{address},accuracy=0.02")
         assert meter.read() == pytest.approx([1.0, 0.5])
         assert [(c.name, c.domain) for c in meter.channels] == [
             ("quarch:5V", "device"), ("quarch:12V", "device"),
         ]  # fmt: skip
         assert all(c.in_domain_total and c.contents == only("drives") for c in meter.channels)
         assert meter.native_period_s == pytest.approx(0.065536)
-        meter.close()
 
 
 @pytest.mark.parametrize(
@@ -108,23 +108,21 @@ def test_the_rails_are_the_drive() -> None:
 def test_a_stream_that_drops(then: list[str] | str, why: str) -> None:
     again = [then] * (1 if then and not isinstance(then, str) else 4)
     with qis(ROWS, *again, [row(20, 2000, 4000)]) as address:
-        (meter,) = open_meters([f"quarch:{address}"])
+        meter = one_meter(f"quarch:{address}")
         with pytest.raises(PowerError, match=why):
             meter.read()
         if isinstance(then, str):  # the new stream has new times
             assert meter.read() == pytest.approx([2.0, 4.0])
-        meter.close()
 
 
 def test_a_connection_that_closes_is_made_again() -> None:
     replies: dict[str, str] = {}
     with qis(ROWS, [row(3, 2000, 4000)], answers=replies) as address:
-        (meter,) = open_meters([f"quarch:{address}"])
+        meter = one_meter(f"quarch:{address}")
         meter.qis._connection.close()  # type: ignore[attr-defined]
         with pytest.raises(PowerError, match="is QIS running"):
             meter.read()
         assert meter.read() == pytest.approx([2.0, 4.0])
-        meter.close()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +166,7 @@ def test_a_sampler_gets_means_of_the_rows() -> None:
     more = [[row(3, 1000, 0)], [row(4, 1000, 4000), row(5, 3000, 6000), row(6, 5000, 1000)],
             [row(7, 7000, 3000), row(12, 1000, 0), row(13, 1000, 0)]]  # fmt: skip
     with qis(ROWS, *more, "Stopped: Overrun") as address:
-        (meter,) = open_meters([f"quarch:{address}"])
+        meter = one_meter(f"quarch:{address}")
         assert isinstance(meter, QuarchMeter)
         batches = meter.batches(0.14)
         batches.start()
@@ -184,4 +182,3 @@ def test_a_sampler_gets_means_of_the_rows() -> None:
         assert not batches.ended
         batches.fetch()
         assert batches.ended
-        meter.close()

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeRapl, FakeZone
 from tests.simulators.tree import write_tree
 
@@ -20,7 +21,7 @@ def pulses_w(time_s: float) -> float:
 
 def sample(rapl: FakeRapl, steps: int, period_s: float = 0.1, spec: str = "rapl") -> MeterSamples:
     """Step the simulator and read the meter after each step, without a clock."""
-    (meter,) = open_meters([f"{spec},root={rapl.root}"])
+    meter = one_meter(f"{spec},root={rapl.root}")
     rows = []
     for _ in range(steps):
         rows.append((rapl.now_s, [math.nan if v is None else v for v in meter.read()]))
@@ -82,7 +83,7 @@ def test_the_counter_wraps(tmp_path: Path) -> None:
 def test_the_highest_power_decides_which_gap_is_too_long(tmp_path: Path) -> None:
     zone = FakeZone("intel-rapl:0", "package-0", 1.0, range_uj=300_000_000)
     rapl = FakeRapl(tmp_path, [zone], lambda _: 100.0)
-    (meter,) = open_meters([f"rapl,root={tmp_path},max_w=200"])
+    meter = one_meter(f"rapl,root={tmp_path},max_w=200")
     times_s, values = [], []
     for duration_s in (1.0, 1.0, 3.9, 1.0, 1.0):
         times_s.append(rapl.now_s)
@@ -97,7 +98,7 @@ def test_the_highest_power_decides_which_gap_is_too_long(tmp_path: Path) -> None
 
 def test_a_failed_read_is_a_missing_sample(tmp_path: Path) -> None:
     rapl = FakeRapl(tmp_path, power_w=lambda _: 200.0)
-    (meter,) = open_meters([f"rapl,root={tmp_path}"])
+    meter = one_meter(f"rapl,root={tmp_path}")
     rapl.step(1.0)
     rapl.fail("intel-rapl:1")
     values = meter.read()
@@ -156,7 +157,7 @@ def machine(root: Path, vendor: str, zones: list[FakeZone]) -> FakeRapl:
 
 def read_machine(root: Path, rapl: FakeRapl, spec: str = "rapl,reader=no") -> MeterSamples:
     """Two seconds at 10 Hz, through the meter that `root` has."""
-    (meter,) = open_meters([spec], root)
+    meter = one_meter(spec, root)
     rows = []
     for _ in range(21):
         rows.append((rapl.now_s, [math.nan if v is None else v for v in meter.read()]))
@@ -187,7 +188,7 @@ def test_amds_package_counter_is_counted_once_however_many_dies_show_it(
     (finding,) = [f for f in discover(tmp_path) if f.spec == "rapl"]
     assert finding.reason == ("2 zones show package-0: eeio uses rapl:package-0-die-0")
     # Another folder than the kernel's: the processors are the machine's all the same.
-    (moved,) = open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
+    moved = one_meter(f"rapl,root={rapl.root},reader=no", tmp_path)
     assert len(moved.channels) == 1
 
 

@@ -8,13 +8,15 @@ import tempfile
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.compiled import HELPERS, SANITIZERS, compiled, needs_compiler
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeRapl, FakeZone
+from tests.waiting import PATIENCE_S, until
 
-import eeio_power
 from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import INSTALLED, EnergyReader, find_reader
@@ -23,47 +25,25 @@ from eeio_power.meters import open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 
-SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-energy-reader.c"
-PATIENCE_S = 20.0
 ZONES = ["intel-rapl:0", "intel-rapl:0:2"]
 
-compiler = shutil.which("cc")
-pytestmark = pytest.mark.skipif(compiler is None, reason="no C compiler")
-
-
-def compiled(folder: Path, *flags: str) -> Path:
-    program = folder / "eeio-energy-reader"
-    command = [str(compiler), "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion"]
-    command += ["-Werror", *flags, "-o", str(program), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if flags and "cannot find" in done.stderr:  # no sanitizers' libraries here
-        return compiled(folder)
-    assert done.returncode == 0, done.stderr
-    return program
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def helper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    return compiled(tmp_path_factory.mktemp("helper"), *sanitizers)
+    return compiled("eeio-energy-reader", tmp_path_factory.mktemp("helper"), *SANITIZERS)
 
 
 @pytest.fixture(scope="module")
 def plain_helper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("plain"))
+    return compiled("eeio-energy-reader", tmp_path_factory.mktemp("plain"))
 
 
 def run(helper: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [str(helper), *arguments], input=stdin, capture_output=True, timeout=PATIENCE_S, check=False
     )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        threading.Event().wait(0.005)
 
 
 # --- the program -------------------------------------------------------------------------------
@@ -339,12 +319,12 @@ def test_without_a_helper_the_meter_reads_by_itself(helper: Path, tmp_path: Path
     broken.write_text("#!/bin/sh\necho no >&2; exit 2\n")
     broken.chmod(0o755)
     FakeRapl(tmp_path / "machine/sys/class/powercap")
-    (meter,) = open_meters(["rapl"], tmp_path / "machine")
+    meter = one_meter("rapl", tmp_path / "machine")
     assert find_reader(tmp_path / "machine") == broken
     assert meter.batches(0.1) is None  # type: ignore[attr-defined]
 
 
 def test_the_helper_opens_files_for_reading_only() -> None:
-    source = SOURCE.read_text(encoding="ascii")
+    source = (HELPERS / "eeio-energy-reader.c").read_text(encoding="ascii")
     assert source.count("open(") == 1 and "open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)" in source
     assert not any(word in source for word in ("fopen", "O_RDWR", "O_CREAT", "unlink", "system("))

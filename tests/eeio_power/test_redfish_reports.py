@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
@@ -50,8 +51,7 @@ def bmc(values: Any, definition: Any = MINUTE, more: Any = None) -> dict[str, An
 
 
 def opened(fake: FakeHttp, options: str = "") -> Meter:
-    (meter,) = open_meters([f"redfish:{fake.address},report=PowerMetrics{options}"])
-    return meter
+    return one_meter(f"redfish:{fake.address},report=PowerMetrics{options}")
 
 
 def test_the_mean_of_the_last_interval_is_read() -> None:
@@ -72,7 +72,6 @@ def test_the_mean_of_the_last_interval_is_read() -> None:
         before = len(fake.requests)
         meter.read()
         assert len(fake.requests) == before + 1, "one request a reading"
-        meter.close()
 
 
 def test_a_sensor_that_is_the_systems_is_recognised() -> None:
@@ -86,15 +85,11 @@ def test_a_sensor_that_is_the_systems_is_recognised() -> None:
         f"{folder}/total_power": sensor,
     }
     with FakeHttp(paths) as fake:
-        meter = opened(fake)
-        assert meter.read() == [241.5]
-        meter.close()
+        assert opened(fake).read() == [241.5]
     with FakeHttp(
         bmc([value(99, source=POWER.replace("#/", "#") + "/PowerConsumedWatts")])
     ) as fake:
-        meter = opened(fake)
-        assert meter.read() == [99.0]
-        meter.close()
+        assert opened(fake).read() == [99.0]
 
 
 def test_an_unknown_metric_is_listed_and_can_be_named() -> None:
@@ -111,11 +106,9 @@ def test_an_unknown_metric_is_listed_and_can_be_named() -> None:
         assert (channel.domain, meter.read()) == ("system", [187.0])
         assert not channel.contents.includes and not channel.contents.leaves_out
         assert "was named: its name does not show what it contains" in str(channel.doubt)
-        meter.close()
         meter = opened(fake, ",metric=TotalCPUPower")
         (channel,) = meter.channels
         assert (channel.domain, meter.read()) == ("package", [137.0]) and channel.doubt
-        meter.close()
         with pytest.raises(PowerError, match=r"of a part \(FAN\)"):
             opened(fake, ",metric=TotalFanPower")
         with pytest.raises(PowerError, match="of several parts"):
@@ -184,7 +177,6 @@ def test_dmtfs_own_example_is_doubtful() -> None:
         meter = opened(fake, ",metric=AverageConsumedWatts")
         assert "was named" in str(meter.channels[0].doubt)
         assert "nor that it is in W" in str(meter.channels[0].doubt)
-        meter.close()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +205,6 @@ def test_the_systems_own_property_may_be_collected_as_something_else(metrics: An
         with FakeHttp(bmc(values, {**MINUTE, "Metrics": how})) as fake:
             meter = opened(fake)
             assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
-            meter.close()
 
 
 @pytest.mark.parametrize(("behind_s", "is_read"), [(0, True), (8, True), (-50, True), (14, False)])
@@ -229,9 +220,7 @@ def test_the_clock_of_the_server_may_be_ten_seconds_behind(
             with pytest.raises(PowerError, match="ahead of the BMC's clock"):
                 opened(fake)
             return
-        meter = opened(fake)
-        assert meter.read() == [187.0]
-        meter.close()
+        assert opened(fake).read() == [187.0]
 
 
 @pytest.mark.parametrize("source", ["", "#/Reading", "#Reading", "/#/Reading"])
@@ -245,7 +234,6 @@ def test_the_sensor_behind_the_environment_metrics_is_the_systems(source: str) -
     with FakeHttp(paths) as fake:
         meter = opened(fake)
         assert (meter.read(), meter.channels[0].doubt) == ([241.0], None)
-        meter.close()
 
 
 def test_naming_the_systems_own_property_is_no_doubt() -> None:
@@ -256,7 +244,6 @@ def test_naming_the_systems_own_property_is_no_doubt() -> None:
         meter = opened(fake, ",metric=p")
         assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
         assert meter.channels[0].contents.includes
-        meter.close()
 
 
 @pytest.mark.parametrize(
@@ -269,17 +256,13 @@ def test_naming_the_systems_own_property_is_no_doubt() -> None:
 )
 def test_a_report_that_contradicts_the_bmc_is_doubtful(metric: str, watts: str, doubt: str) -> None:
     with FakeHttp(bmc([value(watts, 1.0, metric, f"{POWER}/PowerConsumedWatts")])) as fake:
-        meter = opened(fake)
-        assert doubt in str(meter.channels[0].doubt)
-        meter.close()
+        assert doubt in str(opened(fake).channels[0].doubt)
 
 
 def test_a_mean_of_the_systems_power_is_doubtful() -> None:
     values = [value("187", 1.0, "AverageConsumedWatts", f"{POWER}/PowerConsumedWatts")]
     with FakeHttp(bmc(values)) as fake:
-        meter = opened(fake)
-        assert "may be a mean over a longer time" in str(meter.channels[0].doubt)
-        meter.close()
+        assert "may be a mean over a longer time" in str(opened(fake).channels[0].doubt)
 
 
 def test_a_machine_that_is_off_or_one_of_several(tmp_path: Path) -> None:
@@ -290,9 +273,7 @@ def test_a_machine_that_is_off_or_one_of_several(tmp_path: Path) -> None:
     dmi.write_text("25\n")
     with FakeHttp(paths) as fake:
         spec = f"redfish:{fake.address},report=PowerMetrics"
-        (meter,) = open_meters([spec], tmp_path)
-        assert "name its chassis with chassis=" in str(meter.channels[0].doubt)
-        meter.close()
+        assert "name its chassis with chassis=" in str(one_meter(spec, tmp_path).channels[0].doubt)
     paths["/redfish/v1/Systems/1"]["PowerState"] = "Off"
     with FakeHttp(paths) as fake:
         for options in ("", ",metric=p"):
@@ -327,7 +308,6 @@ def test_the_interval_has_to_be_known() -> None:
                 opened(fake)
             meter = opened(fake, ",period_s=10")
             assert (meter.native_period_s, meter.read()) == (22.0, [187.0])
-            meter.close()
 
 
 def test_a_report_that_stops_becomes_too_old() -> None:
@@ -340,7 +320,6 @@ def test_a_report_that_stops_becomes_too_old() -> None:
         values[0] = value("187", 0.0, "other")
         with pytest.raises(PowerError, match="is not in the report"):
             meter.read()
-        meter.close()
 
 
 def test_a_metric_requires_a_report_and_a_sum_a_metric() -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulators import FakeRapl, ScriptedMeter
+from tests.waiting import until
 
 import eeio_power.sampler as sampler_module
 from eeio_power.errors import PowerError
@@ -290,10 +291,7 @@ def test_a_disk_with_room_again_gets_the_complete_file(
     sampler = Sampler([ScriptedMeter([COUNTER], ticker)], tmp_path / "s.gz", rate_hz=200.0)
     sampler.start()
     assert ticker.often.wait(PATIENCE_S)
-    deadline_s = time.monotonic() + PATIENCE_S
-    while sampler.write_error is None and time.monotonic() < deadline_s:
-        threading.Event().wait(0.01)
-    assert sampler.write_error is not None
+    until(lambda: sampler.write_error is not None)
     file.full = False
     sampler.stop()
     monkeypatch.undo()
@@ -324,9 +322,7 @@ def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_two_seconds(tmp_path
         [sys.executable, "-c", CHILD, str(path)], stdin=subprocess.PIPE, env=environment
     )
     try:
-        deadline_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline_s and not (path.exists() and path.stat().st_size > 600):
-            threading.Event().wait(0.05)
+        until(lambda: path.exists() and path.stat().st_size > 600)
     finally:
         child.send_signal(signal.SIGKILL)
         killed_s = time.monotonic()

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, open_meters
@@ -67,8 +68,7 @@ def opened(folder: Path, answers: dict[str, str | None], options: str = "") -> M
             }
         )
     )
-    (meter,) = open_meters([f"scpi:{resource},backend={folder}/sim.yaml@sim{options}"])
-    return meter
+    return one_meter(f"scpi:{resource},backend={folder}/sim.yaml@sim{options}")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,6 @@ def test_instruments(
     assert power.domain == "system" and power.accuracy_relative == accuracy
     assert power.resolution / 2 == pytest.approx(limit_w)
     assert not any(channel.in_domain_total for channel in energy)
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,6 @@ def test_answers_that_are_no_power(
 def test_without_an_integration_its_energy_is_missing(tmp_path: Path) -> None:
     meter = opened(tmp_path, {**WT, ":NUM:NORM:VAL?": "87.654E+00,NAN"}, ",domain=device")
     assert meter.read() == [87.654, None] and meter.channels[0].domain == "device"
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -155,9 +153,8 @@ def test_by_pyvisa_py_over_a_socket_and_silence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=serve, args=(server,), daemon=True).start()
         port = server.getsockname()[1]
-        (meter,) = open_meters([f"scpi:TCPIP0::127.0.0.1::{port}::SOCKET,timeout_s=0.5"])
+        meter = one_meter(f"scpi:TCPIP0::127.0.0.1::{port}::SOCKET,timeout_s=0.5")
         assert meter.read() == pytest.approx([87.654, 12.345 * 3600])
         silent.set()
         with pytest.raises(PowerError, match="Timeout"):
             meter.read()
-        meter.close()

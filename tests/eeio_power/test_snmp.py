@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
+from tests.waiting import free_port
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, open_meters
@@ -72,13 +74,6 @@ WALKS = {
 }
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """snmpsim, with user `alice` of v3."""
@@ -90,7 +85,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for community, lines in WALKS.items():
         key = sorted(lines, key=lambda line: [int(n) for n in line.split("|")[0].split(".")])
         (folder / "data" / f"{community}.snmprec").write_text("\n".join(key) + "\n")
-    port = free_port()
+    port = free_port(socket.SOCK_DGRAM)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
@@ -116,8 +111,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def opened(address: str, community: str, options: str, where: Path) -> Meter:
     file = where / "word"
     file.write_text(community)
-    (meter,) = open_meters([f"snmp:{address},{options},password_file={file}"])
-    return meter
+    return one_meter(f"snmp:{address},{options},password_file={file}")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +135,6 @@ def test_outlets_of_four_makers(
     # An outlet that is off adds 0 W, which is measured; the user should know.
     assert (power.doubt is not None) == (outlets == "1+2")
     assert not any(counter.in_domain_total for counter in counters)
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +162,6 @@ def test_what_is_no_power(
 def test_an_off_outlet_alone_is_measured_and_doubtful(simulator: str, tmp_path: Path) -> None:
     meter = opened(simulator, "apc", "outlets=2", tmp_path)
     assert meter.read()[0] == 0.0 and "is off" in str(meter.channels[0].doubt)
-    meter.close()
 
 
 def test_another_pdu_by_its_object(simulator: str, tmp_path: Path) -> None:
@@ -177,7 +169,6 @@ def test_another_pdu_by_its_object(simulator: str, tmp_path: Path) -> None:
     meter = opened(simulator, "other", options, tmp_path)
     assert meter.read() == pytest.approx([181.5])
     assert meter.channels[0].accuracy_relative == 0.01
-    meter.close()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +242,7 @@ def test_with_snmpd(tmp_path: Path) -> None:
         "esac\n"
     )
     script.chmod(0o755)
-    port = free_port()
+    port = free_port(socket.SOCK_DGRAM)
     (tmp_path / "snmpd.conf").write_text(
         f"agentaddress udp:127.0.0.1:{port}\nrocommunity rack 127.0.0.1\n"
         f"createUser carol SHA authentic AES privately\nrouser carol priv\n"

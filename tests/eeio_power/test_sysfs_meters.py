@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeRapl
 from tests.simulators.nvme import FakeNvme
 from tests.simulators.tree import cubietruck, perf_unit, topology, write_tree
@@ -26,11 +27,11 @@ def test_iio_reads_a_processed_and_a_scaled_channel(tmp_path: Path) -> None:
         {"iio:device0/name": "ina226", "iio:device0/in_power2_raw": 480,
          "iio:device0/in_power2_scale": "12.5"},
     )  # fmt: skip
-    (meter,) = open_meters(["iio"], tmp_path)
+    meter = one_meter("iio", tmp_path)
     assert meter.read() == [pytest.approx(6.0)]
     assert meter.channels[0].name == "iio:ina226/power2"
     write_tree(devices, {"iio:device0/in_power2_input": 6100})
-    (meter,) = open_meters(["iio"], tmp_path)
+    meter = one_meter("iio", tmp_path)
     assert meter.read() == [pytest.approx(6.1)]
     write_tree(devices, {"iio:device0/in_power2_input": "broken"})
     assert meter.read() == [None]
@@ -46,8 +47,7 @@ def test_iio_channels_of_unknown_wiring_are_rejected_until_named(tmp_path: Path)
     with pytest.raises(PowerError, match=r"may be rails.*pac1934/power0 1 W, pac1934/power1 2 W"):
         open_meters([f"iio,root={tmp_path}"])
     only = "pac1934/power1+pac1934@iio:device1/power0"
-    (meter,) = open_meters([f"iio,root={tmp_path},only={only}"])
-    assert meter.read() == [2.0, 3.0]
+    assert one_meter(f"iio,root={tmp_path},only={only}").read() == [2.0, 3.0]
     with pytest.raises(PowerError, match="no channel nothing; there are"):
         open_meters([f"iio,root={tmp_path},only=nothing"])
 
@@ -62,7 +62,7 @@ def test_an_iio_number_that_another_device_got_later_is_not_read(tmp_path: Path)
     devices.mkdir(parents=True)
     (devices / "iio:device0").symlink_to("../../../devices/ina/iio:device0")
     (devices / "iio:device1").symlink_to("nowhere")
-    (meter,) = open_meters(["iio"], tmp_path)
+    meter = one_meter("iio", tmp_path)
     assert meter.read() == [pytest.approx(6.1)]
     (devices / "iio:device0").unlink()
     (devices / "iio:device0").symlink_to("../../../devices/other/iio:device0")
@@ -90,8 +90,7 @@ def test_the_only_iio_channel_is_not_the_system_if_it_names_its_rail(
     with pytest.raises(PowerError, match=r"POM_5V_CPU\) 1.234 W may be one rail.*only=ina3221x"):
         open_meters(["iio"], tmp_path)
     assert open_meters(["auto"], tmp_path) == []
-    (meter,) = open_meters(["iio,only=ina3221x/power0"], tmp_path)
-    assert meter.read() == [pytest.approx(1.234)]
+    assert one_meter("iio,only=ina3221x/power0", tmp_path).read() == [pytest.approx(1.234)]
 
 
 # --- power_supply ------------------------------------------------------------------------------
@@ -99,7 +98,7 @@ def test_the_only_iio_channel_is_not_the_system_if_it_names_its_rail(
 
 def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
     folder = cubietruck(tmp_path / "sys/class/power_supply")
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() == [pytest.approx(5.012 * 0.640)]
     assert [c.domain for c in meter.channels] == ["system"]
     write_tree(folder, {"axp20x-usb/online": 1, "axp20x-usb/voltage_now": 5_000_000,
@@ -127,7 +126,7 @@ def test_an_input_that_is_not_all_that_feeds_the_board_is_not_the_system(
     tmp_path: Path, unmeasured: dict[str, int | str]
 ) -> None:
     folder = cubietruck(tmp_path / "sys/class/power_supply")
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() != [None]
     write_tree(folder, unmeasured)
     assert meter.read() == [None]
@@ -138,7 +137,7 @@ def test_an_input_that_is_not_all_that_feeds_the_board_is_not_the_system(
 
 def test_what_is_plugged_in_later_feeds_the_machine_too(tmp_path: Path) -> None:
     folder = laptop(tmp_path, {})
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     write_tree(folder, {"USBC/type": "USB", "USBC/online": 1})
     assert meter.read() == [None], "a charger that is too weak"
     write_tree(folder, {"USBC/online": "?"})
@@ -156,7 +155,7 @@ def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> Non
          "BAT0/voltage_now": 12_000_000, "BAT0/current_now": -1_000_000,
          "mouse/type": "Battery", "mouse/scope": "Device", "mouse/power_now": 1},
     )  # fmt: skip
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() == [pytest.approx(12.0)]
     write_tree(folder, {"AC/online": 1, "BAT0/status": "Charging"})
     assert meter.read() == [None]
@@ -182,7 +181,7 @@ def test_what_a_charger_agreed_to_is_not_what_flows(tmp_path: Path, port: str) -
         open_meters(["power_supply"], tmp_path)
     write_tree(folder, {"BAT0/type": "Battery", "BAT0/status": "Discharging",
                         "BAT0/power_now": 9_000_000})  # fmt: skip
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() == [None], "the charger feeds the machine too"
     write_tree(folder, {f"{port}/online": 0})
     assert meter.read() == [pytest.approx(9.0)]
@@ -204,7 +203,7 @@ def laptop(root: Path, files: dict[str, int | str]) -> Path:
 def test_a_battery_next_to_a_weak_charger_is_not_the_system(tmp_path: Path) -> None:
     """A 15 W charger, online, and a battery that gives the 3 W which it lacks."""
     folder = laptop(tmp_path, {"AC/online": 1, "BAT0/power_now": 3_000_000})
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() == [None]
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
@@ -218,7 +217,7 @@ def test_a_battery_next_to_a_weak_charger_is_not_the_system(tmp_path: Path) -> N
 
 def test_of_two_batteries_those_that_discharge_are_added(tmp_path: Path) -> None:
     folder = laptop(tmp_path, {})
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.read() == [pytest.approx(4.83)], "the other one rests"
     write_tree(folder, {"BAT1/status": "Unknown"})
     assert meter.read() == [pytest.approx(4.83)], "as older kernels call it"
@@ -416,11 +415,10 @@ def test_the_kernels_perf_events_count(tmp_path: Path) -> None:
 
 def test_the_machines_own_rapl_events(tmp_path: Path) -> None:
     try:
-        (meter,) = open_meters(["perf"])
+        meter = one_meter("perf")
     except PowerError as error:
         pytest.skip(f"no RAPL events here: {error}")
     assert all(value is not None and value >= 0.0 for value in meter.read())
-    meter.close()
 
 
 # --- other machines' boards -----------------------------------------------------------------------
@@ -431,7 +429,7 @@ def test_an_iio_channel_that_feeds_a_module_is_the_module(tmp_path: Path) -> Non
     folder = tmp_path / "sys/bus/iio/devices/iio:device0"
     files = {"name": "ina260", "in_power_input": "6100", "label": "SOM_5V0"}
     write_tree(folder, files)
-    (meter,) = open_meters(["iio"], tmp_path)
+    meter = one_meter("iio", tmp_path)
     assert [(c.domain, c.doubt) for c in meter.channels] == [("module", None)]
     assert meter.read() == [6.1]
 
@@ -446,8 +444,7 @@ def test_an_iio_channel_on_a_rail_is_not_the_system(tmp_path: Path, millivolts: 
     with pytest.raises(PowerError, match=f"3.1 W at {volts} V may be one rail"):
         open_meters(["iio"], tmp_path)
     write_tree(folder, {"in_voltage1_input": "12000"})
-    (meter,) = open_meters(["iio"], tmp_path)
-    assert "is assumed" in (meter.channels[0].doubt or "")
+    assert "is assumed" in (one_meter("iio", tmp_path).channels[0].doubt or "")
 
 
 @pytest.mark.parametrize(
@@ -468,7 +465,7 @@ def test_unplugged_inputs_with_sensors_do_not_hide_the_battery(
     )  # fmt: skip
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert finding.available
-    (meter,) = open_meters(["power_supply"], tmp_path)
+    meter = one_meter("power_supply", tmp_path)
     assert meter.channels[0].name == "power_supply:battery"
     assert meter.read() == [pytest.approx(1.9)]
     write_tree(folder, {f"{input_name}/online": 1})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.eeio_power.one_meter import one_meter
 from tests.simulators.wattsup import FakeWattsUp, record
 
 from eeio_power.errors import PowerError
@@ -18,15 +19,13 @@ from eeio_power.sampler import Sampler
 
 
 def opened(fake: FakeWattsUp) -> Meter:
-    (meter,) = open_meters([f"wattsup:{fake.path}"])
-    return meter
+    return one_meter(f"wattsup:{fake.path}")
 
 
 def test_opening_queries_and_starts_the_log_and_writes_nothing_else() -> None:
     with FakeWattsUp() as fake:
         meter = opened(fake)
         assert fake.logging.wait(5.0)
-        meter.close()
     assert fake.heard == ["#L,R,0", "#V,R,0", "#H,R,0", "#L,W,3,E,,1"]
     assert isinstance(meter, WattsUpMeter)
     assert (meter.model, meter.fields) == (".NET", 18)
@@ -39,7 +38,6 @@ def test_records_are_read_past_nuls_and_a_stale_start() -> None:
         for _ in range(3):
             fake.beat()
             values += meter.read()
-        meter.close()
     assert values == [120.0, 121.0, 122.0], "the stale record of 999.9 W must not come through"
 
 
@@ -62,7 +60,6 @@ def test_noise_between_records_is_passed_over(noise: bytes, damaged: int) -> Non
         fake.beat()
         assert meter.read() == [120.0]
         assert meter.damaged - before == damaged  # type: ignore[attr-defined]
-        meter.close()
 
 
 def test_a_meter_that_misses_the_first_question_is_queried_again(
@@ -91,7 +88,6 @@ def test_no_record_in_time_is_a_failed_read(monkeypatch: pytest.MonkeyPatch) -> 
             meter.read()
         fake.beat()
         assert meter.read() == [120.0]
-        meter.close()
 
 
 def test_unplugged_and_plugged_in_again(tmp_path: Path) -> None:
@@ -114,7 +110,6 @@ def test_unplugged_and_plugged_in_again(tmp_path: Path) -> None:
         fake.beat()
         reader.join(5.0)
         assert values == [120.0]
-        meter.close()
 
 
 def test_lost_records_are_counted_and_cost_no_energy(tmp_path: Path) -> None:
@@ -128,7 +123,6 @@ def test_lost_records_are_counted_and_cost_no_energy(tmp_path: Path) -> None:
             while sampler.rates()[0].reads < 24 and time.monotonic() < deadline_s:
                 threading.Event().wait(0.01)
             (reading,) = sampler.energy(start_s, time.monotonic())
-        meter.close()
     assert reading.valid, reading.reasons
     assert reading.power_w == pytest.approx(150.0)
     assert reading.lost >= 2
@@ -155,7 +149,6 @@ def test_a_meter_that_lost_its_mains_starts_to_log_again(monkeypatch: pytest.Mon
         assert fake.logging.wait(5.0)
         fake.beat()
         assert meter.read() == [120.0]
-        meter.close()
 
 
 def test_a_line_on_another_machine_by_url() -> None:
@@ -179,10 +172,9 @@ def test_a_line_on_another_machine_by_url() -> None:
 
         threading.Thread(target=bridge, daemon=True).start()
         port = server.getsockname()[1]
-        (meter,) = open_meters([f"wattsup:socket://127.0.0.1:{port}"])
+        meter = one_meter(f"wattsup:socket://127.0.0.1:{port}")
         fake.beat()
         assert meter.read() == [120.0]
-        meter.close()
     os.close(fd)
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.mounts import unmount
 from tests.profiles.harness import PROFILES, Installed
+from tests.waiting import until
 
 TIMEOUT_S = 120
 
@@ -207,6 +208,16 @@ def at_work(path: Path, file: str) -> list[int]:
     return [pid for pid in running(path) if _has_open(pid, file)]
 
 
+def all_at_work(path: Path, file: str, ranks: int) -> list[int]:
+    """Those ranks of it, once all are."""
+
+    def found() -> list[int]:
+        pids = at_work(path, file)
+        return pids if len(pids) >= ranks else []
+
+    return until(found, 60)
+
+
 def _has_open(pid: int, file: str) -> bool:
     try:
         return any(file in str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
@@ -239,17 +250,12 @@ def reported_of_a_death(
         stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:
-        deadline_s = time.monotonic() + 30
-        while len(found := at_work(program, file)) < ranks and time.monotonic() < deadline_s:
-            time.sleep(0.02)
-        assert len(found) == ranks
+        found = all_at_work(program, file, ranks)
         killed_s = time.monotonic()
         os.kill(victim(found), how)
         _, reported = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
-        while running(program) and time.monotonic() < killed_s + 60:
-            time.sleep(0.02)
-        assert running(program) == []
+        until(lambda: running(program) == [], killed_s + 60 - time.monotonic())
     finally:
         for rank in running(program):
             os.kill(rank, signal.SIGKILL)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from eeio_results.traces.events import find_phases
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.programs import Program
+from tests.waiting import until
 
 pytestmark = pytest.mark.tools
 
@@ -191,10 +191,7 @@ def test_a_wrong_value_is_reported(program: Program, tmp_path: Path) -> None:
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        deadline_s = time.monotonic() + 60
-        while not (path.exists() and path.stat().st_size == TABLE["S"][3]):
-            assert time.monotonic() < deadline_s and process.poll() is None
-            time.sleep(0.01)
+        until(lambda: path.exists() and path.stat().st_size == TABLE["S"][3], 60, process)
         with path.open("r+b") as file:
             file.seek(69_120 * 7 + 80)
             file.write(b"\xff")

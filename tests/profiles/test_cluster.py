@@ -18,6 +18,7 @@ from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip, write_suite
 from tests.profiles.test_btio import check_file
 from tests.simulators import FakeRapl
+from tests.waiting import until
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
 
@@ -227,22 +228,14 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
              "EEIO_NODE_POWER": f"--meter {rapl} {tmp_path}/nodes"},
     )  # fmt: skip
     try:
-        deadline_s = time.monotonic() + 60
-        while (
-            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
-            and time.monotonic() < deadline_s
-        ):
-            time.sleep(0.02)
-        assert len(ranks) == 4
+        ranks = programs.all_at_work(program, "eeio-btio.out", 4)
         remote = [pid for pid in ranks if namespace(pid) == hosts.names[1]]
         assert len(remote) == 2
         killed_s = time.monotonic()
         os.kill(remote[0], signal.SIGKILL)
         wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
-        while programs.running(program) and time.monotonic() < killed_s + 60:
-            time.sleep(0.02)
-        assert programs.running(program) == []
+        until(lambda: programs.running(program) == [], killed_s + 60 - time.monotonic())
     finally:
         for rank in programs.running(program):
             os.kill(rank, signal.SIGKILL)

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from eeio_results import tools
 from tests.profiles import programs
 from tests.profiles.harness import Installed
+from tests.waiting import until
 
 pytestmark = pytest.mark.tools
 
@@ -221,17 +221,13 @@ def test_nothing_runs_on_when_a_process_dies(
             return ""
 
     try:
-        deadline_s = time.monotonic() + 30
-        while not (found := ours()) and time.monotonic() < deadline_s:
-            os.sched_yield()
+        found = until(ours, 30)
         os.kill(found[0] if victim == "db_bench" else programs.parent(found[0]), signal.SIGKILL)
         _, reported = wrapper.communicate(timeout=300)
         assert wrapper.returncode != 0
         if victim == "db_bench":
             assert "eeio-rocksdb: db_bench died of signal 9" in reported
-        while ours() and time.monotonic() < deadline_s:
-            os.sched_yield()
-        assert ours() == []
+        until(lambda: ours() == [], 30)
     finally:
         if wrapper.poll() is None:
             os.killpg(wrapper.pid, signal.SIGKILL)

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from eeio_results import tools
 from tests.mounts import unmount
 from tests.profiles.conftest import is_present
 from tests.profiles.harness import PROFILES, Installed, copy_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.tools
 
@@ -68,13 +68,6 @@ def running(folder: Path) -> list[str]:
         if where.is_relative_to(folder.resolve()) and name in PROGRAMS:
             found.append(name)
     return found
-
-
-def until(condition: Callable[[], object], within_s: float = 30) -> bool:
-    deadline_s = time.monotonic() + within_s
-    while not condition() and time.monotonic() < deadline_s:
-        os.sched_yield()
-    return bool(condition())
 
 
 @pytest.mark.fast_variants(2)
@@ -398,12 +391,12 @@ def test_a_server_ends_with_whoever_started_it(
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     client = "pgbench" if tool == "postgresql" else "sysbench"
-    assert until(lambda: client in running(place))
+    until(lambda: client in running(place), 30)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     (workload,) = map(int, children)
     os.kill(workload, signum)
     assert process.wait(30) == (143 if signum == signal.SIGTERM else 137)
-    assert until(lambda: running(place) == [])
+    until(lambda: running(place) == [], 30)
     assert data(profile).exists() is (signum == signal.SIGKILL)
     assert profile.script("post.sh").returncode == 0
     assert list(place.iterdir()) == []

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from eeio import paths
 from eeio.cli import main
 from eeio_results import characterization, store
 from tests.pts.harness import ROOT, PtsHome, running
+from tests.waiting import until
 
 FS = "level=filesystem"
 DIRECT = "request_size=4m buffer=off file_size=512m"
@@ -74,10 +74,7 @@ def run_both(
     (tmp_path / "files").mkdir()
     meter = f"rapl,root={tmp_path}/rapl"
     with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
-        deadline = time.monotonic() + 20
-        while not (tmp_path / "rapl/intel-rapl:0/energy_uj").exists():
-            assert time.monotonic() < deadline, "the simulated meter did not start"
-            time.sleep(0.02)
+        until((tmp_path / "rapl/intel-rapl:0/energy_uj").exists)
         done = home.run(
             "benchmark", "eeio-two", timeout_s=300,
             environment={

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from eeio.pts import composite, entry
 from eeio.pts.composite import Result, ResultFile
 from tests.profiles.harness import FOLDERS, copy_of
 from tests.pts.harness import ROOT, TRIVIAL, Done, PtsHome, make_trivial_profile, running
+from tests.waiting import until
 
 pytestmark = pytest.mark.pts
 
@@ -44,13 +44,6 @@ class Ran:
         return [result for result in self.file.results if result.scale == scale]
 
 
-def wait_for_meter(folder: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not (folder / "intel-rapl:0" / "energy_uj").exists():
-        assert time.monotonic() < deadline, "the simulated meter did not start"
-        time.sleep(0.02)
-
-
 def home_with(folder: Path, tests: list[tuple[str, str, str]], **options: int) -> PtsHome:
     home = PtsHome(folder / "home", **options)
     home.add_profile(make_trivial_profile(folder))
@@ -64,7 +57,7 @@ def random_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("random")
     home = home_with(folder, TWO)
     with running(sys.executable, "-m", "tests.pts.meter", str(folder / "rapl")):
-        wait_for_meter(folder / "rapl")
+        until((folder / "rapl" / "intel-rapl:0/energy_uj").exists)
         done = home.run(
             "benchmark", "eeio-two", timeout_s=90,
             environment=QUICK | {
@@ -147,7 +140,7 @@ def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> Non
     )
     (tmp_path / "files").mkdir()
     with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
-        wait_for_meter(tmp_path / "rapl")
+        until((tmp_path / "rapl" / "intel-rapl:0/energy_uj").exists)
         done = home.run(
             "benchmark", "eeio-two", timeout_s=120,
             environment=QUICK | {
@@ -272,7 +265,7 @@ def test_a_trial_that_fails_and_a_meter_that_dies_are_reported(tmp_path: Path) -
     text = profile.read_text().replace("start_s=", f'[ $count -lt 3 ] || : >"{fail}"\nstart_s=', 1)
     profile.write_text(text)
     with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl"), str(fail)):
-        wait_for_meter(tmp_path / "rapl")
+        until((tmp_path / "rapl" / "intel-rapl:0/energy_uj").exists)
         done = home.run(
             "benchmark", "eeio-two", timeout_s=90,
             environment=QUICK | {

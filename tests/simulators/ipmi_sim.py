@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
+from tests.waiting import free_port
 
 USER, PASSWORD = "admin", "password"
 SOURCE = Path(__file__).parent / "ipmi_sim_dcmi.c"
@@ -56,7 +57,7 @@ class IpmiSim:
         self._folder = folder
         self._watts = folder / "watts"
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port(socket.SOCK_DGRAM)
         self.environment = {"IPMI_PASSWORD": PASSWORD}
         library = folder / "dcmi.so"
         compiling = ["cc", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", str(library), str(SOURCE)]
@@ -101,9 +102,3 @@ class IpmiSim:
         if self._process is not None:
             self._process.kill()
             self._process.wait(_END_S)
-
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
