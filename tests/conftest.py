@@ -13,6 +13,7 @@ from types import FrameType
 
 import hypothesis
 import pytest
+from _pytest.capture import CaptureResult
 
 from tests import limits
 from tests.started import Starter
@@ -120,6 +121,13 @@ def ior_program() -> str | None:
 
 
 Eeio = Callable[..., "subprocess.CompletedProcess[str]"]
+Code = int | tuple[int, ...] | None
+
+
+def check_code(done: "subprocess.CompletedProcess[str]", code: Code = 0) -> None:
+    codes = code if isinstance(code, tuple) else (code,)
+    known = (done.returncode, done.stdout, done.stderr)
+    assert code is None or done.returncode in codes, known
 
 
 @pytest.fixture(scope="session")
@@ -131,23 +139,41 @@ def starter() -> Iterator[Starter]:
 
 @pytest.fixture
 def eeio(home: Path, starter: Starter) -> Eeio:
-    """Runs the command as a user would, and gives what it printed."""
+    """Runs the command as a user would, and gives what it printed. It ends with `code`, or with
+    one of those; None is any."""
 
     def run(
-        *arguments: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
-    ) -> "subprocess.CompletedProcess[str]":
+        *arguments: str, code: Code = 0, environment: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> "subprocess.CompletedProcess[str]":  # fmt: skip
         """With words `before` it, and where the environment changes how an interpreter starts, in
         an interpreter of its own."""
         merged = {**os.environ, **(environment or {})}
         if not before and starter.fits(merged):
-            return starter.run(arguments, merged)
-        return subprocess.run(
-            [*before, sys.executable, "-m", "eeio", *arguments],
-            env=merged,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            done = starter.run(arguments, merged)
+        else:
+            done = subprocess.run(
+                [*before, sys.executable, "-m", "eeio", *arguments], env=merged, check=False,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            )  # fmt: skip
+        check_code(done, code)
+        return done
+
+    return run
+
+
+InProcess = Callable[..., CaptureResult[str]]
+
+
+@pytest.fixture
+def in_process(capsys: pytest.CaptureFixture[str]) -> InProcess:
+    """Runs the command in the test's own process, and gives what it printed. It ends with
+    `code`."""
+
+    def run(*arguments: str, code: int = 0) -> CaptureResult[str]:
+        from eeio.cli import main
+
+        assert main([*arguments]) == code
+        return capsys.readouterr()
 
     return run

@@ -23,6 +23,7 @@ import eeio
 import eeio_limits
 import eeio_power
 import eeio_results
+from tests.executables import executable
 
 LIMIT_S = 400.0
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
@@ -135,8 +136,7 @@ class Guest:
         for name in modules:
             shutil.copy(next(self.modules.rglob(f"{name}.ko")), root / "modules")
         (root / "script.py").write_text(script)
-        (root / "init").write_text(_INIT.format(modules=" ".join(modules), python=python))
-        (root / "init").chmod(0o755)
+        executable(root / "init", _INIT.format(modules=" ".join(modules), python=python))
         archive = folder / "initramfs"
         with archive.open("wb") as out:
             names = "\n".join(str(p.relative_to(root)) for p in sorted(root.rglob("*")))

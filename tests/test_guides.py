@@ -25,6 +25,7 @@ import pytest
 
 from eeio.errors import RejectedError
 from eeio.system.filesystem import check_storage, mount_of
+from tests.executables import executable
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("power-monitor", "result-parsers", "scripts")
@@ -124,8 +125,7 @@ def copy(tmp_path: Path) -> Copy:
     bin_folder = root / ".venv/bin"
     bin_folder.mkdir(parents=True)
     for name in ("eeio", "pytest", "ruff"):
-        (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {name} "$@"\n')
-        (bin_folder / name).chmod(0o755)
+        executable(bin_folder / name, f'#!/bin/sh\nexec {sys.executable} -m {name} "$@"\n')
     return Copy(root)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.executables import executable
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "scripts/container-run"
@@ -41,9 +42,7 @@ def _engine(tmp_path: Path, name: str, architecture: str | None) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
     inspect = "exit 1" if architecture is None else f"echo {architecture}; exit"
-    script = folder / name
-    script.write_text(f'#!/bin/sh\n[ "$1" != image ] || {{ {inspect}; }}\necho "$@"\n')
-    script.chmod(0o755)
+    executable(folder / name, f'#!/bin/sh\n[ "$1" != image ] || {{ {inspect}; }}\necho "$@"\n')
     return folder
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Code, Eeio
 from tests.simulators import FakeRapl
 
 from eeio.bench import plan, request, trial
@@ -33,15 +33,15 @@ CONTRACT = {
 }  # fmt: skip
 
 
-def bench(home: Path, eeio: Eeio, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return eeio(
-        "bench", "--directory", str(home / "target"), "--seed", "1", "--name", "b", *arguments
-    )
+def bench(
+    home: Path, eeio: Eeio, *arguments: str, code: Code = 0
+) -> "subprocess.CompletedProcess[str]":
+    where = ("--directory", str(home / "target"), "--seed", "1", "--name", "b")
+    return eeio("bench", *where, *arguments, code=code)
 
 
 def found(home: Path, eeio: Eeio, *arguments: str) -> dict[str, Any]:
     done = bench(home, eeio, "--format", "json", *arguments)
-    assert done.returncode == 0, done.stderr
     body: dict[str, Any] = json.loads(done.stdout)
     return body
 
@@ -128,7 +128,6 @@ def test_bytes_of_another_drive_are_not_the_watched_ones(
         both = f"dd if={home}/elsewhere iflag=direct bs=1M | dd of=a bs=1M oflag=direct"
         done = bench(home, eeio, both, "-r", "2", "--meter", "none", "--format", "json",
                      "--directory", str(volume.mount_point))  # fmt: skip
-        assert done.returncode == 0, done.stderr
         (one,) = json.loads(done.stdout)["commands"]
         assert one["n"] == 2 and one["duration_s"]["median"] > 0
         assert one["bytes_device_read"] is None
@@ -144,8 +143,8 @@ def test_a_full_disk_is_reported(home: Path, eeio: Eeio, tmp_path: Path) -> None
     volume = image.make_on_loop("ext4", tmp_path, 16 * MIB, journal)
     try:
         done = bench(home, eeio, "head -c 1G /dev/zero >a", "--meter", "none", "--directory",
-                     str(volume.mount_point))  # fmt: skip
-        assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1
+                     str(volume.mount_point), code=1)  # fmt: skip
+        assert len(done.stderr.strip().splitlines()) == 1
         assert "exit code" in done.stderr and f"{volume.mount_point} is full" in done.stderr
     finally:
         assert journal.undo_all() == []
@@ -307,8 +306,7 @@ def test_what_cannot_be_measured_is_one_line(
 ) -> None:
     meter = () if "--meter" in arguments else ("--meter", "none")
     place = arguments.index("--") if "--" in arguments else len(arguments)
-    done = bench(home, eeio, *arguments[:place], *meter, *arguments[place:])
-    assert done.returncode == code, done.stderr
+    done = bench(home, eeio, *arguments[:place], *meter, *arguments[place:], code=code)
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert not (home / "data/eeio/results/b").exists()
 
@@ -322,9 +320,8 @@ def test_a_command_that_fails_later_is_no_figure(home: Path, eeio: Eeio) -> None
     """The first time it works, then what it wants is gone."""
     (home / "target/once").write_text("x")
     done = bench(
-        home, eeio, "sleep 0.25; rm once", "--format", "json", "-r", "2", "--meter", "none"
+        home, eeio, "sleep 0.25; rm once", "--format", "json", "-r", "2", "--meter", "none", code=3
     )
-    assert done.returncode == 3, done.stderr
     (one,) = json.loads(done.stdout)["commands"]
     assert one["n"] == 0 and one["duration_s"] is None
     assert one["reason"].startswith("exit code 1: rm: cannot remove")
@@ -346,7 +343,6 @@ def test_it_goes_on_after_a_kill(home: Path, eeio: Eeio) -> None:
             break
     process.communicate()
     done = eeio("resume", "b")
-    assert done.returncode == 0, done.stderr
     assert len(load(home / "data/eeio/results/b").runs) == 8
     assert "sleep 0.25" in done.stdout, "the row says which command it is"
 
@@ -360,8 +356,8 @@ def test_it_goes_on_until_it_is_known(home: Path, eeio: Eeio) -> None:
 
 def test_cold_needs_root(home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EEIO_DROP_CACHES", str(home / "nowhere"))
-    done = bench(home, eeio, "true", "--cold", "--meter", "none")
-    assert done.returncode == 2 and "could not be proved to be cold" in done.stderr
+    done = bench(home, eeio, "true", "--cold", "--meter", "none", code=2)
+    assert "could not be proved to be cold" in done.stderr
 
 
 @pytest.mark.fast_variants(1)
@@ -369,7 +365,7 @@ def test_cold_needs_root(home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
 def test_formats(home: Path, eeio: Eeio, format: str) -> None:
     done = bench(home, eeio, "true", "false || true", "-r", "2", "--meter", "none",
                  "--format", format)  # fmt: skip
-    assert done.returncode == 0 and "false || true" in done.stdout.replace("\\|", "|")
+    assert "false || true" in done.stdout.replace("\\|", "|")
     if format == "table":
         assert "times the time of" in done.stdout and "no meter" in done.stdout
 
@@ -396,7 +392,6 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
         done = eeio(*arguments, "--name", name, "--format", "json",
                     "--export-json", str(exported[0]),
                     "--export-markdown", str(exported[1]))  # fmt: skip
-        assert done.returncode == 0, done.stderr
         commands = json.loads(done.stdout)["commands"]
         assert [(c["command"], c["text"]) for c in commands] == [
             ("copy", text), ("sleep 0.2", "sleep 0.2"),
@@ -405,7 +400,6 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
         assert [one["command"] for one in results] == ["copy", "sleep 0.2"]
         assert "| copy | 3 |" in exported[1].read_text()
     compared = eeio("compare", "before", "after", "--format", "json")
-    assert compared.returncode == 0, compared.stderr
     rows = json.loads(compared.stdout)["changes"][0]["experiments"]
     assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]
     gate = eeio("compare", "before", "after", "--fail-if", "worse:100%:time")

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from tests.conftest import Eeio
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.executables import executable
 
 from eeio import bundle
 from eeio.cli import main, parser
@@ -82,9 +83,7 @@ def test_the_checksums_are_of_all_else(bundled: Path) -> None:
 def test_the_tables_are_made_again_the_same(bundled: Path, home: Path) -> None:
     """As a reader of the paper does it: with the bundle alone, in a home of their own."""
     tools = home / "tools"
-    tools.mkdir()
-    (tools / "eeio").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m eeio "$@"\n')
-    (tools / "eeio").chmod(0o755)
+    executable(tools / "eeio", f'#!/bin/sh\nexec "{sys.executable}" -m eeio "$@"\n')
     environment = {
         **os.environ,
         "PATH": f"{tools}:{os.environ['PATH']}",
@@ -142,8 +141,8 @@ def test_raw_output_on_wish(stored: Path, home: Path) -> None:
 @pytest.mark.parametrize("there", ["artifact", "artifact.tar.gz"])
 def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: str) -> None:
     (home / there).write_text("mine")
-    done = eeio("export", "bundle", "c", "-o", str(home / "artifact"))
-    assert done.returncode == 2 and "exists: choose" in done.stderr
+    done = eeio("export", "bundle", "c", "-o", str(home / "artifact"), code=2)
+    assert "exists: choose" in done.stderr
     assert (home / there).read_text() == "mine"
     assert not {"artifact", "artifact.tar.gz"} - {there} & {p.name for p in home.iterdir()}
 
@@ -154,8 +153,8 @@ def test_two_campaigns_of_one_name_are_rejected(stored: Path, home: Path, eeio: 
     Store(other).create(design("c", 1))
     Store(other).write_machine(MACHINE)
     Store(other).write_idle((), None)
-    done = eeio("export", "bundle", "c", str(other), "-o", str(home / "artifact"))
-    assert done.returncode == 2 and "rename one" in done.stderr
+    done = eeio("export", "bundle", "c", str(other), "-o", str(home / "artifact"), code=2)
+    assert "rename one" in done.stderr
     assert not (home / "artifact").exists()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.executables import executable
 from tests.simulators import FakeRapl
 
 from eeio.campaign import server_power
@@ -112,35 +113,33 @@ def rapl(tmp_path: Path) -> Iterator[str]:
 def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     sleep = ("--", sys.executable, "-c", "import time; time.sleep(0.5)")
     nodes = tmp_path / "nodes"
-    rejected = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep)
-    assert rejected.returncode == 2 and "not started by mpirun or srun" in rejected.stderr
+    rejected = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep, code=2)
+    assert "not started by mpirun or srun" in rejected.stderr
     second = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
-    assert eeio("meter", "node", str(nodes), *sleep, environment=second).returncode == 0
+    eeio("meter", "node", str(nodes), *sleep, environment=second)
     assert not nodes.exists()
     first = {"OMPI_COMM_WORLD_LOCAL_RANK": "0"}
-    done = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
-    assert done.returncode == 0, done.stderr
+    eeio("meter", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
     (path,) = nodes.glob("*.json")
     one = json.loads(path.read_text())
     assert one["node"] == path.stem
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
     files = [str(p) for p in sorted(nodes.glob("*.json"))]
     done = eeio("meter", "sum", "--format", "json", "--nodes", "2", *files)
-    assert done.returncode == 0, done.stderr
     total = json.loads(done.stdout)
     assert sorted(total["nodes"]) == sorted(["other", path.stem])
     for reading, alone in zip(total["readings"], one["readings"], strict=True):
         assert math.isclose(reading["energy_j"], 2 * alone["energy_j"])
         assert math.isclose(reading["uncertainty_j"], math.sqrt(2) * alone["uncertainty_j"])
-    done = eeio("meter", "sum", "--nodes", "3", *files)
-    assert done.returncode == 2 and "2 files for 3 nodes" in done.stderr
+    done = eeio("meter", "sum", "--nodes", "3", *files, code=2)
+    assert "2 files for 3 nodes" in done.stderr
     one["readings"][0] |= {"valid": False, "energy_j": None, "reasons": ["it stood still"]}
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
-    done = eeio("meter", "sum", *files)
-    assert done.returncode == 3 and "other: it stood still" in done.stdout
+    done = eeio("meter", "sum", *files, code=3)
+    assert "other: it stood still" in done.stdout
     (nodes / "other.json").write_text("{}")
-    done = eeio("meter", "sum", *files)
-    assert done.returncode == 2 and "not output of `eeio meter node`" in done.stderr
+    done = eeio("meter", "sum", *files, code=2)
+    assert "not output of `eeio meter node`" in done.stderr
 
 
 def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
@@ -156,12 +155,10 @@ def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
 
     def reported(*lines: str, exit_code: int = 0, job: str = "123") -> dict[str, Any]:
         body = "\n".join(lines)
-        sacct.write_text(f"#!/bin/sh\ncat <<'E'\n{body}\nE\necho disabled >&2\nexit {exit_code}\n")
-        sacct.chmod(0o755)
+        executable(sacct, f"#!/bin/sh\ncat <<'E'\n{body}\nE\necho disabled >&2\nexit {exit_code}\n")
         environment = {"SLURM_JOB_ID": job, "PATH": f"{sacct.parent}:/usr/bin:/bin"}
         arguments = ("meter", "sum", str(tmp_path / "n1.json"))
         done = eeio(*arguments, "--format", "json", environment=environment)
-        assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         if isinstance(found.get("slurm"), dict) and "energy_j" in found["slurm"]:
             text = eeio(*arguments, environment=environment).stdout
@@ -185,10 +182,9 @@ def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:
 def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:
     first = {"SLURM_LOCALID": "0"}
     arguments = ("meter", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
-    done = eeio(*arguments, sys.executable, "-c", "import sys; sys.exit(7)", environment=first)
-    assert done.returncode == 7
-    done = eeio(*arguments, "/nowhere", environment=first)
-    assert done.returncode == 2 and "/nowhere: No such file" in done.stderr
+    eeio(*arguments, sys.executable, "-c", "import sys; sys.exit(7)", environment=first, code=7)
+    done = eeio(*arguments, "/nowhere", environment=first, code=2)
+    assert "/nowhere: No such file" in done.stderr
 
 
 # --- a window of a run ----------------------------------------------------------------------------

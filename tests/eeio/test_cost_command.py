@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio.cli import main
@@ -30,9 +31,8 @@ def campaign(tmp_path: Path) -> str:
     return str(tmp_path / "board")
 
 
-def test_json(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", campaign, *GIVEN, "--format", "json"]) == 0
-    reported = json.loads(capsys.readouterr().out)
+def test_json(campaign: str, in_process: InProcess) -> None:
+    reported = json.loads(in_process("cost", campaign, *GIVEN, "--format", "json").out)
     for name, wanted in (
         ("j_per_gb", 700), ("kwh_per_tb", 0.291667), ("money_per_tb", 0.214253),
         ("g_co2e_per_tb", 154.692),
@@ -40,17 +40,14 @@ def test_json(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert reported[name]["value"] == pytest.approx(wanted, rel=1e-5)
         assert reported[name]["interval"]["low"] < wanted < reported[name]["interval"]["high"]
     assert reported["sensitivities"][0]["answer"] == "j_per_gb"
-    assert main(["cost", campaign, "--format", "json"]) == 0
-    reported = json.loads(capsys.readouterr().out)
+    reported = json.loads(in_process("cost", campaign, "--format", "json").out)
     assert reported["money_per_tb"]["value"] is None
     assert reported["money_per_tb"]["reason"] == "not given: --price-per-kwh"
 
 
-def test_j_per_gb_is_that_of_the_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", campaign, "--format", "json"]) == 0
-    ours = json.loads(capsys.readouterr().out)["j_per_gb"]["value"]
-    assert main(["report", campaign, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["characterization"]
+def test_j_per_gb_is_that_of_the_report(campaign: str, in_process: InProcess) -> None:
+    ours = json.loads(in_process("cost", campaign, "--format", "json").out)["j_per_gb"]["value"]
+    rows = json.loads(in_process("report", campaign, "--format", "json").out)["characterization"]
     (row,) = [row for row in rows if row["level"] == "filesystem"]
     assert row["energy_j_per_gb"]["median"] == pytest.approx(ours)
 
@@ -103,10 +100,9 @@ def test_numbers_that_cannot_be(
     ],
 )
 def test_what_is_rejected_in_a_line(
-    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+    campaign: str, in_process: InProcess, arguments: list[str], why: str
 ) -> None:
     arguments = [f"{arguments[0]}={arguments[1]}"]
-    assert main(["cost", campaign, *arguments]) == 2
-    reported = capsys.readouterr().err
+    reported = in_process("cost", campaign, *arguments, code=2).err
     *left_out, rejected = reported.splitlines()
     assert why in rejected and all("left out: " in line for line in left_out)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 from eeio.cli import main
@@ -62,7 +63,9 @@ def collected(
     return found
 
 
-def test_the_slow_node_is_the_outlier(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_slow_node_is_the_outlier(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+) -> None:
     fleet_of(tmp_path, 12, slow=[4])
     found = collected(capsys, tmp_path)
     outliers = found["outliers"]
@@ -71,15 +74,13 @@ def test_the_slow_node_is_the_outlier(tmp_path: Path, capsys: pytest.CaptureFixt
     assert slow["worse"] and slow["difference"] == pytest.approx(-0.1, abs=0.03)
     assert slow["value"] == pytest.approx(0.9e8, rel=0.03) and slow["p"] < 0.05
     assert [node["name"] for node in found["nodes"]] == [f"n{number}" for number in range(12)]
-    assert main(["fleet", "collect", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
+    shown = in_process("fleet", "collect", str(tmp_path)).out
     assert "nodes: 12 of 12 complete, 1 worse than the others of their kind" in shown
-    assert main(["fleet", "collect", str(tmp_path), "--format", "csv"]) == 0
-    header, *lines = capsys.readouterr().out.splitlines()
+    done = in_process("fleet", "collect", str(tmp_path), "--format", "csv")
+    header, *lines = done.out.splitlines()
     assert header.startswith("name,kind,state,runs") and len(lines) == 12
     for form in ("markdown", "latex"):
-        assert main(["study", "fleet", "collect", str(tmp_path), "--format", form]) == 0
-        assert "n4" in capsys.readouterr().out
+        assert "n4" in in_process("study", "fleet", "collect", str(tmp_path), "--format", form).out
     page = tmp_path / "fleet.html"
     assert main(["fleet", "collect", str(tmp_path), "-o", str(page)]) == 0
     assert "Outliers" in page.read_text()
@@ -211,22 +212,20 @@ def test_a_folder_that_cannot_be_read_is_named(
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["empty"]])
 def test_nothing_to_collect_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess,
     arguments: list[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    assert main(["fleet", "collect", *arguments]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert len(in_process("fleet", "collect", *arguments, code=2).err.splitlines()) == 1
 
 
 def test_fictitious_and_measured_power_are_not_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, in_process: InProcess
 ) -> None:
     fleet_of(tmp_path, 3)
     store_node(tmp_path, "d", [1e8], kind="demo")
-    assert main(["fleet", "collect", str(tmp_path)]) == 2
-    assert "fictitious" in capsys.readouterr().err
+    assert "fictitious" in in_process("fleet", "collect", str(tmp_path), code=2).err
 
 
 def test_nodes_that_never_reported_are_listed_with_their_log(

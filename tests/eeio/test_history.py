@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio.cli import main
@@ -27,27 +28,23 @@ def stored(home: Path, number: int, bandwidth_bytes_per_s: float, kernel: str) -
         place.append(run(repetition, (phase(rate, (energy(5.0),)),)))
 
 
-def test_a_change_is_found_with_the_kernel_that_changed(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_is_found_with_the_kernel_that_changed(home: Path, in_process: InProcess) -> None:
     draw = np.random.default_rng(3)
     for number in range(24):
         new = number >= 12
         rate = 1e8 * (0.9 if new else 1.0) * float(np.exp(draw.normal(0, 0.01)))
         stored(home, number, rate, "6.12.9" if new else "6.1.0")
-    assert main(["history", "nightly", "--metric", "MB/s", "--format", "json"]) == 0
-    (series,) = json.loads(capsys.readouterr().out)["series"]
+    done = in_process("history", "nightly", "--metric", "MB/s", "--format", "json")
+    (series,) = json.loads(done.out)["series"]
     (step,) = series["steps"]
     assert (step["campaign"], step["machine"]) == ("day-12", ["kernel: 6.1.0 -> 6.12.9"])
     assert step["change"] == pytest.approx(-0.1, abs=0.02) and step["p"] <= 0.001
     assert len(series["points"]) == 24
-    assert main(["history", "nightly", "--metric", "MB/s"]) == 0
-    shown = capsys.readouterr().out
+    shown = in_process("history", "nightly", "--metric", "MB/s").out
     assert "MB/s changed in 1 of 1 experiments over 24 campaigns" in shown
     assert "kernel: 6.1.0 -> 6.12.9" in shown
     for form in ("csv", "markdown", "latex", "html"):
-        assert main(["history", "nightly", "--format", form]) == 0
-        assert "day-12" in capsys.readouterr().out or form == "html"
+        assert "day-12" in in_process("history", "nightly", "--format", form).out or form == "html"
 
 
 def test_a_campaign_without_power_stands_next_to_those_of_the_demo_meter(
@@ -69,15 +66,13 @@ def test_a_campaign_without_power_stands_next_to_those_of_the_demo_meter(
     assert "4 campaigns" in series["reason"]
 
 
-def test_too_few_campaigns_have_a_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_campaigns_have_a_reason(home: Path, in_process: InProcess) -> None:
     for number in range(4):
         stored(home, number, 1e8, "6.1.0")
-    assert main(["history", "nightly", "--format", "json"]) == 0
-    (series,) = json.loads(capsys.readouterr().out)["series"]
+    (series,) = json.loads(in_process("history", "nightly", "--format", "json").out)["series"]
     assert series["steps"] == [] and "4 campaigns" in series["reason"]
     for arguments in (["nightli"], ["nightly", "--machine", "other"]):
-        assert main(["history", *arguments]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        assert len(in_process("history", *arguments, code=2).err.splitlines()) == 1
 
 
 def test_noise_has_no_change_and_two_steps_have_two() -> None:
@@ -89,9 +84,7 @@ def test_noise_has_no_change_and_two_steps_have_two() -> None:
     assert change_points([1.0] * 12) == []
 
 
-def test_damaged_copied_and_demo_campaigns_are_left_out(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_copied_and_demo_campaigns_are_left_out(home: Path, in_process: InProcess) -> None:
     results = home / "data/eeio/results"
     for number in range(5):
         stored(home, number, 1e8, "6.1.0")
@@ -101,8 +94,7 @@ def test_damaged_copied_and_demo_campaigns_are_left_out(
     runs = results / "day-03/runs.jsonl"
     runs.write_text(re.sub(r'"kind": ?"[\w-]+"', '"kind": "demo"', runs.read_text()))
     (results / "day-04/runs.jsonl").write_text('{"schema_version": 1}\n')
-    assert main(["history", "nightly", "--format", "json"]) == 0
-    found = capsys.readouterr()
+    found = in_process("history", "nightly", "--format", "json")
     (series,) = json.loads(found.out)["series"]
     assert [point["campaign"] for point in series["points"]] == ["day-00", "day-01", "day-02"]
     assert "day-03: its power is fictitious" in found.err

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.executables import executable
 from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 from tests.mounts import unmount
 
@@ -60,8 +61,7 @@ def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
             drop_last_runs(home, 4)
         process = start("resume", "killed")
     process.wait(60)
-    finished = eeio("resume", "killed")
-    assert finished.returncode == 0, finished.stderr
+    eeio("resume", "killed")
     order = stored(home)
     assert order == list(range(RUNS))
     records = (home / "data/eeio/results/killed/runs.jsonl").read_text().splitlines()
@@ -81,8 +81,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert any(mount.mount_point.parent == target for mount in mounts())
-    done = eeio("doctor", "restore")
-    assert done.returncode == 0, done.stderr
+    eeio("doctor", "restore")
     assert not any(mount.mount_point.parent == target for mount in mounts())
     assert list(target.iterdir()) == []
     attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
@@ -107,12 +106,12 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
     program = home / "bin/mkfs.ext4"
     program.parent.mkdir()
     # Half a file system, and a process that may go on writing.
-    program.write_text(
+    executable(
+        program,
         f"#!/bin/sh\nfor last; do :; done\n[ -e {home}/waited ] || {{\n"
         f'\texec 9<>"$last"; echo half >&9; echo $$ > {home}/waited; exec sleep 1000\n}}\n'
-        f'exec {shutil.which("mkfs.ext4")} "$@"\n'
+        f'exec {shutil.which("mkfs.ext4")} "$@"\n',
     )
-    program.chmod(0o755)
     image = home / "device.img"
     with image.open("wb") as file:
         file.truncate(64 << 20)
@@ -134,10 +133,9 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
         process.wait()
         mkfs = int(waited.read_text())
         assert start_ticks(mkfs) is not None
-        assert eeio("doctor", "restore").returncode == 0
+        eeio("doctor", "restore")
         assert start_ticks(mkfs) is None
-        resumed = eeio("resume", "killed")
-        assert resumed.returncode == 0, resumed.stderr
+        eeio("resume", "killed")
     finally:
         subprocess.run(["losetup", "--detach", node], check=True)
     assert stored(home) == list(range(3))
@@ -163,22 +161,21 @@ def test_a_campaign_that_could_not_be_made_is_not_there(
 
 def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     arguments = ("--directory", str(home / "target"), "--meter", "none")
-    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
+    eeio("run", "dummy-suite", "--name", "killed", *arguments)
     path = home / "data/eeio/results/killed/runs.jsonl"
     complete = path.read_bytes()
     path.write_bytes(complete[: len(complete) - 100])
     # A reader passes over the cut line, and says that a run is missing.
     report = eeio("report", "killed")
-    assert report.returncode == 0
     assert "1 of 6 runs are not done" in report.stdout
-    assert eeio("resume", "killed").returncode == 0
+    eeio("resume", "killed")
     assert stored(home) == list(range(6))
 
 
 def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> None:
     """It counted the files, and so took the name of one that was there."""
     arguments = ("--directory", str(home / "target"), "--meter", "demo")
-    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
+    eeio("run", "dummy-suite", "--name", "killed", *arguments)
     samples = home / "data/eeio/results/killed/samples"
     assert not (samples.parent / ".eeio-lock").exists()
     # Of three starts; only the second one's samples are left.
@@ -186,7 +183,7 @@ def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> No
     (samples / "power-0001.csv.gz").rename(samples / "power-0002.csv.gz")
     before = {path: path.read_bytes() for path in samples.iterdir()}
     drop_last_runs(home, 1)
-    assert eeio("resume", "killed").returncode == 0
+    eeio("resume", "killed")
     added = {path.name for path in samples.iterdir() if path not in before}
     assert added == {"power-0004.csv.gz", "power-0004.json"}
     assert {path: path.read_bytes() for path in before} == before
@@ -194,17 +191,16 @@ def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> No
 
 def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
     arguments = ("--directory", str(home / "target"), "--meter", "none")
-    assert eeio("run", "dummy-suite", "--name", "killed", *arguments).returncode == 0
+    eeio("run", "dummy-suite", "--name", "killed", *arguments)
     drop_last_runs(home, 2)
     path = home / "data/eeio/results/killed/machine.json"
     machine = json.loads(path.read_text())
     path.write_text(json.dumps({**machine, "kernel": "2.6.32\nrc1"}))
-    done = eeio("resume", "killed")
-    assert done.returncode == 2, done.stderr
+    done = eeio("resume", "killed", code=2)
     assert f"kernel was 2.6.32\\x0arc1, is {os.uname().release}" in done.stderr
     assert len(stored(home)) == 4
     path.write_text(json.dumps(machine))
-    assert eeio("resume", "killed").returncode == 0
+    eeio("resume", "killed")
     assert stored(home) == list(range(6))
 
 
@@ -232,18 +228,17 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
         pytest.skip("mount is not permitted here")
     try:
         arguments = ("--directory", str(target), "--meter", "none", "--name", "killed")
-        assert eeio("run", "dummy-suite", *arguments).returncode == 0
+        eeio("run", "dummy-suite", *arguments)
         drop_last_runs(home, 2)
         unmount(target)
         for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):
             subprocess.run([*way, str(target)], check=True)
-            done = eeio("resume", "killed")
+            done = eeio("resume", "killed", code=2)
             unmount(target)
-            assert done.returncode == 2, done.stderr
             assert str(target) in done.stderr and str(home / "first") in done.stderr
             assert len(stored(home)) == 4
         subprocess.run([*mount, str(home / "first"), str(target)], check=True)
-        assert eeio("resume", "killed").returncode == 0
+        eeio("resume", "killed")
         assert stored(home) == list(range(6))
     finally:
         subprocess.run(["umount", "-q", str(target)], check=False)
@@ -266,14 +261,12 @@ def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) ->
         pytest.skip("mount is not permitted here")
     try:
         own = {"EEIO_TEST_PROFILES": str(profile.parent)}
-        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name",
+        eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name",
                     "killed", environment=own)  # fmt: skip
-        assert done.returncode == 0, done.stderr
         drop_last_runs(home, 2)
         (target / "eeio-scratch").mkdir()
         (target / "eeio-scratch" / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
-        done = eeio("resume", "killed", environment=own)
-        assert done.returncode == 0, done.stderr
+        eeio("resume", "killed", environment=own)
         assert stored(home) == list(range(6))
     finally:
         unmount(target)

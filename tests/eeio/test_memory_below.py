@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.mounts import unmount
 from tests.simulators.tree import write_tree
 
@@ -51,26 +52,20 @@ def _reasons(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mounted", ["/dev/shm"], indirect=True)
-def test_an_image_on_tmpfs_is_rejected(
-    home: Path, mounted: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_image_on_tmpfs_is_rejected(home: Path, mounted: Path, in_process: InProcess) -> None:
     """It was measured as a drive of 4194 MB/s, and valid."""
-    assert main(_arguments(mounted)) == 2
-    output = capsys.readouterr().err
+    output = in_process(*_arguments(mounted), code=2).err
     assert f"{mounted}: the image of /dev/loop" in output and "is on tmpfs" in output
     assert main(_arguments(mounted, "--allow-memory-filesystem")) == 3
     assert all("no storage device was measured" in reason for reason in _reasons(home))
 
 
 @pytest.mark.parametrize("mounted", ["/dev/shm"], indirect=True)
-def test_a_device_below_which_memory_is(
-    home: Path, mounted: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_below_which_memory_is(home: Path, mounted: Path, in_process: InProcess) -> None:
     device, _ = backing_device(mounted)
     assert device is not None
     arguments = ["run", "dummy-suite", "--device", str(device.node), "--meter", "none"]
-    assert main(arguments) == 2
-    assert f"{device.node}: the image of {device.node}" in capsys.readouterr().err
+    assert f"{device.node}: the image of {device.node}" in in_process(*arguments, code=2).err
 
 
 @pytest.mark.parametrize("mounted", [""], indirect=True)

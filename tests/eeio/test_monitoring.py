@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.simulators import FakeRapl, ScriptedMeter
+from tests.waiting import free_port, until
 
-from eeio.cli import main
 from eeio.commands.meter.serve import write_pages
 from eeio_power.meters import Channel
 from eeio_power.prometheus import Totals, wants_openmetrics
@@ -36,15 +36,6 @@ PATIENCE_S = 60.0
 COUNTER = Channel("test:counter", "package", "energy_j")
 PROMETHEUS = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=" \
     "0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"  # fmt: skip
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """What `true` gives, once that is true."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < deadline_s, "never came true"
-        time.sleep(0.1)
-    return found
 
 
 # --- formats -----------------------------------------------------------------------------------
@@ -171,7 +162,7 @@ def test_the_file_is_replaced_in_one_step_and_removed_at_the_end(tmp_path: Path)
     )
     writer.start()
     try:
-        until(file.exists)
+        until(file.exists, PATIENCE_S)
         observed = []
         for _ in range(200):
             lines = file.read_text().split("\n")
@@ -190,10 +181,11 @@ def test_the_file_is_replaced_in_one_step_and_removed_at_the_end(tmp_path: Path)
     ("name", "why"), [("eeio.txt", "end in .prom"), ("nowhere/eeio.prom", "does not exist")]
 )
 def test_a_file_that_node_exporter_cannot_read_is_rejected(
-    tmp_path: Path, name: str, why: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, why: str, in_process: InProcess
 ) -> None:
-    assert main(["meter", "serve", "--meter", "demo", "--textfile", str(tmp_path / name)]) == 2
-    error = capsys.readouterr().err
+    error = in_process(
+        "meter", "serve", "--meter", "demo", "--textfile", str(tmp_path / name), code=2
+    ).err
     assert why in error and len(error.splitlines()) == 1
 
 
@@ -202,7 +194,7 @@ def test_sigterm_ends_the_command_and_removes_the_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "eeio", "meter", "serve", "--meter", "demo",
                "--textfile", str(file)]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        until(file.exists)
+        until(file.exists, PATIENCE_S)
         text = file.read_text()
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=PATIENCE_S)[0] == f"{file}\n"
@@ -217,7 +209,7 @@ def test_sigterm_ends_the_command_and_removes_the_file(tmp_path: Path) -> None:
         exporter, "--collector.disable-defaults", "--collector.textfile",
         f"--collector.textfile.directory={tmp_path}", f"--web.listen-address=127.0.0.1:{port}",
     ):  # fmt: skip
-        page = until(lambda: answer(f"http://127.0.0.1:{port}/metrics"))
+        page = until(lambda: answer(f"http://127.0.0.1:{port}/metrics"), PATIENCE_S)
     assert "node_textfile_scrape_error 0" in page
     assert re.search(r'^eeio_power_watts\{domain="system",kind="demo",meter="demo"\} ', page, re.M)
 
@@ -260,11 +252,6 @@ def test_the_dashboard_names_no_data_source_of_its_own() -> None:
             assert target["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
     (annotations,) = body["annotations"]["list"]
     assert annotations["target"]["tags"] == ["eeio"]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 @contextmanager
@@ -311,7 +298,7 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
             f"--storage.tsdb.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}",
         ):  # fmt: skip
             recorded = "instance_meter_domain:eeio_energy_joules:rate5m"
-            until(lambda: series(f"count_over_time({recorded}[1m]) > 3"))
+            until(lambda: series(f"count_over_time({recorded}[1m]) > 3"), PATIENCE_S)
             (target,) = requested("targets")["activeTargets"]
             assert (target["health"], target["lastError"]) == ("up", "")
             assert {one["metric"]["domain"] for one in series(recorded)} == {"package", "dram"}
@@ -405,6 +392,7 @@ def campaign(home: Path, eeio: Eeio) -> Callable[..., "subprocess.CompletedProce
         return eeio(
             "run", str(suite), "--directory", str(home / "target"), "--meter", "none",
             "--name", "mine", "--repetitions", "2", "--idle", "0.1", environment=environment,
+            code=None,
         )  # fmt: skip
 
     return run

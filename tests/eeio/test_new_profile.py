@@ -29,17 +29,15 @@ def own(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _made(home: Path, eeio: Eeio, *arguments: str) -> Path:
-    done = eeio("profile", "new", *arguments)
-    assert done.returncode == 0, done.stderr
+    eeio("profile", "new", *arguments)
     return home / "own" / f"eeio-{arguments[0]}-1.0.0"
 
 
 def _report(home: Path, eeio: Eeio, *arguments: str, expected: int = 0) -> list[dict[str, Any]]:
     if mount_of(home).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
-    done = eeio("run", str(home / "try"), "--preset", "quick", "--directory", str(home / "target"),
-                "--name", "c", "--repetitions", "1", *arguments)  # fmt: skip
-    assert done.returncode == expected, done.stderr
+    eeio("run", str(home / "try"), "--preset", "quick", "--directory", str(home / "target"),
+                "--name", "c", "--repetitions", "1", *arguments, code=expected)  # fmt: skip
     body = json.loads(eeio("report", "c", "--format", "json").stdout)
     return [row for row in body["characterization"] if row["tool"]]
 
@@ -134,9 +132,8 @@ def test_rejected(
     home: Path, own: Path, eeio: Eeio, arguments: tuple[str, ...], named: str
 ) -> None:
     done = eeio(
-        "profile", "new", *(argument.replace("{home}", str(home)) for argument in arguments)
+        "profile", "new", *(argument.replace("{home}", str(home)) for argument in arguments), code=2
     )
-    assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("eeio") and named.replace("{home}", str(home)) in last
     assert not own.exists()
@@ -145,19 +142,19 @@ def test_rejected(
 def test_nothing_is_written_over(home: Path, own: Path, eeio: Eeio) -> None:
     folder = _made(home, eeio, "x", "--", "true")
     (folder / "install.sh").write_text("mine")
-    done = eeio("profile", "new", "x", "--", "true")
-    assert done.returncode == 2 and str(folder) in done.stderr
+    done = eeio("profile", "new", "x", "--", "true", code=2)
+    assert str(folder) in done.stderr
     assert (folder / "install.sh").read_text() == "mine"
 
 
 def test_a_folder_is_to_be_named(home: Path, eeio: Eeio) -> None:
     without = {"EEIO_TEST_PROFILES": ""}
-    done = eeio("profile", "new", "x", "--", "true", environment=without)
-    assert done.returncode == 2 and "--folder" in done.stderr
+    done = eeio("profile", "new", "x", "--", "true", environment=without, code=2)
+    assert "--folder" in done.stderr
     done = eeio(
         "profile", "new", "x", "--folder", str(home / "f"), "--", "true", environment=without
     )
-    assert done.returncode == 0 and "export EEIO_TEST_PROFILES=" in done.stdout
+    assert "export EEIO_TEST_PROFILES=" in done.stdout
 
 
 @pytest.fixture

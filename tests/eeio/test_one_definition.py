@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -23,7 +24,6 @@ from tests.eeio_results.made import (
     written,
 )
 
-from eeio.cli import main
 from eeio.pts.write import result_file
 from eeio_results.domains import quartiles
 from eeio_results.record import Experiment, Phase
@@ -100,13 +100,12 @@ OutputOf = Any
 
 
 @pytest.fixture
-def output_of(capsys: pytest.CaptureFixture[str]) -> OutputOf:
+def output_of(capsys: pytest.CaptureFixture[str], in_process: InProcess) -> OutputOf:
     """What a command prints."""
 
     def call(*arguments: str) -> str:
         capsys.readouterr()
-        assert main(list(arguments)) == 0
-        return capsys.readouterr().out
+        return in_process(*list(arguments)).out
 
     return call
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.machines.machines import FOLDER
 from tests.simulators.tree import write_tree
 
 from eeio.campaign import plan
-from eeio.cli import main
 from eeio.profiles import suite as suites
 from eeio.system import counters
 from eeio.system import device as devices
@@ -200,16 +200,13 @@ def test_why_these_file_systems_have_no_device(
     assert device is None and message in str(reason)
 
 
-def test_a_replayed_plan_reports_a_remote_drive(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replayed_plan_reports_a_remote_drive(in_process: InProcess) -> None:
     machine = FOLDER / "iscsi-volume/machine.yaml"
     arguments = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
-    assert main(["plan", "eeio-suite", *arguments]) == 0
-    assert "its drive is in another machine" in capsys.readouterr().out
+    assert "its drive is in another machine" in in_process("plan", "eeio-suite", *arguments).out
 
 
-def test_a_replayed_plan_rejects_a_device_in_memory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replayed_plan_rejects_a_device_in_memory(tmp_path: Path, in_process: InProcess) -> None:
     machine = tmp_path / "machine.yaml"
     machine.write_text(
         "machine: 1\nabout: zram\ntree:\n"
@@ -217,8 +214,7 @@ def test_a_replayed_plan_rejects_a_device_in_memory(
         "  sys/class/block/zram0/dev: '252:0'\n"
     )
     arguments = ["--preset", "quick", "--directory", "/data", "--replay", str(machine)]
-    assert main(["plan", "eeio-suite", *arguments]) == 2
-    assert "RAM disk" in capsys.readouterr().err
+    assert "RAM disk" in in_process("plan", "eeio-suite", *arguments, code=2).err
 
 
 def test_a_plan_leaves_out_random_writes_to_a_zoned_drive(

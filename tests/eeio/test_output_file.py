@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.profiles import programs
 
 from eeio.cli import main
@@ -14,9 +14,8 @@ from eeio.cli import main
 @pytest.fixture
 def stored(home: Path, eeio: Eeio) -> Path:
     suite = dummy.suite(home, "level=filesystem operation=read spatiality=sequential")
-    done = eeio("run", suite, "--directory", str(home / "target"), "--name", "a", "--meter", "none",
+    eeio("run", suite, "--directory", str(home / "target"), "--name", "a", "--meter", "none",
                 "--repetitions", "2")  # fmt: skip
-    assert done.returncode == 0, done.stderr
     return home
 
 
@@ -40,19 +39,17 @@ def test_a_file_name_is_no_folder_for_plots(
 
 
 def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
-    stored: Path, capsys: pytest.CaptureFixture[str]
+    stored: Path, in_process: InProcess
 ) -> None:
     (stored / "file").touch()
     missing = stored / "file/out.html"
-    assert main(["report", "a", "-o", str(missing)]) == 1
-    assert f"{missing}: File exists" in capsys.readouterr().err
-    assert main(["report", "a", "-o", str(stored / "new/folder/out.html")]) == 0
-    capsys.readouterr()
+    assert f"{missing}: File exists" in in_process("report", "a", "-o", str(missing), code=1).err
+    in_process("report", "a", "-o", str(stored / "new/folder/out.html"))
     with programs.memory_disk(stored / "full", "size=64k") as full:
         (full / "out.csv").write_text("before")
         (full / "filler").write_bytes(bytes(56 << 10))
-        assert main(["report", "a", "-o", str(full / "out.html")]) == 1
-        assert f"{full / 'out.html'}: No space left" in capsys.readouterr().err
+        done = in_process("report", "a", "-o", str(full / "out.html"), code=1)
+        assert f"{full / 'out.html'}: No space left" in done.err
         assert sorted(path.name for path in full.iterdir()) == ["filler", "out.csv"]
 
 

@@ -230,10 +230,8 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
         planned_ = eeio("plan", suite, *where, "--preset", "standard")
         done = eeio("run", suite, *where, "--name", "c", "--preset", "standard")
     assert "power by rapl: resolves phases of 0.2 s and more" in planned_.stdout
-    assert planned_.returncode == 0, planned_.stderr
     assert "phases of 0.3 s and more, by a pilot" in planned_.stdout
     assert "phases of unknown length" in planned_.stdout
-    assert done.returncode == 0, done.stderr
     (took,) = re.findall(r"a pilot of 1 took ([\d.]+) s", done.stderr)
     least = 0.3 * pilots._MARGIN / float(took)
     # A busy machine may take 0.3 s for the work of 0.1 s.
@@ -250,7 +248,7 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     }  # fmt: skip
     assert not (folder / "raw" / "pilot").exists()
     again = eeio("resume", "c")
-    assert again.returncode == 0 and "pilot:" not in again.stderr
+    assert "pilot:" not in again.stderr
     report = json.loads(eeio("report", "c", "--format", "json").stdout)
     rows = [row for row in report["characterization"] if row["tool"]]
     # On a busy machine the fixed work lasts long enough, too.
@@ -283,7 +281,7 @@ def test_an_adaptive_campaign_uses_the_work_that_an_earlier_pilot_found(
         str(home / "target"), "--meter", "none", "--precision", "30%", "--indifference", "40%",
     )  # fmt: skip
     first = eeio(*arguments, "--name", "a")
-    assert first.returncode == 0 and "pilot: grows" in first.stderr, first.stderr
+    assert "pilot: grows" in first.stderr, first.stderr
     again = eeio(*arguments, "--name", "b")
     assert "pilot: grows" not in again.stderr and "grows: as a pilot of" in again.stderr
     works = [
@@ -291,6 +289,6 @@ def test_an_adaptive_campaign_uses_the_work_that_an_earlier_pilot_found(
         for path in sorted((home / "data/eeio/results").glob("*/campaign.json"))
     ]
     assert works[0] == works[1], "the same work in both"
-    longer = eeio(*arguments, "--name", "c", "--min-phase", "0.5", "--pilot", "stored")
-    assert longer.returncode == 2 and "least length of a phase was 0.3, is 0.5" in longer.stderr
+    longer = eeio(*arguments, "--name", "c", "--min-phase", "0.5", "--pilot", "stored", code=2)
+    assert "least length of a phase was 0.3, is 0.5" in longer.stderr
     assert not (home / "data/eeio/results/c").exists(), "nothing was begun"

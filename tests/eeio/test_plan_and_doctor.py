@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.executables import executable
 
 from eeio.cli import main
 from eeio.machine import examination
@@ -15,7 +16,7 @@ HUGE = "eeio-suite"
 
 def _plan(eeio: Eeio, home: Path, *arguments: str) -> "tuple[int, str, str]":
     done = eeio("plan", "dummy-suite", "--directory", str(home / "target"),
-                "--allow-memory-filesystem", *arguments)  # fmt: skip
+                "--allow-memory-filesystem", *arguments, code=None)  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
 
@@ -30,8 +31,7 @@ def test_a_meter_that_run_rejects_is_rejected_after_the_plan(home: Path, eeio: E
 def test_without_the_room_it_still_reports_the_time(home: Path, eeio: Eeio) -> None:
     """No disk has room for a run of 2^60 bytes."""
     done = eeio("plan", "eeio-suite", "--directory", str(home / "target"), "--work", "1048576t",
-                "--meter", "none", "--allow-memory-filesystem")  # fmt: skip
-    assert done.returncode == 2
+                "--meter", "none", "--allow-memory-filesystem", code=2)  # fmt: skip
     assert "about " in done.stdout and "GB written" in done.stdout
     assert "would refuse this" in done.stderr and "free" in done.stderr
 
@@ -62,9 +62,7 @@ def test_a_program_whose_profile_is_not_installed(
     """What a fresh data folder looks like: fio is there, nothing of eeio's is installed."""
     monkeypatch.delenv("EEIO_TEST_PROFILES")
     monkeypatch.setenv("PATH", str(home / "bin"))
-    (home / "bin").mkdir()
-    (home / "bin/fio").write_text("#!/bin/sh\n")
-    (home / "bin/fio").chmod(0o755)
+    executable(home / "bin/fio", "#!/bin/sh\n")
     found = {f.name: f for f in examination._tools()}
     fio = found["fio"]
     assert not fio.found and fio.program == str(home / "bin/fio")

@@ -30,9 +30,8 @@ def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> N
     file = home / "plain-file"
     file.write_text("not a device")
     places = {"target": str(home / "target"), "file": str(file)}
-    done = eeio(*(argument.format(**places) for argument in arguments))
+    done = eeio(*(argument.format(**places) for argument in arguments), code=2)
     message = done.stderr.strip()
-    assert done.returncode == 2, message
     assert message.startswith("eeio: "), message
     assert named.format(**places) in message
     assert len(message.splitlines()) == 1
@@ -41,8 +40,7 @@ def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> N
 
 
 def test_unknown_option_is_a_usage_error(eeio: Eeio) -> None:
-    done = eeio("run", "dummy-suite", "--frobnicate")
-    assert done.returncode == 2
+    done = eeio("run", "dummy-suite", "--frobnicate", code=2)
     assert "--frobnicate" in done.stderr
 
 
@@ -58,18 +56,16 @@ def test_too_little_room_is_found_before_anything_runs(home: Path, eeio: Eeio) -
     for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
         (suite / file.name).write_text(file.read_text().replace("eeio-dummy", "eeio-big"))
     done = eeio("run", str(suite), "--directory", str(home / "target"),
-                environment={"EEIO_TEST_PROFILES": str(home / "profiles")})  # fmt: skip
-    assert done.returncode == 2
+                environment={"EEIO_TEST_PROFILES": str(home / "profiles")}, code=2)  # fmt: skip
     assert "needed" in done.stderr and str(home / "target") in done.stderr
 
 
 def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*arguments).returncode == 0
+    eeio(*arguments)
     before = (home / "data/eeio/results/mine/runs.jsonl").read_bytes()
-    done = eeio(*arguments)
-    assert done.returncode == 2
+    done = eeio(*arguments, code=2)
     assert "eeio resume mine" in done.stderr
     assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
 
@@ -77,11 +73,10 @@ def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
 def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*arguments).returncode == 0
+    eeio(*arguments)
     (home / "link").symlink_to(home / "data/eeio/results/mine")
     for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
-        done = eeio("report", "mine", str(other))
-        assert done.returncode == 2, done.stdout
+        done = eeio("report", "mine", str(other), code=2)
         assert "is repeated" in done.stderr
 
 
@@ -91,11 +86,11 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
     """The folder may be anybody's, as in /tmp."""
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*arguments).returncode == 0
+    eeio(*arguments)
     (home / "mine").mkdir()
     monkeypatch.chdir(home)
     assert "Machine of mine" in eeio("report", "mine").stdout
-    assert eeio("report", "./mine").returncode == 2
+    eeio("report", "./mine", code=2)
     (home / "data/eeio/results/mine").rename(home / "copied")
     assert "Machine of mine" in eeio("report", "copied").stdout
 
@@ -103,12 +98,11 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
 def test_a_newer_schema_is_rejected(home: Path, eeio: Eeio) -> None:
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*arguments).returncode == 0
+    eeio(*arguments)
     path = home / "data/eeio/results/mine/runs.jsonl"
     path.write_text(path.read_text().replace('"schema_version":2', '"schema_version":3'))
     for arguments in (("report", "mine"), ("report", "mine", "--format", "json")):
-        done = eeio(*arguments)
-        assert done.returncode == 2
+        done = eeio(*arguments, code=2)
         assert "schema version 3" in done.stderr and str(path) in done.stderr
 
 
@@ -127,15 +121,13 @@ def test_damaged_files_of_a_campaign_are_named(
 ) -> None:
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
-    assert eeio(*arguments).returncode == 0
+    eeio(*arguments)
     path = home / "data/eeio/results/mine" / name
     path.write_bytes(content)
     for command in ("report", "resume"):
-        done = eeio(command, "mine")
-        assert done.returncode == 2, done.stderr
+        done = eeio(command, "mine", code=2)
         assert str(path) in done.stderr and "Traceback" not in done.stderr
-    listed = eeio("list")
-    assert listed.returncode == 0, listed.stderr
+    eeio("list")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +153,7 @@ def test_a_suite_with_factors_that_mean_nothing(home: Path, eeio: Eeio, argument
     rest = rest.partition("</Arguments>")[2]
     definition.write_text(f"{first}{middle}{arguments}</Arguments>{rest}")
     for command in ("plan", "run"):
-        done = eeio(command, str(suite), "--directory", str(home / "target"))
-        assert done.returncode == 2, done.stderr
+        done = eeio(command, str(suite), "--directory", str(home / "target"), code=2)
         assert done.stderr.startswith("eeio: ") and len(done.stderr.splitlines()) == 1
     assert not list((home / "data/eeio/results").glob("*"))
 
@@ -177,12 +168,11 @@ def test_a_campaign_of_nothing_is_rejected(home: Path, eeio: Eeio) -> None:
         "leave_out: [{profile: eeio-dummy-1.0.0, factors: {}, reason: too slow}]}}\n"
     )
     arguments = (str(suite), "--directory", str(home / "target"))
-    done = eeio("run", *arguments, "--meter", "none")
-    assert done.returncode == 2, done.stderr
+    done = eeio("run", *arguments, "--meter", "none", code=2)
     assert "too slow" in done.stderr
     assert not list((home / "data/eeio/results").glob("*"))
-    planned = eeio("plan", *arguments)
-    assert planned.returncode == 2 and "left out:" in planned.stdout
+    planned = eeio("plan", *arguments, code=2)
+    assert "left out:" in planned.stdout
     assert "too slow" in planned.stderr
 
 
@@ -195,8 +185,7 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
     if device is None:
         pytest.skip("no block device lies behind the temporary directory")
     with drive_lock(device.disk_sysfs.name):
-        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none")
-    assert done.returncode == 2
+        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", code=2)
     assert device.disk_sysfs.name in done.stderr and str(os.getpid()) in done.stderr
     assert not list((home / "data/eeio/results").glob("*"))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 from eeio.cli import main
@@ -33,29 +34,25 @@ def campaign(tmp_path: Path) -> str:
     return str(tmp_path / "c")
 
 
-def test_the_options_of_a_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", campaign, "--columns", "iops,latency", "--duty-cycle", "10%"]) == 0
-    page = capsys.readouterr().out
+def test_the_options_of_a_report(campaign: str, in_process: InProcess) -> None:
+    page = in_process("report", campaign, "--columns", "iops,latency", "--duty-cycle", "10%").out
     assert "p99.9 (ms)" in page and "J/GB with idle" in page
     assert "Cost per layer" in page
-    assert main(["report", campaign, "--most-uncertain", "0.001%"]) == 0
-    assert "no experiment may be ranked" in capsys.readouterr().out
+    done = in_process("report", campaign, "--most-uncertain", "0.001%")
+    assert "no experiment may be ranked" in done.out
 
 
-def test_json_contains_the_layers(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", campaign, "--format", "json"]) == 0
-    (layer,) = json.loads(capsys.readouterr().out)["layers"]
+def test_json_contains_the_layers(campaign: str, in_process: InProcess) -> None:
+    (layer,) = json.loads(in_process("report", campaign, "--format", "json").out)["layers"]
     assert layer["difference_j_per_gb"] == pytest.approx(40) and layer["verdict"] == "costs more"
 
 
 def test_what_nothing_beats_stands_in_report_and_comparison(
-    campaign: str, capsys: pytest.CaptureFixture[str]
+    campaign: str, in_process: InProcess
 ) -> None:
-    assert main(["report", campaign]) == 0
-    assert "Pareto-optimal experiments" in capsys.readouterr().out
+    assert "Pareto-optimal experiments" in in_process("report", campaign).out
     for command in ("report", "compare"):
-        assert main([command, campaign, "--format", "json"]) == 0
-        best, beaten = json.loads(capsys.readouterr().out)["pareto"]
+        best, beaten = json.loads(in_process(command, campaign, "--format", "json").out)["pareto"]
         assert best["on_bandwidth_front"] and best["on_p99_front"]
         assert not beaten["on_p99_front"]
         # 1 GB in 4 s.
@@ -78,9 +75,8 @@ def test_options_that_cannot_be_are_rejected(
     assert why in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_comparison_within_a_latency(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", campaign, "--max-p99", "5ms"]) == 0
-    assert "left out" not in capsys.readouterr().out
+def test_a_comparison_within_a_latency(campaign: str, in_process: InProcess) -> None:
+    assert "left out" not in in_process("compare", campaign, "--max-p99", "5ms").out
     assert main(["compare", campaign, "--max-p99", "1ms"]) != 0
 
 
@@ -102,20 +98,21 @@ def sides(campaign: str, tmp_path: Path) -> list[str]:
             str(mix)]  # fmt: skip
 
 
-def test_a_guideline_within_a_latency(sides: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(sides) == 0
-    assert "changes power by" in capsys.readouterr().out
+def test_a_guideline_within_a_latency(
+    sides: list[str], capsys: pytest.CaptureFixture[str], in_process: InProcess
+) -> None:
+    assert "changes power by" in in_process(*sides).out
     assert main([*sides, "--max-p99", "5ms"]) != 0
     assert "its tool reports no p99 latency" in capsys.readouterr().err
 
 
 def test_a_guideline_reports_what_a_tb_costs_on_both(
-    sides: list[str], capsys: pytest.CaptureFixture[str]
+    sides: list[str], in_process: InProcess
 ) -> None:
     arguments = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",
              "--duty-cycle", "1", "--low-power-embodied-kg", "100"]  # fmt: skip
-    assert main([*arguments, "--format", "json"]) == 0
-    traditional, low_power = json.loads(capsys.readouterr().out)["guideline"]["per_tb"]
+    done = in_process(*arguments, "--format", "json")
+    traditional, low_power = json.loads(done.out)["guideline"]["per_tb"]
     # 53.5 W x 4 s/GB; 23.5 x 4 = 94 J/GB, 94 kJ/GB x 1000 / 3.6e6 = 0.02611 kWh a TB.
     assert traditional["j_per_gb"]["value"] == pytest.approx(214)
     assert low_power["kwh_per_tb"]["value"] == pytest.approx(0.0261111, rel=1e-4)
@@ -125,10 +122,8 @@ def test_a_guideline_reports_what_a_tb_costs_on_both(
     assert low_power["g_co2e_embodied_per_tb"]["value"] == pytest.approx(2.535, rel=1e-3)
     assert traditional["g_co2e_embodied_per_tb"]["value"] is None
     assert traditional["g_co2e_embodied_per_tb"]["reason"]
-    assert main(arguments) == 0
-    assert "Cost per moved TB" in capsys.readouterr().out
-    assert main(sides) == 0
-    reported = " ".join(capsys.readouterr().out.split())
+    assert "Cost per moved TB" in in_process(*arguments).out
+    reported = " ".join(in_process(*sides).out.split())
     assert "times the energy per TB of board: other costs less." in reported
 
 
@@ -141,26 +136,23 @@ def test_a_guideline_reports_what_a_tb_costs_on_both(
     ],
 )
 def test_what_a_tb_costs_needs_all_of_it(
-    sides: list[str], further: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+    sides: list[str], further: tuple[str, ...], why: str, in_process: InProcess
 ) -> None:
-    assert main([*sides, *further]) == 2
-    output = capsys.readouterr().err
+    output = in_process(*sides, *further, code=2).err
     assert why in output and output.count("\n") == 1
 
 
-def test_only_columns_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", campaign, "--columns", "mb/j,W,iops"]) == 0
-    page = capsys.readouterr().out
+def test_only_columns_that_are_named(campaign: str, in_process: InProcess) -> None:
+    page = in_process("report", campaign, "--columns", "mb/j,W,iops").out
     head = next(line for line in page.splitlines() if line.startswith("Operation"))
     assert head.split("Target")[1].split() == ["Power", "(W)", "MB/J", "IOPS", "IOPS/W"]
 
 
-def test_only_levels_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", campaign, "--level", "library"]) == 0
-    page = capsys.readouterr().out
+def test_only_levels_that_are_named(campaign: str, in_process: InProcess) -> None:
+    page = in_process("report", campaign, "--level", "library").out
     assert "Level: library" in page and "Level: filesystem" not in page
-    assert main(["report", campaign, "--level", "library", "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["characterization"]
+    done = in_process("report", campaign, "--level", "library", "--format", "json")
+    rows = json.loads(done.out)["characterization"]
     assert [row["level"] for row in rows] == ["library"]
 
 
@@ -176,15 +168,13 @@ def test_rows_are_sorted_the_best_first(
 
 
 def test_on_a_terminal_every_line_fits(
-    campaign: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    campaign: str, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eeio.terminal.width", lambda: 80)
-    assert main(["report", campaign]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = in_process("report", campaign).out.splitlines()
     assert max(map(len, lines)) <= 80
     monkeypatch.setattr("eeio.terminal.width", lambda: None)
-    assert main(["report", campaign]) == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) > 120
+    assert max(map(len, in_process("report", campaign).out.splitlines())) > 120
 
 
 @pytest.fixture
@@ -212,38 +202,32 @@ def _quick(folder: Path, domain: str) -> str:
 
 
 def test_a_guideline_names_the_domain_that_was_measured(
-    tmp_path: Path, mix: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, mix: str, in_process: InProcess
 ) -> None:
     sides = ["--traditional", _quick(tmp_path / "a", "package"),
              "--low-power", _quick(tmp_path / "b", "package")]  # fmt: skip
-    assert main(["cost", *sides, "--workload", mix, "--domain", "system"]) == 2
-    output = capsys.readouterr().err
+    output = in_process("cost", *sides, "--workload", mix, "--domain", "system", code=2).err
     assert "measured was package: --domain package" in output
-    assert main(["cost", *sides, "--workload", mix]) == 0
-    output = capsys.readouterr().out
+    output = in_process("cost", *sides, "--workload", mix).out
     assert "power of the package, the widest domain that every campaign has" in output
     assert output.count("QUICK: not a measurement") == 2
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])
-def test_tables_as_latex(campaign: str, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert main([command, campaign, "--format", "latex"]) == 0
-    page = capsys.readouterr().out
+def test_tables_as_latex(campaign: str, in_process: InProcess, command: str) -> None:
+    page = in_process(command, campaign, "--format", "latex").out
     assert page.startswith("% needs") and page.count(r"\begin{table}") == page.count(r"\end{table}")
     assert r"\toprule" in page
 
 
-def test_what_was_not_measured_is_no_row_of_dashes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_not_measured_is_no_row_of_dashes(tmp_path: Path, in_process: InProcess) -> None:
     store = Store(tmp_path / "n")
     made = design("n", 1, WRITE)
     store.create(replace(made, not_measured=(NotMeasured(LIBRARY, "IOR is not here"),)))
     store.write_machine(MACHINE)
     store.write_idle((), None)
     store.append(run(0, (written(),), WRITE))
-    assert main(["report", str(tmp_path / "n")]) == 0
-    page = capsys.readouterr().out
+    page = in_process("report", str(tmp_path / "n")).out
     library = page[page.index("Level: library") : page.index("Level: application")]
     assert "dataserver" not in library and "IOR is not here" in library
     assert "1 experiment of this level not measured" in library

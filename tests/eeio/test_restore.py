@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.eeio.test_undo import left_by
 from tests.kill.harness import drop_last_runs
 
@@ -59,11 +59,10 @@ def _changed(home: Path) -> list[UndoEntry]:
     "changes", [{"pid_namespace": "4026500000"}, {"boot_id": OTHER_BOOT, "machine": "other host"}]
 )
 def test_a_journal_from_elsewhere_is_left_alone_and_named(
-    home: Path, journals: Path, changes: dict[str, str], capsys: pytest.CaptureFixture[str]
+    home: Path, journals: Path, changes: dict[str, str], in_process: InProcess
 ) -> None:
     path = left_by(_dead(**changes), journals, *_changed(home))
-    assert main(["doctor", "restore"]) == 1
-    output = capsys.readouterr().err
+    output = in_process("doctor", "restore", code=1).err
     assert f"eeio doctor restore {path}" in output and "may be alive" in output
     assert (home / "setting").read_text() == "changed" and (home / "image").exists()
     # The user knows that its process has ended.
@@ -201,23 +200,23 @@ def test_a_container_with_the_same_home_leaves_a_running_campaign_alone(
         ),
         arguments,
     ):
-        done = eeio(*command, before=container)
-        assert done.returncode == 0, done.stderr
+        eeio(*command, before=container)
         assert (home / "image").exists()
-    assert eeio("doctor", "restore").returncode == 0 and (home / "image").exists()
+    eeio("doctor", "restore")
+    assert (home / "image").exists()
     # Killed: the container cannot know that, its own machine can.
     campaign.kill()
     campaign.communicate()
-    assert eeio("doctor", "restore", before=container).returncode == 1
+    eeio("doctor", "restore", before=container, code=1)
     assert (home / "image").exists()
-    assert eeio("doctor", "restore").returncode == 0
+    eeio("doctor", "restore")
     assert not (home / "image").exists()
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("what", ["file", "folder", "mode"])
 def test_root_obeys_no_journal_of_another_user(
-    home: Path, journals: Path, what: str, capsys: pytest.CaptureFixture[str]
+    home: Path, journals: Path, what: str, in_process: InProcess
 ) -> None:
     path = left_by(_dead(), journals, UndoEntry("command", "/dev/x", f'["touch", "{home}/ran"]'))
     if what == "file":
@@ -226,15 +225,14 @@ def test_root_obeys_no_journal_of_another_user(
         os.chown(journals, 65534, 65534)
     else:
         path.chmod(0o666)
-    assert main(["doctor", "restore"]) == 1
-    assert "as root" in capsys.readouterr().err
+    assert "as root" in in_process("doctor", "restore", code=1).err
     assert not (home / "ran").exists()
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_root_resumes_no_campaign_of_another_user(
-    home: Path, capsys: pytest.CaptureFixture[str], what: str
+    home: Path, in_process: InProcess, what: str
 ) -> None:
     """Its campaign.json contains commands."""
     arguments = ["--directory", str(home / "target"), "--meter", "none", "--repetitions", "1"]
@@ -244,8 +242,7 @@ def test_root_resumes_no_campaign_of_another_user(
     drop_last_runs(home, 1, "theirs")
     folder = home / "data/eeio/results/theirs"
     os.chown(folder if what == "folder" else folder / "campaign.json", 65534, 65534)
-    assert main(["resume", "theirs"]) == 2
-    assert "not resumed as root" in capsys.readouterr().err
+    assert "not resumed as root" in in_process("resume", "theirs", code=2).err
     assert not (home / "ran").exists()
 
 
@@ -290,7 +287,10 @@ def test_folders_that_sudo_makes_in_a_user_s_home_are_the_user_s(
 
 @pytest.mark.root
 def test_root_runs_no_plug_in_and_no_profile_of_another_user(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    in_process: InProcess,
 ) -> None:
     meters, studies = home / "meters", home / "studies"
     for folder in (meters, studies):
@@ -298,8 +298,8 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
         (folder / "mine.py").write_text(f"open('{home}/ran', 'w')\n")
         os.chown(folder / "mine.py", 1000, 1000)
     monkeypatch.setenv("EEIO_METERS", str(meters))
-    assert main(["meter", "list"]) == 1
-    assert f"{meters}/mine.py, named by EEIO_METERS: not run as root" in capsys.readouterr().err
+    done = in_process("meter", "list", code=1)
+    assert f"{meters}/mine.py, named by EEIO_METERS: not run as root" in done.err
     monkeypatch.delenv("EEIO_METERS")
     monkeypatch.setenv("EEIO_STUDIES", str(studies))
     assert main(["study", "replicate"]) != 0
@@ -309,6 +309,5 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
     os.chown(profiles / "eeio-dummy-1.0.0/install.sh", 1000, 1000)
     os.chown(profiles / "eeio-dummy-1.0.0", 1000, 1000)
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(profiles))
-    assert main(["profile", "install", "eeio-dummy-1.0.0"]) == 1
-    assert "not run as root" in capsys.readouterr().err
+    assert "not run as root" in in_process("profile", "install", "eeio-dummy-1.0.0", code=1).err
     assert not (home / "ran").exists()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.executables import executable
 
 from eeio.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
 from eeio.campaign.sharing import Sharing, missing
@@ -68,9 +69,7 @@ def test_a_signature_is_named_by_its_label_and_uuid() -> None:
 
 def answer_of(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> list[Signature]:
     """Of a wipefs that prints this."""
-    program = folder / "wipefs"
-    program.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\n")
-    program.chmod(0o755)
+    executable(folder / "wipefs", f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\n")
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     return signatures_found([Path("/dev/a")])
 

@@ -7,17 +7,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 from tests.conftest import Eeio
+from tests.executables import executable
 from tests.profiles.conftest import is_present
 from tests.simulators import FakeRapl
 from tests.suites import written
+from tests.waiting import until
 
 import eeio_results
 from eeio.journal import delayjc
@@ -75,13 +76,6 @@ def _running(folder: Path) -> set[str]:
     return found
 
 
-def _until(condition: Callable[[], object], within_s: float) -> bool:
-    deadline_s = time.monotonic() + within_s
-    while not condition() and time.monotonic() < deadline_s:
-        os.sched_yield()
-    return bool(condition())
-
-
 def test_servers_are_found_where_packages_put_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -91,13 +85,11 @@ def test_servers_are_found_where_packages_put_them(
     monkeypatch.setattr(suites, "_SERVERS", ())
     assert not postgresql.is_found() and not mariadb.is_found()
     for name in ("postgres", "initdb", "mariadbd"):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, "")
     # All of them are wanted.
     assert not postgresql.is_found() and not mariadb.is_found()
     for name in ("pgbench", "sysbench"):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, "")
     assert postgresql.is_found() and mariadb.is_found()
     monkeypatch.setenv("PATH", "/nowhere")
     assert not postgresql.is_found()
@@ -111,12 +103,11 @@ def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> Non
     """Power that is always the same: a transaction costs it over its rate."""
     suite = _suite(home, "runtime_s=2", "postgresql", "mariadb")
     with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
-        done = eeio(
+        eeio(
             "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
             "--filesystem", "ext4", "--meter", f"rapl,root={home / 'powercap'}",
             "--repetitions", "1",
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert list(target.iterdir()) == []
     report = eeio("report", "db", "--format", "json")
     body = json.loads(report.stdout)
@@ -143,11 +134,10 @@ def test_calls_of_a_server_are_delayed_where_delayjc_is_requested(
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     suite = _suite(home, "runtime_s=1", "postgresql", "mariadb")
-    done = eeio(
+    eeio(
         "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
         "--filesystem", "ext4+delayjc", "--meter", "none", "--repetitions", "1",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     lines = (home / "data/eeio/results/db/runs.jsonl").read_text().splitlines()
     assert len(lines) == 2
     for run in map(json.loads, lines):
@@ -176,12 +166,11 @@ def test_a_killed_campaign_leaves_no_server(
     volume = target / "eeio-ext4"
     ready = volume / f"eeio-scratch/eeio-{name}.data/made-by-eeio"
     # pgbench fills the tables, too: it is the run only when they are whole.
-    assert _until(lambda: ready.is_file() and ready.read_text() and client in _running(volume), 60)
+    until(lambda: ready.is_file() and ready.read_text() and client in _running(volume), 60)
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:
-        done = eeio("doctor", "restore")
-        assert done.returncode == 0, done.stderr
+        eeio("doctor", "restore")
     assert _running(target) == set()
     assert not any(mount.mount_point.parent == target for mount in mounts())
     assert list(target.iterdir()) == []

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from tests.simulators.nvme_states import STATES, FakeNvmeStates
 from tests.simulators.powercap import FakeRapl
+from tests.waiting import until
 
 from eeio.system import nvme_power
 from eeio.system.nvme_power import NvmeController, controller_of
@@ -179,10 +179,7 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
         # A killed process leaves its temporary folder.
         env={**os.environ, "TMPDIR": str(file.parent)},
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while FakeNvmeStates(file).body()["autonomous"]:
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.02)
+    until(lambda: not FakeNvmeStates(file).body()["autonomous"], 60, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     done = eeio(file, "doctor", "restore")

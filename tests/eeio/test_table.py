@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA
+from tests.conftest import DATA, InProcess
 from tests.eeio.test_validate import problems
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
@@ -173,14 +173,15 @@ def test_text_of_others_is_escaped_and_nothing_is_loaded(tmp_path: Path) -> None
     assert "default-src &#39;none&#39;" in text
 
 
-def test_prices_of_drives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_of_drives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+) -> None:
     made = [bundle(tmp_path, "one", drive="A=B"), bundle(tmp_path, "two")]
     arguments = ["table", *map(str, made), "-o", str(tmp_path / "site")]
     assert main([*arguments, "--price", "A=B=99.5"]) == 0
     assert dict(zip(*(column(page_of(tmp_path / "site").groups[0][2], k) for k in (1, 7)),
                     strict=True)) == {"A=B": "99.5", "SSD": "–"}  # fmt: skip
-    assert main([*arguments, "--price", "SDD=5"]) == 2
-    assert "no drive is called 'SDD'" in capsys.readouterr().err
+    assert "no drive is called 'SDD'" in in_process(*arguments, "--price", "SDD=5", code=2).err
     for wrong in ("SSD", "=5", "SSD=much", "SSD=nan", "SSD=-1"):
         with pytest.raises(SystemExit) as stopped:
             main([*arguments, "--price", wrong])
@@ -296,11 +297,10 @@ def test_export_signs_and_validate_names_the_signer(
 
 
 def test_a_key_that_is_missing_changes_nothing(
-    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, key: Path, in_process: InProcess
 ) -> None:
     arguments = ["export", "bundle", str(DATA / "campaigns/bench"), "-o", str(tmp_path / "b")]
-    assert main([*arguments, "--sign", str(tmp_path / "nowhere")]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "no such file" in in_process(*arguments, "--sign", str(tmp_path / "nowhere"), code=2).err
     (tmp_path / "text").write_text("no key\n")
     assert main([*arguments, "--sign", str(tmp_path / "text")]) == 1
     assert not (tmp_path / "b").exists() and not (tmp_path / "b.tar.gz").exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 from tests.eeio_results import made
+from tests.executables import executable
 
 from eeio import tracers
 from eeio_results.report.parts import Table
@@ -57,7 +58,6 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
         "--format", "json",
         "--replay", str(home / "replay.csv"), "--", "sh", "-c", script, before=BEFORE[tracer],
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     write, read = body["phases"]
     assert (write["operation"], write["requests"], write["bytes_written"]) == (
@@ -88,14 +88,12 @@ def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
     arguments = ("record", "trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
     program = ("--", "sh", "-c", f"{dd}; sleep 1; {dd}")
     shown = eeio(*arguments, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
-    assert shown.returncode == 0, shown.stderr
     for domain in ("system", "package", "device"):
         assert f"DEMO {domain} " in shown.stdout
     assert (home / "t.csv").read_text().count("write") == 40
     assert "DEMO system (" in (home / "a" / "timeline.svg").read_text()
     stored = json.loads((home / "a" / "phases.json").read_text())
     printed = eeio(*arguments, "-o", str(home / "b"), "--format", "json", *program)
-    assert printed.returncode == 0, printed.stderr
     for body in (stored, json.loads(printed.stdout)):
         (phase,) = body["phases"]
         assert [reading["domain"] for reading in phase["energy"]] == ["system", "package", "device"]
@@ -113,7 +111,6 @@ def test_an_energy_that_is_not_known_is_not_shown(home: Path, eeio: Eeio) -> Non
         "--format", "json",
         "--", "dd", "if=/dev/zero", f"of={home}/f", "bs=64k", "count=200",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     (phase,) = json.loads(done.stdout)["phases"]
     assert len(phase["energy"]) == 3
     for reading in phase["energy"]:
@@ -128,9 +125,8 @@ def test_the_table_is_printed_where_a_replay_is_impossible(home: Path, eeio: Eei
     done = eeio(
         "record", "trace", "--meter", "none", "-o", str(home / "o"), "--replay",
         str(home / "t.csv"),
-        "--", "sh", "-c", f"echo x >>{home}/f",
+        "--", "sh", "-c", f"echo x >>{home}/f", code=1,
     )  # fmt: skip
-    assert done.returncode == 1
     assert "I/O phases" in done.stdout
     assert "cannot be replayed" in done.stderr
 
@@ -164,7 +160,6 @@ ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
             program,
         before=BEFORE[tracer],
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
     # The second file is behind the first one: from 8192 on.
     assert rows == [
@@ -189,8 +184,7 @@ ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
 
 @needs_strace
 def test_the_programs_failure_is_handed_on(home: Path, eeio: Eeio) -> None:
-    done = eeio("record", "trace", "--meter", "none", "-o", str(home / "o"), "--", "false")
-    assert done.returncode == 1
+    done = eeio("record", "trace", "--meter", "none", "-o", str(home / "o"), "--", "false", code=1)
     assert "no read and no write of a file was observed" in done.stdout
 
 
@@ -227,16 +221,15 @@ def test_a_file_that_nothing_touched_is_reported_as_that(home: Path, eeio: Eeio)
     ],
 )
 def test_rejected(home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str) -> None:
-    done = eeio("record", "trace", *arguments)
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    done = eeio("record", "trace", *arguments, code=2)
+    assert message in done.stderr, done.stderr
 
 
 def test_without_strace_it_reports_what_to_install(home: Path, eeio: Eeio) -> None:
     (home / "bin").mkdir()
     for name in ("true", "env"):
         (home / "bin" / name).symlink_to(shutil.which(name) or "")
-    done = eeio("record", "trace", "--", "true", environment={"PATH": str(home / "bin")})
-    assert done.returncode == 2
+    done = eeio("record", "trace", "--", "true", environment={"PATH": str(home / "bin")}, code=2)
     assert "install the package strace" in done.stderr
 
 
@@ -271,7 +264,6 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
             str(home / "btio"), "class=S", "subtype=simple", f"directory={home}",
             environment=mpi, before=BEFORE[tracer],
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
         times = {"start_s", "end_s", "io_s", "energy"}
         found.append(
             [
@@ -284,15 +276,9 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
         ("write", 3456, 4), ("read", 3456, 4),
     ]  # fmt: skip
     again = eeio(
-        "record",
-        "trace",
-        "--format",
-        "json",
-        "--file",
-        "eeio-btio",
-        "--read",
+        "record", "trace", "--format", "json", "--file", "eeio-btio", "--read",
         str(home / "bpftrace" / "bpftrace.txt"),
-    )
+    )  # fmt: skip
     assert json.loads(again.stdout)["phases"][0]["bytes_written"] == 829440
 
 
@@ -326,7 +312,7 @@ os.wait()
         [sys.executable, "-c", f"while True: open({str(home / 'other')!r}, 'w').write('x')"]
     )
     try:
-        done = eeio(
+        eeio(
             "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"),
             "--replay",
             str(home / "t.csv"), "--file", str(home), "--", sys.executable, "-c", program,
@@ -335,7 +321,6 @@ os.wait()
     finally:
         other.kill()
         other.wait()
-    assert done.returncode == 0, done.stderr
     rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
     assert rows == [
         ["write", "0", "100"], ["write", "100", "20"], ["write", "1000", "7"],
@@ -356,13 +341,12 @@ os.write(f, b"x" * 10)
 os.pwrite(f, b"x" * 20, 5)
 os.pread(f, 30, 5)
 """
-    done = eeio(
+    eeio(
         "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"),
         "--replay",
         str(home / "t.csv"), "--file", str(home / "f"), "--", sys.executable, "-c", program,
         before=WITH_TRACEFS,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
     assert rows == [["write", "1000", "10"], ["write", "1010", "20"], ["read", "5", "30"]]
 
@@ -371,12 +355,15 @@ os.pread(f, 30, 5)
 @needs_bpftrace
 def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
     arguments = ("record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o")
-    failed = eeio(*arguments, str(home / "a"), "--", "false", before=WITH_TRACEFS)
-    assert failed.returncode == 1
-    killed = eeio(*arguments, str(home / "b"), "--", "sh", "-c", "kill -9 $$", before=WITH_TRACEFS)
-    assert killed.returncode == 128 + 9
-    again = eeio(*arguments, str(home / "a"), "--", "touch", str(home / "ran"), before=WITH_TRACEFS)
-    assert (again.returncode, "contains a trace" in again.stderr) == (2, True)
+    eeio(*arguments, str(home / "a"), "--", "false", before=WITH_TRACEFS, code=1)
+    eeio(
+        *arguments, str(home / "b"), "--", "sh", "-c", "kill -9 $$", before=WITH_TRACEFS,
+        code=128 + 9,
+    )  # fmt: skip
+    again = eeio(
+        *arguments, str(home / "a"), "--", "touch", str(home / "ran"), before=WITH_TRACEFS, code=2
+    )
+    assert "contains a trace" in again.stderr
 
 
 @needs_bpftrace
@@ -385,26 +372,23 @@ def test_lost_events_make_the_trace_invalid(home: Path, eeio: Eeio) -> None:
         "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
         "dd",
         "if=/dev/zero", f"of={home / 'f'}", "bs=1", "count=200000",
-        environment={"BPFTRACE_PERF_RB_PAGES": "1"}, before=WITH_TRACEFS,
+        environment={"BPFTRACE_PERF_RB_PAGES": "1"}, before=WITH_TRACEFS, code=1,
     )  # fmt: skip
-    assert done.returncode == 1
     assert "bpftrace lost" in done.stderr
     assert not (home / "o" / "phases.json").exists()
 
 
 def test_a_bpftrace_that_does_not_start_runs_nothing(home: Path, eeio: Eeio) -> None:
     path = f"{home / 'bin'}:/usr/bin:/bin"
-    (home / "bin").mkdir()
-    fake = home / "bin" / "bpftrace"
-    fake.write_text("#!/bin/sh\necho 'ERROR: Could not resolve symbol' >&2\nexit 1\n")
-    fake.chmod(0o755)
+    executable(
+        home / "bin" / "bpftrace", "#!/bin/sh\necho 'ERROR: Could not resolve symbol' >&2\nexit 1\n"
+    )
     if (reason := _no_bpftrace(path)) is not None:
         pytest.skip(reason)
     done = eeio(
         "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
-        "touch", str(home / "ran"), environment={"PATH": path}, before=WITH_TRACEFS,
+        "touch", str(home / "ran"), environment={"PATH": path}, before=WITH_TRACEFS, code=2,
     )  # fmt: skip
-    assert done.returncode == 2, done.stderr
     assert "bpftrace did not start, so the command was not run: ERROR: Could not" in done.stderr
     assert not (home / "ran").exists()
 

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA
+from tests.conftest import DATA, InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio import bundle as bundles
@@ -38,14 +38,13 @@ def problems(capsys: pytest.CaptureFixture[str], bundle: Path) -> list[dict[str,
 
 
 def test_a_complete_bundle_and_its_archive(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     bundle = made(tmp_path, 6)
     assert problems(capsys, bundle) == []
     bundles.archive(bundle, tmp_path / "bundle.tar.gz")
     assert problems(capsys, tmp_path / "bundle.tar.gz") == []
-    assert main(["validate", str(bundle)]) == 0
-    assert "fit for publication" in capsys.readouterr().out
+    assert "fit for publication" in in_process("validate", str(bundle)).out
 
 
 @pytest.mark.parametrize(
@@ -95,14 +94,13 @@ def test_rules_of_publication(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "the power is fictitious (meter demo)" in whats
 
 
-def test_what_is_no_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_bundle(tmp_path: Path, in_process: InProcess) -> None:
     (tmp_path / "text").write_text("no archive\n")
     escaping = tmp_path / "escaping.tar.gz"
     with tarfile.open(escaping, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("../outside"))
     for path in (tmp_path / "text", tmp_path / "nowhere", tmp_path, escaping):
-        assert main(["validate", str(path)]) == 2
-        error = capsys.readouterr().err
+        error = in_process("validate", str(path), code=2).err
         assert ("outside" if path == escaping else str(path)) in error
         assert len(error.splitlines()) == 1 and not (tmp_path.parent / "outside").exists()
     shutil.rmtree(tmp_path, ignore_errors=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.executables import executable
 
 from eeio.system import caches
 from eeio.system.filesystem import BlockDevice
@@ -108,15 +109,15 @@ def test_programs_are_called_and_their_effect_read_back(
         tmp_path / "nvme-state" if name.startswith("nvme") else disk.folder / "queue/write_cache"
     )
     state.write_text("write back")
-    fake.write_text(
+    executable(
+        fake,
         "#!/bin/sh\n"
         f'case "$*" in get-feature*) grep -q back {state} && n=1 || n=0\n'
         'echo "get-feature:0x06 (Volatile Write Cache), Current value:0x0000000$n"; exit ;; esac\n'
         f'echo "$*" >> {tmp_path}/calls\n'
         f'case "$*" in *-W0*|*"-v 0") s="write through" ;; *) s="write back" ;; esac\n'
-        f'echo "$s" > {state}\n'
+        f'echo "$s" > {state}\n',
     )
-    fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
     caches.switch_write_cache(disk, "off", journal)
     assert caches.write_cache_found(disk) == "off"

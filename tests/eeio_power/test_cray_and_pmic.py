@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_power.one_meter import one_meter
+from tests.executables import executable
 from tests.simulators.tree import write_tree
 
 from eeio_power.errors import PowerError
@@ -107,9 +108,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_tree(tmp_path, {"dev/vcio": ""})
     (tmp_path / "adc").write_text(adc())
     tool = tmp_path / "bin/vcgencmd"
-    tool.parent.mkdir()
-    tool.write_text(f'#!/bin/sh\n[ "$1" = pmic_read_adc ] && cat "{tmp_path / "adc"}"\n')
-    tool.chmod(0o755)
+    executable(tool, f'#!/bin/sh\n[ "$1" = pmic_read_adc ] && cat "{tmp_path / "adc"}"\n')
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     return tmp_path
 

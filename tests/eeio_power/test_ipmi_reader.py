@@ -14,6 +14,7 @@ import pytest
 from tests.eeio_power.bmc import machine_with_bmc
 from tests.eeio_power.compiled import SANITIZERS, compiled, needs_compiler
 from tests.eeio_power.one_meter import one_meter
+from tests.executables import executable
 from tests.waiting import PATIENCE_S, until
 
 from eeio_power import helper_process as reader_module
@@ -177,9 +178,7 @@ def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:
         open_meters(["ipmi,reader=/nowhere/reader"], machine)
     # One that was found and does not work is left aside, though it was not asked for.
     broken = machine / "usr/local/libexec/eeio-ipmi-reader"
-    broken.parent.mkdir(parents=True)
-    broken.write_text("#!/bin/sh\nexit 1\n")
-    broken.chmod(0o755)
+    executable(broken, "#!/bin/sh\nexit 1\n")
     assert isinstance(Sampler([one_meter("ipmi", machine)], machine / "t.gz")._loops[0], MeterLoop)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.eeio_power.compiled import HELPERS, SANITIZERS, compiled, needs_compiler
 from tests.eeio_power.one_meter import one_meter
+from tests.executables import executable
 from tests.simulators import FakeRapl, FakeZone
 from tests.waiting import PATIENCE_S, until
 
@@ -315,9 +316,7 @@ def test_without_a_helper_the_meter_reads_by_itself(helper: Path, tmp_path: Path
         open_meters([f"rapl,root={root},reader=/nowhere/reader"])
     # One that was found and does not work is left aside, though it was not asked for.
     broken = tmp_path / "machine" / INSTALLED
-    broken.parent.mkdir(parents=True)
-    broken.write_text("#!/bin/sh\necho no >&2; exit 2\n")
-    broken.chmod(0o755)
+    executable(broken, "#!/bin/sh\necho no >&2; exit 2\n")
     FakeRapl(tmp_path / "machine/sys/class/powercap")
     meter = one_meter("rapl", tmp_path / "machine")
     assert find_reader(tmp_path / "machine") == broken

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.eeio_power.one_meter import one_meter
+from tests.executables import executable
 from tests.waiting import free_port
 
 from eeio_power.errors import PowerError
@@ -235,13 +236,12 @@ def test_with_snmpd(tmp_path: Path) -> None:
     program = shutil.which("snmpd", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("snmpd is not installed")
-    script = tmp_path / "pdu"
-    script.write_text(
+    script = executable(
+        tmp_path / "pdu",
         "#!/bin/sh\n"
         'case "$1 $2" in "-g .1.3.6.1.4.1.99999.2.7.5") printf "%s\\ninteger\\n2130\\n" "$2" ;;\n'
-        "esac\n"
+        "esac\n",
     )
-    script.chmod(0o755)
     port = free_port(socket.SOCK_DGRAM)
     (tmp_path / "snmpd.conf").write_text(
         f"agentaddress udp:127.0.0.1:{port}\nrocommunity rack 127.0.0.1\n"

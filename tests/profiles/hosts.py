@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.executables import executable
 from tests.profiles import programs
 from tests.simulators import FakeRapl
 
@@ -91,8 +92,7 @@ def several_hosts(tmp_path: Path, count: int) -> Iterator[Hosts]:
             ip("-n", name, "link", "set", "eeio0", "up")
         pairs = zip(made.addresses, names, strict=True)
         cases = " ".join(f"{address}) host={name} ;;" for address, name in pairs)
-        agent.write_text(AGENT.format(cases=cases, own=own.replace("$", r"\$")))
-        agent.chmod(0o755)
+        executable(agent, AGENT.format(cases=cases, own=own.replace("$", r"\$")))
         hostfile.write_text("".join(f"{address} slots=2\n" for address in made.addresses))
         yield made
     finally:
@@ -117,10 +117,7 @@ def rapl(tmp_path: Path) -> Iterator[str]:
 def eeio_on_path(tmp_path: Path) -> str:
     """A PATH with the command, as each node of a cluster has it."""
     commands = tmp_path / "bin"
-    commands.mkdir()
-    command = commands / "eeio"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
-    command.chmod(0o755)
+    executable(commands / "eeio", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
     return f"{commands}:{os.environ['PATH']}"
 
 

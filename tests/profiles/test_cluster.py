@@ -13,6 +13,7 @@ import pytest
 
 from eeio import cluster
 from eeio_results.tools.capture import Capture
+from tests.executables import executable
 from tests.profiles import programs
 from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip, write_suite
@@ -256,8 +257,7 @@ def test_the_program_sees_ranks_that_mpi_did_not_join(
 ) -> None:
     """As srun without PMIx starts them: four programs of one rank each."""
     profile = installed("btio")
-    (tmp_path / "srun").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
-    (tmp_path / "srun").chmod(0o755)
+    executable(tmp_path / "srun", '#!/bin/sh\nshift 2\nexec "$@"\n')
     assert profile.script("pre.sh", "class=S").returncode == 0
     done = profile.run(
         "class=S", "processes=4", SLURM_JOB_ID="1", **programs.alone(str(tmp_path)),
@@ -287,9 +287,7 @@ signal.pause()
 
 @pytest.mark.slow
 def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
-    mpirun = tmp_path / "mpirun"
-    mpirun.write_text(STUCK.format(python=sys.executable))
-    mpirun.chmod(0o755)
+    mpirun = executable(tmp_path / "mpirun", STUCK.format(python=sys.executable))
     script = '. "${0%/*}/mpi-io.sh"; . "$0"; (launch 2 true); echo "ended with $?"'
     # As Open MPI 4.1 names what a rank shares with the others: by the number of the job, in hex.
     job = os.getpid() << 16
@@ -309,12 +307,11 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
 
 def test_no_display_is_looked_for(tmp_path: Path) -> None:
     """hwloc would ask for localhost, and wait where only a name server could know it."""
-    mpirun = tmp_path / "mpirun"
-    mpirun.write_text(
+    mpirun = executable(
+        tmp_path / "mpirun",
         "#!/bin/sh\n"
-        '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n'
+        '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n',
     )
-    mpirun.chmod(0o755)
     for given, reported in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
         done = subprocess.run(
             ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
@@ -361,8 +358,7 @@ def test_the_romio_of_this_open_mpi_is_queried(
                    'echo "${OMPI_MCA_io-unset}"\n'),
         ("ompi_info", f"cat {tmp_path}/info.txt\n"),
     ):  # fmt: skip
-        (tmp_path / name).write_text(f"#!/bin/sh\n{message}")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f"#!/bin/sh\n{message}")
     done = subprocess.run(
         ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
          str(PROFILES / "common/mpi.sh")],
@@ -387,9 +383,7 @@ exec mpirun --oversubscribe --bind-to none -np "$ranks" "$@"
 
 def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
     programs.need("mpirun", "mpicc")
-    srun = tmp_path / "bin/srun"
-    srun.write_text(SRUN)
-    srun.chmod(0o755)
+    executable(tmp_path / "bin/srun", SRUN)
     target = tmp_path / "scratch"
     target.mkdir()
     root = Path(__file__).parents[2]

@@ -16,6 +16,7 @@ import pytest
 
 from eeio.profiles import suite as suites
 from eeio_results import tools
+from tests.executables import executable
 from tests.profiles.harness import PROFILES, Installed
 
 pytestmark = pytest.mark.tools
@@ -164,8 +165,7 @@ def test_without_dlio_it_reports_what_to_do(tmp_path: Path) -> None:
     done = profile.install(EEIO_DLIO="/nowhere/dlio_benchmark")
     assert done.returncode == 1
     assert f"EEIO_DLIO=/nowhere/dlio_benchmark: no such program; {remedy}" in done.stderr
-    (tmp_path / "dlio_benchmark").write_text(f"#!{sys.executable}\n")
-    (tmp_path / "dlio_benchmark").chmod(0o755)
+    executable(tmp_path / "dlio_benchmark", f"#!{sys.executable}\n")
     done = profile.install(EEIO_DLIO=str(tmp_path / "dlio_benchmark"))
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "cannot be used: eeio-dlio: DLIO cannot be started" in line
@@ -241,12 +241,10 @@ def stand_in(tmp_path: Path) -> Installed:
         (site / f"{name}-{version}.dist-info").mkdir()
         metadata = site / f"{name}-{version}.dist-info/METADATA"
         metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nshift\nPYTHONPATH="{site}" exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    program = tmp_path / "dlio_benchmark"
-    program.write_text(f"#!{python}\n")
-    program.chmod(0o755)
+    python = executable(
+        tmp_path / "python", f'#!/bin/sh\nshift\nPYTHONPATH="{site}" exec {sys.executable} "$@"\n'
+    )
+    program = executable(tmp_path / "dlio_benchmark", f"#!{python}\n")
     profile = Installed("dlio", tmp_path / "home", tmp_path / "a disk, =")
     profile.environment["CASE"] = "well"
     done = profile.install(EEIO_DLIO=str(program))

@@ -20,6 +20,7 @@ from eeio_results import tools
 from eeio_results.tools.capture import Capture
 from eeio_results.tools.io500 import NOT_VALID, RESULT, SCORED
 from tests.conftest import Eeio
+from tests.executables import executable
 from tests.profiles import test_slurm
 from tests.profiles.harness import Installed
 from tests.profiles.hosts import Hosts
@@ -176,8 +177,7 @@ def test_without_io500_the_installation_reports_the_remedy(
     tmp_path: Path, named: str, message: str
 ) -> None:
     (tmp_path / "checkout").mkdir()
-    (tmp_path / "other").write_text("#!/bin/sh\necho no\n")
-    (tmp_path / "other").chmod(0o755)
+    executable(tmp_path / "other", "#!/bin/sh\necho no\n")
     profile = Installed("io500", tmp_path / "home", tmp_path / "disk")
     done = profile.install(EEIO_IO500=named.format(tmp_path))
     assert done.returncode == 1
@@ -257,8 +257,7 @@ def test_the_edges_are_those_that_strace_saw(io500: Installed, tmp_path: Path) -
     (program,) = re.findall(r"^path=(.*)$", conf.read_text(), re.M)
     traced = tmp_path / "traced"
     prepared(io500)
-    traced.write_text(STRACE.format(tmp_path / "trace", program))
-    traced.chmod(0o755)
+    executable(traced, STRACE.format(tmp_path / "trace", program))
     conf.write_text(conf.read_text().replace(f"path={program}", f"path={traced}"))
     farthest_s = []
     for number in range(3):

@@ -7,6 +7,7 @@ import pytest
 
 from eeio_results.tools import ior
 from tests.conftest import ior_program
+from tests.executables import executable
 from tests.profiles.harness import Installed
 
 HDF5 = ("api=hdf5", "operation=write", "processes=2", "request_size=1m", "file_size=8m")
@@ -14,12 +15,11 @@ HDF5 = ("api=hdf5", "operation=write", "processes=2", "request_size=1m", "file_s
 
 def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
     """A profile with a program that has no more of IOR than its help."""
-    program = tmp_path / "ior"
-    program.write_text(
+    program = executable(
+        tmp_path / "ior",
         f"#!/bin/sh\necho 'IOR-{version}: MPI Coordinated Test of Parallel I/O'\n"
-        f"echo '  -a=POSIX                      API for I/O [{apis}]'\n"
+        f"echo '  -a=POSIX                      API for I/O [{apis}]'\n",
     )
-    program.chmod(0o755)
     profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
     done = profile.install(EEIO_IOR=str(program))
     assert done.returncode == 0, done.stderr
@@ -72,9 +72,7 @@ def test_what_ior_is_requested_to_flush(
     profile = pretended(tmp_path, "4.0.0", "POSIX|MPIIO")
     program = tmp_path / "ior"
     program.write_text('#!/bin/sh\necho "$@"\n')
-    mpirun = tmp_path / "mpirun"
-    mpirun.write_text(MPIRUN)
-    mpirun.chmod(0o755)
+    mpirun = executable(tmp_path / "mpirun", MPIRUN)
     assert profile.script("pre.sh", *arguments, EEIO_MPIRUN=str(mpirun)).returncode == 0
     done = profile.run(*arguments, EEIO_MPIRUN=str(mpirun))
     assert done.returncode == 0, done.stderr
@@ -85,12 +83,11 @@ def test_what_ior_is_requested_to_flush(
 
 def test_an_ior_whose_help_does_not_tell_its_version(tmp_path: Path) -> None:
     """As that of 4.1: the first line of its work does."""
-    program = tmp_path / "ior"
-    program.write_text(
+    program = executable(
+        tmp_path / "ior",
         '#!/bin/sh\n[ "$1" = -h ] && echo "Synopsis $0" && exit 1\n'
-        'echo "IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O"\n'
+        'echo "IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O"\n',
     )
-    program.chmod(0o755)
     profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
     assert profile.install(EEIO_IOR=str(program)).returncode == 0
     assert "version=4.1.0+dev" in (profile.home / "tool.conf").read_text().splitlines()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.executables import executable
 from tests.profiles.harness import Installed
 
 pytestmark = pytest.mark.tools
@@ -30,11 +31,11 @@ def test_twice_is_written_twice_and_once_for_all_experiments(fio: Installed) -> 
     wrapper = fio.home / "fio-logged"
     tool = (fio.home / "tool.conf").read_text()
     path = next(x for x in tool.splitlines() if x.startswith("path=")).removeprefix("path=")
-    wrapper.write_text(
+    executable(
+        wrapper,
         f'#!/bin/sh\necho "$*" >>"{fio.home}/calls"\n'
-        f'exec "{path}" "$@" --output-format=json --output="{fio.home}/told.json"\n'
+        f'exec "{path}" "$@" --output-format=json --output="{fio.home}/told.json"\n',
     )
-    wrapper.chmod(0o755)
     (fio.home / "tool.conf").write_text(tool.replace(f"path={path}", f"path={wrapper}"))
     for arguments in (FACTORS, [*FACTORS, "precondition=250"], [*FACTORS, "precondition=250"]):
         done = fio.script("pre.sh", *arguments)

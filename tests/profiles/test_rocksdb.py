@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
+from tests.executables import executable
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.waiting import until
@@ -139,10 +140,7 @@ def test_too_little_room(installed: Installer) -> None:
 
 def fake(folder: Path, *script: str) -> Path:
     """A program in place of db_bench."""
-    path = folder / "db_bench"
-    path.write_text("\n".join(("#!/bin/sh", *script)) + "\n")
-    path.chmod(0o755)
-    return path
+    return executable(folder / "db_bench", "\n".join(("#!/bin/sh", *script)) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -251,10 +249,7 @@ def test_the_footprint_is_the_room_that_is_required(
     installed: Installer, tmp_path: Path, preset: str, workload: str
 ) -> None:
     profile = installed("rocksdb")
-    (tmp_path / "bin").mkdir()
-    df = tmp_path / "bin/df"
-    df.write_text("#!/bin/sh\necho\necho x 0 0 0 0 x\n")
-    df.chmod(0o755)
+    df = executable(tmp_path / "bin/df", "#!/bin/sh\necho\necho x 0 0 0 0 x\n")
     done = profile.script(
         "pre.sh", f"workload={workload}", EEIO_PRESET=preset,
         PATH=f"{df.parent}:{os.environ['PATH']}",

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
+from tests.executables import executable
 from tests.mounts import unmount
 from tests.profiles.conftest import is_present
 from tests.profiles.harness import PROFILES, Installed, copy_of
@@ -281,10 +282,7 @@ def test_as_a_plain_user(served: Served, place: Path, tool: str) -> None:
 def test_too_little_room(served: Served, tmp_path: Path, tool: str) -> None:
     """And what is needed fits into the footprint that the plan goes by."""
     profile = served(tool)
-    (tmp_path / "bin").mkdir()
-    df = tmp_path / "bin/df"
-    df.write_text("#!/bin/sh\necho head\necho fs 9 9 1 0% /\n")
-    df.chmod(0o755)
+    df = executable(tmp_path / "bin/df", "#!/bin/sh\necho head\necho fs 9 9 1 0% /\n")
     presets = (profile.profile / "presets.conf").read_text()
     for preset in ("quick", "standard", "paper"):
         done = profile.script(
@@ -331,8 +329,7 @@ def test_a_disk_that_fills(
 def _script(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
+    executable(path, f"#!/bin/sh\n{text}\n")
 
 
 def _fake(profile: Installed, folder: Path, text: str) -> None:

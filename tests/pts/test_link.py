@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eeio.profiles import complete
+from tests.executables import executable
 from tests.profiles.harness import FOLDERS, missing_files
 from tests.pts.harness import ROOT
 
@@ -25,8 +26,7 @@ def pts(tmp_path: Path) -> Path:
     """What the script takes for PTS."""
     folder = tmp_path / "pts"
     (folder / "pts-core").mkdir(parents=True)
-    (folder / "phoronix-test-suite").write_text("#!/bin/sh\n")
-    (folder / "phoronix-test-suite").chmod(0o755)
+    executable(folder / "phoronix-test-suite", "#!/bin/sh\n")
     return folder
 
 
@@ -58,8 +58,7 @@ def _programs(home: Path, script: str) -> Path:
     folder = home.parent / f"{home.name}-programs"
     folder.mkdir(exist_ok=True)
     for name in ("curl", "wget"):
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
+        executable(folder / name, f"#!/bin/sh\n{script}\n")
     return folder
 
 

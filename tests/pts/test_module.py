@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from eeio.pts import entry
+from tests.executables import executable
 from tests.own_meter import BENCH
 from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
 from tests.simulators import FakeHwmon
@@ -295,9 +296,7 @@ def copied_module(folder: Path) -> Path:
 
 def without_packages(folder: Path) -> str:
     """A Python that finds the standard library alone."""
-    python = folder / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
-    python.chmod(0o755)
+    python = executable(folder / "python", f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     return str(python)
 
 
@@ -416,8 +415,7 @@ $session->close();
 
 def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
     session, script = tmp_path / "session", tmp_path / "ask.php"
-    session.write_text(LATE.format(python=sys.executable))
-    session.chmod(0o755)
+    executable(session, LATE.format(python=sys.executable))
     script.write_text(REQUEST_TWICE)
     done = subprocess.run(
         ["php", str(script), str(MODULE), str(tmp_path)],

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.conftest import InProcess
 from tests.eeio.importing.test_results import _rows as rows_of
 from tests.eeio.importing.test_results import imported
 
-from eeio.cli import main
 from eeio.importing import power_logs
 from eeio.importing.power_of_results import Window, aligned, energy_of
 from eeio_power.meters import Channel
@@ -249,13 +249,12 @@ def test_each_log_gives_the_energy_of_the_runs(
 
 
 def test_energy_is_stored_and_reported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     results = write_results(tmp_path)
     log = tmp_path / "power"
     log.write_text(wattsup())
-    assert main(["import", *map(str, results), "--power", str(log), "--name", "x"]) == 0
-    out = capsys.readouterr()
+    out = in_process("import", *map(str, results), "--power", str(log), "--name", "x")
     assert "Energy\n" in out.out and "estimated: " in out.err
     campaign = load(home / "data/eeio/results/x")
     energies = [run.phases[0].energy for run in campaign.runs]
@@ -264,8 +263,8 @@ def test_energy_is_stored_and_reported(
     (figures,) = row["domains"]
     assert figures["power_domain"] == "system" and figures["n"] == 5
     # Later, power cannot be added.
-    assert main(["import", *map(str, results), "--power", str(log)]) == 0
-    assert "adds nothing to 5 files" in capsys.readouterr().err
+    done = in_process("import", *map(str, results), "--power", str(log))
+    assert "adds nothing to 5 files" in done.err
 
 
 @pytest.mark.parametrize(

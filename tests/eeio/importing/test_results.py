@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import InProcess
 
 from eeio import paths
 from eeio.cli import main
@@ -192,7 +193,7 @@ def test_iozone_s_table_has_a_row_for_each_cell(
 
 
 def test_all_is_stored_once_and_reported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     source = tmp_path / "old"
     for disk in ("hdd", "ssd"):
@@ -209,8 +210,7 @@ def test_all_is_stored_once_and_reported(
     assert imported(capsys, source, code=3)["campaigns"] == ["old"]
     assert imported(capsys, source, code=3)["campaigns"] == ["old"]  # nothing is added
     assert [path.name for path in (home / "data/eeio/results").iterdir()] == ["old"]
-    assert main(["report", "old", "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["characterization"]
+    rows = json.loads(in_process("report", "old", "--format", "json").out)["characterization"]
     reads = [
         row for row in rows if row["operation"] == "read" and row["request_size_bytes"] == 4096
     ]
@@ -240,15 +240,14 @@ def test_the_same_content_counts_once(
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_rejected_by_name(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes,
-    why: str,
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess,
+    name: str, content: bytes, why: str,
 ) -> None:  # fmt: skip
     (tmp_path / name).write_bytes(content)
     (file,) = imported(capsys, tmp_path / name, code=2)["files"]
     assert why in file["rejected"] and file["reports"] == []
     capsys.readouterr()
-    assert main(["import", str(tmp_path / name)]) == 2
-    assert f"{name}: rejected: " in capsys.readouterr().err
+    assert f"{name}: rejected: " in in_process("import", str(tmp_path / name), code=2).err
     assert main(["import", str(tmp_path / "gone")]) == 2
 
 
@@ -425,11 +424,8 @@ def test_results_of_io500_of_2017(
     assert [run.repetition for run in campaign.runs] == [1, 1]
 
 
-def test_an_empty_folder_is_rejected(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["import", str(tmp_path)]) == 2
-    assert "no file in it" in capsys.readouterr().err
+def test_an_empty_folder_is_rejected(home: Path, tmp_path: Path, in_process: InProcess) -> None:
+    assert "no file in it" in in_process("import", str(tmp_path), code=2).err
 
 
 def _rows(name: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -439,7 +435,7 @@ def _rows(name: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]
 
 
 def test_settings_that_differ_keep_rows_apart(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     """Sizes of a file in IOzone's table, and an option of fio that no column shows."""
     shutil.copy(DATA / "others/iozone-two-sizes.txt", tmp_path / "a.txt")
@@ -454,8 +450,7 @@ def test_settings_that_differ_keep_rows_apart(
     imported(capsys, *sorted(tmp_path.glob("mix*.json")), "--name", "mix")
     found = [(row["operation"], row["n"]) for row in _rows("mix", capsys)]
     assert sorted(found) == [("read", 3), ("read", 3), ("write", 3), ("write", 3)]
-    assert main(["report", "mix"]) == 0
-    shown = capsys.readouterr().out
+    shown = in_process("report", "mix").out
     assert "rwmixread=30" in shown and "rwmixread=70" in shown
 
 
@@ -1838,13 +1833,12 @@ def test_bonnie_s_lines_below_their_authors_text(home: Path, tmp_path: Path) -> 
 
 
 def test_the_table_shows_whole_bytes_in_mb(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     """A rate in bytes per second may be a whole number."""
     line = "[RESULT] BW   phase 1   ior_easy_write   0.500 GB/s : time 300.00 seconds\n"
     (tmp_path / "a.txt").write_text("    " + line)
-    assert main(["import", str(tmp_path / "a.txt"), "--dry-run"]) == 0
-    shown = capsys.readouterr().out
+    shown = in_process("import", str(tmp_path / "a.txt"), "--dry-run").out
     assert "536.9" in shown and "536870912" not in shown
 
 

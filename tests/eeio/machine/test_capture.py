@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.simulators.files import write_in_place
 
 from eeio.cli import main
@@ -96,7 +96,6 @@ def _of_machine(body: dict[str, object]) -> list[object]:
 def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio) -> None:
     file = str(tmp_path / "machine.tar.gz")
     done = eeio("doctor", "--capture", file, "--yes")
-    assert done.returncode == 0, done.stderr
     assert "would hold of this machine" in done.stdout
     here, there = (json.loads(eeio("doctor", "--format", "json", *arguments).stdout)
                    for arguments in ((), ("--replay", file)))  # fmt: skip
@@ -109,8 +108,7 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
         if meter["available"]:
             meter.pop("reason")
     assert there == here
-    required = eeio("doctor", "--replay", file, "--require", "csv")
-    assert required.returncode == 1
+    required = eeio("doctor", "--replay", file, "--require", "csv", code=1)
     assert required.stderr == "eeio: missing: csv; see `get it` in the list\n"
 
 
@@ -231,7 +229,6 @@ def test_no_program_of_this_machine_answers_for_another(server: Path, tmp_path: 
 def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
     arguments = ("plan", "dummy-suite", "--directory", "/srv/data", "--replay", str(server))
     done = eeio(*arguments, "--disk-cache", "off")
-    assert done.returncode == 0, done.stderr
     assert "/srv/data: ext4 on /dev/nvme0n1" in done.stdout
     # Of a user who is not root there; whoever replays it may be.
     assert "the write cache of /dev/nvme0n1 can only be switched as root" in done.stdout
@@ -250,8 +247,7 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
 def test_what_no_campaign_could_use_there_is_rejected(
     server: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = eeio("plan", "dummy-suite", "--replay", str(server), *arguments)
-    assert done.returncode == 2
+    done = eeio("plan", "dummy-suite", "--replay", str(server), *arguments, code=2)
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -259,11 +255,10 @@ def test_what_no_campaign_could_use_there_is_rejected(
 def test_a_description_without_mounts_has_no_plan(tmp_path: Path, eeio: Eeio) -> None:
     path = tmp_path / "bare.yaml"
     path.write_text("machine: 1\nabout: a board\n")
-    assert eeio("doctor", "--replay", str(path)).returncode == 0
-    done = eeio("plan", "dummy-suite", "--replay", str(path), "--directory", "/data")
-    assert (done.returncode, done.stderr) == (
-        2, f"eeio: {path}: /proc/self/mountinfo: No such file or directory, which a plan needs\n",
-    )  # fmt: skip
+    eeio("doctor", "--replay", str(path))
+    done = eeio("plan", "dummy-suite", "--replay", str(path), "--directory", "/data", code=2)
+    reason = "/proc/self/mountinfo: No such file or directory, which a plan needs"
+    assert done.stderr == f"eeio: {path}: {reason}\n"
 
 
 # ---- what is replaced ----
@@ -408,8 +403,8 @@ def test_a_capture_that_is_not_written(
     home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
     (home / "there.tar.gz").touch()
-    done = eeio("doctor", "--capture", str(home / arguments[0]), *arguments[1:])
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    done = eeio("doctor", "--capture", str(home / arguments[0]), *arguments[1:], code=2)
+    assert message in done.stderr, done.stderr
     assert not (home / "new.tar.gz").exists()
 
 
@@ -478,14 +473,13 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.parametrize("name", list(BAD))
 def test_a_bad_capture_is_rejected_in_one_line(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, in_process: InProcess
 ) -> None:
     path = tmp_path / "machine.tar.gz"
     make, message = BAD[name]
     path.write_bytes(make())
     for command in (("doctor",), ("meter", "list"), ("plan", "eeio-suite")):
-        assert main([*command, "--replay", str(path)]) == 2
-        output = capsys.readouterr().err
+        output = in_process(*command, "--replay", str(path), code=2).err
         assert output.startswith(f"eeio: {path}: ")
         assert message in output
         assert len(output.splitlines()) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import InProcess
 
 from eeio import paths
 from eeio.cli import main
@@ -253,14 +254,12 @@ def test_upstreams_fio_is_in_mib(results: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_is_imported_once_and_its_phases_are_in_the_json(
-    results: Path, capsys: pytest.CaptureFixture[str]
+    results: Path, in_process: InProcess
 ) -> None:
     arguments = ["import", str(DATA / "native.xml"), "--format", "json"]
-    assert main([*arguments, "--dry-run", "--name", "x"]) == 0
-    dry = json.loads(capsys.readouterr().out)
+    dry = json.loads(in_process(*arguments, "--dry-run", "--name", "x").out)
     assert dry["campaigns"] == ["x"] and not results.exists()
-    assert main([*arguments, "--name", "x"]) == 0
-    assert json.loads(capsys.readouterr().out) == dry
+    assert json.loads(in_process(*arguments, "--name", "x").out) == dry
     stored = [phase for run in store.load(results / "x").runs for phase in run.phases]
     (report,) = dry["files"][0]["reports"]
     found = report["phases"]
@@ -268,8 +267,7 @@ def test_a_file_is_imported_once_and_its_phases_are_in_the_json(
         phase.bandwidth_bytes_per_s for phase in stored
     ]
     assert [len(one["energy"]) for one in found] == [len(phase.energy) for phase in stored]
-    assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out)["campaigns"] == ["x"]
+    assert json.loads(in_process(*arguments).out)["campaigns"] == ["x"]
     assert [path.name for path in results.iterdir()] == ["x"]
 
 
@@ -295,15 +293,13 @@ def test_upstreams_tiobench(results: Path, tmp_path: Path) -> None:
 
 
 def test_files_without_our_results_and_names_that_exist_are_rejected(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, in_process: InProcess
 ) -> None:
     path = tmp_path / "composite.xml"
     path.write_bytes(upstream("pts/compress-7zip-1.0.0", "", "1"))
-    assert main(["import", str(path)]) == 2
-    assert "pts/fio" in capsys.readouterr().err
+    assert "pts/fio" in in_process("import", str(path), code=2).err
     assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 0
-    assert main(["import", str(DATA / "random.xml"), "--name", "x"]) == 2
-    assert "--name" in capsys.readouterr().err
+    assert "--name" in in_process("import", str(DATA / "random.xml"), "--name", "x", code=2).err
     assert main(["import", str(tmp_path / "none.xml")]) == 2
     assert main(["import", "pts", str(tmp_path / "none.xml")]) == 2
     assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests import dummy
-from tests.conftest import DATA, Eeio
+from tests.conftest import DATA, Eeio, InProcess
 
 from eeio.cli import main
 from eeio.tidy.rows import TABLES
@@ -25,10 +25,11 @@ def answers(capsys: pytest.CaptureFixture[str], sql: str, *sources: str) -> list
 
 
 @pytest.mark.parametrize("name", ["quick-before", "board", "server", "invalid", "estimates", "nfs"])
-def test_medians_are_those_of_the_report(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_medians_are_those_of_the_report(
+    name: str, capsys: pytest.CaptureFixture[str], in_process: InProcess
+) -> None:
     campaign = str(CAMPAIGNS / name)
-    assert main(["report", campaign, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["characterization"]
+    rows = json.loads(in_process("report", campaign, "--format", "json").out)["characterization"]
     found = answers(
         capsys,
         "SELECT level, tool, r.operation, r.access_pattern, r.request_bytes, buffer, r.api, target,"
@@ -62,19 +63,17 @@ def test_medians_are_those_of_the_report(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
-    home: Path, eeio: Eeio, capsys: pytest.CaptureFixture[str]
+    home: Path, eeio: Eeio, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     suite = dummy.suite(home, "level=filesystem operation=read spatiality=random sleep_s=0.5")
     for name, meter in (("a", "demo"), ("b", "none")):
-        done = eeio("run", suite, "--directory", str(home / "target"), "--name", name, "--meter",
+        eeio("run", suite, "--directory", str(home / "target"), "--name", name, "--meter",
                     meter, "--repetitions", "2", "--idle", "0.2")  # fmt: skip
-        assert done.returncode == 0, done.stderr
     out = str(home / "out")
-    assert main(["export", "a", "b", "--format", "parquet", "-o", out]) == 0
-    assert len(capsys.readouterr().out.split()) == 2 * len(TABLES)
+    done = in_process("export", "a", "b", "--format", "parquet", "-o", out)
+    assert len(done.out.split()) == 2 * len(TABLES)
     # Again: replaced, not added.
-    assert main(["export", "parquet", "a", "-o", out]) == 0
-    capsys.readouterr()
+    in_process("export", "parquet", "a", "-o", out)
     rows = answers(
         capsys,
         "SELECT campaign, count(*) n, count(energy_j) known, any_value(energy_kind) kind,"
@@ -95,19 +94,18 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
     assert power["n"] > 3 and power["least"] > 0 and 0 < power["gap"] < 5
     assert power["t_utc"] < run["t"] and power["t_utc"][:13] == run["t"][:13]
     # A campaign by name and a folder together, and none twice.
-    assert main(["query", "SELECT count(*) n FROM runs", out, "a"]) == 2
-    assert "is given itself, too: its rows would be counted twice" in capsys.readouterr().err
+    done = in_process("query", "SELECT count(*) n FROM runs", out, "a", code=2)
+    assert "is given itself, too: its rows would be counted twice" in done.err
     for path in Path(out).glob("*-a.parquet"):
         path.unlink()
     assert answers(capsys, "SELECT count(*) n FROM runs", out, "a") == [{"n": 4}]
 
 
 def test_imported_files_keep_their_sha256_and_options(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     files = DATA / "imports/fio"
-    assert main(["import", str(files / "jobs-3.41.json"), "--name", "old"]) == 0
-    capsys.readouterr()
+    in_process("import", str(files / "jobs-3.41.json"), "--name", "old")
     (file,) = answers(capsys, "SELECT * FROM files", "old")
     assert file["path"] == str(files / "jobs-3.41.json") and file["tool"] == "fio"
     found = answers(
@@ -123,15 +121,14 @@ def test_imported_files_keep_their_sha256_and_options(
     assert metrics["n"] > 0
 
 
-def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_and_table(in_process: InProcess) -> None:
     sql = "SELECT 'a,b' AS text, NULL AS missing, 1.5 AS x, count(*) AS n FROM runs"
     campaign = str(CAMPAIGNS / "board")
-    assert main(["query", sql, campaign, "--format", "csv"]) == 0
-    assert list(csv.reader(capsys.readouterr().out.splitlines())) == [
+    done = in_process("query", sql, campaign, "--format", "csv")
+    assert list(csv.reader(done.out.splitlines())) == [
         ["text", "missing", "x", "n"], ["a,b", "", "1.5", "22"],
     ]  # fmt: skip
-    assert main(["query", sql, campaign]) == 0
-    assert "1 row\n" in capsys.readouterr().out
+    assert "1 row\n" in in_process("query", sql, campaign).out
 
 
 @pytest.mark.parametrize(
@@ -140,11 +137,10 @@ def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
      "CREATE TABLE x AS SELECT 1", "ATTACH 'x.db'"],
 )  # fmt: skip
 def test_sql_that_writes_is_rejected(
-    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["query", sql, str(CAMPAIGNS / "board")]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert len(in_process("query", sql, str(CAMPAIGNS / "board"), code=2).err.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -192,10 +188,9 @@ def test_the_page_of_the_schema_has_all_columns() -> None:
 
 
 @pytest.fixture
-def exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def exported(tmp_path: Path, in_process: InProcess) -> Path:
     folder = tmp_path / "exported"
-    assert main(["export", "parquet", str(CAMPAIGNS / "board"), "-o", str(folder)]) == 0
-    capsys.readouterr()
+    in_process("export", "parquet", str(CAMPAIGNS / "board"), "-o", str(folder))
     return folder
 
 
@@ -227,15 +222,14 @@ def test_missing_and_exchanged_tables_are_named(
 
 
 def test_campaigns_of_two_nodes_with_one_name_are_not_joined(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     node = Path(shutil.copytree(CAMPAIGNS / "board", tmp_path / "node/board"))
     machine = json.loads((node / "machine.json").read_text())
     (node / "machine.json").write_text(json.dumps(machine | {"hostname": "node2"}))
     assert "two campaigns are called" in refusal(capsys, node, CAMPAIGNS / "board")
     for arguments in ((node, CAMPAIGNS / "board", "-o", tmp_path / "new"), (node, "-o", exported)):
-        assert main(["export", "parquet", *map(str, arguments)]) == 2
-        assert "own folder" in capsys.readouterr().err
+        assert "own folder" in in_process("export", "parquet", *map(str, arguments), code=2).err
     assert not (tmp_path / "new").exists()
 
 
@@ -246,7 +240,6 @@ def test_columns_of_one_name_are_rejected(
     assert "two columns are called 'a'; name them with AS" in capsys.readouterr().err
 
 
-def test_cells_of_csv_are_no_formulas(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_of_csv_are_no_formulas(exported: Path, in_process: InProcess) -> None:
     sql = "SELECT '=cmd()' AS a, -1.5 AS b"
-    assert main(["query", sql, str(exported), "--format", "csv"]) == 0
-    assert capsys.readouterr().out == "a,b\n'=cmd(),-1.5\n"
+    assert in_process("query", sql, str(exported), "--format", "csv").out == "a,b\n'=cmd(),-1.5\n"

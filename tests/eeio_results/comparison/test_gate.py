@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
 
@@ -154,7 +155,9 @@ def test_the_command_takes_one_gate(capsys: pytest.CaptureFixture[str]) -> None:
 DATA = Path(__file__).parents[2] / "data/campaigns"
 
 
-def test_every_format_has_the_result_of_the_gate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_format_has_the_result_of_the_gate(
+    capsys: pytest.CaptureFixture[str], in_process: InProcess
+) -> None:
     arguments = ["compare", str(DATA / "quick-before"), str(DATA / "quick-after")]
     arguments += ["--fail-if", "worse:5%:MB/s", "--format"]
     shown = {}
@@ -168,5 +171,4 @@ def test_every_format_has_the_result_of_the_gate(capsys: pytest.CaptureFixture[s
     assert f"{gate['worse']} of {len(gate['experiments'])} experiments worse" in shown["html"]
     rows = [row for row in gate["experiments"] if row["verdict"] == "passed"]
     assert rows and all(f"{100 * row['change']:+.1f} %" in shown["table"] for row in rows)
-    assert main([*arguments[:3], "--format", "json"]) == 0
-    assert "gate" not in json.loads(capsys.readouterr().out)
+    assert "gate" not in json.loads(in_process(*arguments[:3], "--format", "json").out)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import InProcess
 from tests.eeio.importing import made as published
 from tests.eeio_results.made import MACHINE, design, phase, run
 
@@ -104,7 +105,9 @@ def test_two_studies_do_not_write_one_member(folder: Path) -> None:
 
 
 def test_the_help_does_not_fail_for_a_broken_study(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    in_process: InProcess,
 ) -> None:
     (folder / "broken.py").write_text("1 / 0\n")
     for path in (str(folder), "/nowhere"):
@@ -112,11 +115,10 @@ def test_the_help_does_not_fail_for_a_broken_study(
         with pytest.raises(SystemExit) as end:
             main(["study", "replicate", "--help"])
         assert end.value.code == 0
-    assert main(["study", "replicate", "broken", "/nowhere"]) == 2
-    assert "EEIO_STUDIES: /nowhere: No such file or directory" in capsys.readouterr().err
+    done = in_process("study", "replicate", "broken", "/nowhere", code=2)
+    assert "EEIO_STUDIES: /nowhere: No such file or directory" in done.err
     monkeypatch.setenv("EEIO_STUDIES", str(folder))
-    assert main(["study", "replicate", "broken", "/nowhere"]) == 2
-    assert "broken.py" in capsys.readouterr().err
+    assert "broken.py" in in_process("study", "replicate", "broken", "/nowhere", code=2).err
 
 
 PUBLISHED = """
@@ -132,14 +134,11 @@ STUDY = Study(published=PublishedData(
 """
 
 
-def test_published_data_of_ones_own_are_recomputed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_data_of_ones_own_are_recomputed(folder: Path, in_process: InProcess) -> None:
     (folder / "mine.py").write_text(PUBLISHED)
     published.write(folder)
     arguments = ["study", "replicate", "mine", str(folder), "--format", "markdown"]
-    assert main([*arguments, "--figures", str(folder / "drawn")]) == 0
-    assert capsys.readouterr().out == "markdown: ['board']\n"
+    assert in_process(*arguments, "--figures", str(folder / "drawn")).out == "markdown: ['board']\n"
     assert (folder / "drawn/one.svg").read_text() == "<svg/>"
 
 
@@ -150,10 +149,9 @@ STUDY = Study(references=References(lambda campaigns, form: "mine\\n", suite="my
 
 
 def test_a_rule_of_ones_own_finds_references(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess
 ) -> None:
     (folder / "mine.py").write_text(REFERENCES)
     monkeypatch.setattr(reference, "load_campaigns", lambda names: [_campaign(n) for n in names])
-    assert main(["study", "reference", "c", "--study", "mine"]) == 0
-    assert capsys.readouterr().out == "mine\n"
+    assert in_process("study", "reference", "c", "--study", "mine").out == "mine\n"
     assert main(["study", "reference", "c", "--study", "nobody"]) == 2

@@ -67,7 +67,6 @@ def test_a_broken_module_is_rejected_before_the_first_run(home: Path, eeio: Eeio
         ("EEIO_STUDIES", home / "own", "cannot be imported"),
         ("EEIO_PARSERS", home / "nowhere", "No such file or directory; make the folder"),
     ):
-        done = eeio("run", *arguments, environment={variable: str(own)})
-        assert done.returncode == 2
+        done = eeio("run", *arguments, environment={variable: str(own)}, code=2)
         assert done.stderr.startswith("eeio: ") and reported in done.stderr
         assert not (home / "target").exists() or not list((home / "target").iterdir())
