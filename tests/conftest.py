@@ -16,6 +16,8 @@ import pytest
 from _pytest.capture import CaptureResult
 
 from tests import limits
+from tests.mounts import attached
+from tests.simulators import FakeRapl
 from tests.started import Starter
 
 # A slow or busy machine is no failure.
@@ -102,16 +104,28 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that every user can pass; pytest's own are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="eeio-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def rapl(tmp_path: Path) -> Iterator[str]:
+    """The spec of a simulated RAPL that runs at 150 W."""
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
+        yield f"rapl,root={fake.root}"
+
+
+@pytest.fixture
 def loop(tmp_path: Path) -> Iterator[str]:
     """A loop device of 4 MiB of random data; root alone may make one."""
     image = tmp_path / "drive"
     image.write_bytes(os.urandom(4 << 20))
-    done = subprocess.run(
-        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
-    )
-    node = done.stdout.strip()
-    yield node
-    subprocess.run(["losetup", "--detach", node], check=True)
+    with attached(image) as node:
+        yield str(node)
 
 
 def ior_program() -> str | None:
@@ -120,11 +134,12 @@ def ior_program() -> str | None:
     return shutil.which(os.environ.get("EEIO_IOR") or "ior", path=path)
 
 
-Eeio = Callable[..., "subprocess.CompletedProcess[str]"]
+Done = subprocess.CompletedProcess[str]
+Eeio = Callable[..., Done]
 Code = int | tuple[int, ...] | None
 
 
-def check_code(done: "subprocess.CompletedProcess[str]", code: Code = 0) -> None:
+def check_code(done: Done, code: Code = 0) -> None:
     codes = code if isinstance(code, tuple) else (code,)
     known = (done.returncode, done.stdout, done.stderr)
     assert code is None or done.returncode in codes, known
@@ -145,7 +160,7 @@ def eeio(home: Path, starter: Starter) -> Eeio:
     def run(
         *arguments: str, code: Code = 0, environment: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
-    ) -> "subprocess.CompletedProcess[str]":  # fmt: skip
+    ) -> Done:  # fmt: skip
         """With words `before` it, and where the environment changes how an interpreter starts, in
         an interpreter of its own."""
         merged = {**os.environ, **(environment or {})}
@@ -173,7 +188,11 @@ def in_process(capsys: pytest.CaptureFixture[str]) -> InProcess:
     def run(*arguments: str, code: int = 0) -> CaptureResult[str]:
         from eeio.cli import main
 
-        assert main([*arguments]) == code
+        try:
+            status: object = main([*arguments])
+        except SystemExit as end:
+            status = end.code
+        assert status == code
         return capsys.readouterr()
 
     return run

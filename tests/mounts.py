@@ -2,8 +2,11 @@
 
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 _PATIENCE_S = 60.0
 
@@ -20,6 +23,40 @@ def unmount(point: Path | str) -> None:
         if "busy" not in done.stderr:
             done.check_returncode()
         time.sleep(0.2)
+
+
+@contextmanager
+def attached(image: Path) -> Iterator[Path]:
+    """The image's loop device. Skips where there is none."""
+    command = ["losetup", "--find", "--show", str(image)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode != 0:
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
+    node = Path(done.stdout.strip())
+    try:
+        yield node
+    finally:
+        detach(node, image)
+
+
+@contextmanager
+def mounted(source: Path, point: Path, *options: str) -> Iterator[Path]:
+    """Mounted there, in a new folder. Skips where that is not permitted."""
+    point.mkdir()
+    command = ["mount", *options, str(source), str(point)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode != 0:
+        pytest.skip(f"cannot mount: {done.stderr.strip()}")
+    try:
+        yield point
+    finally:
+        unmount(point)
+
+
+def sparse(path: Path, size_bytes: int) -> Path:
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+    return path
 
 
 def detach(node: Path | str, image: Path) -> None:

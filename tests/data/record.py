@@ -93,13 +93,13 @@ def record(directory: Path) -> None:
         profile = Installed(tool, directory / "install" / tool, directory / "files")
         if not (profile.home / "tool.conf").exists():
             named = {k: os.environ[k] for k in ("EEIO_IO500",) if k in os.environ}
-            done = profile.install(**named)
+            done = profile.install(**named, code=None)
             if done.returncode != 0:
                 sys.exit(done.stderr)
         conf = dict(
             line.split("=", 1) for line in (profile.home / "tool.conf").read_text().splitlines()
         )
-        prepared = profile.script("pre.sh", *arguments.split())
+        prepared = profile.script("pre.sh", *arguments.split(), code=None)
         if prepared.returncode != 0:
             sys.exit(prepared.stderr)
         # Measured elsewhere, then moved: fio's report names the folder of its logs.

@@ -2,15 +2,13 @@
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.campaigns import killed, records
 from tests.conftest import DATA, Eeio
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.simulators import FakeRapl
@@ -229,8 +227,7 @@ def _adaptive(home: Path, meter: str = "none") -> tuple[str, ...]:
 
 
 def _order(home: Path, name: str) -> list[tuple[str, int]]:
-    records = (home / f"data/eeio/results/{name}/runs.jsonl").read_text().splitlines()
-    return [(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)]
+    return [(r["experiment_id"], r["repetition"]) for r in records(home, name)]
 
 
 def test_a_campaign_reports_why_each_experiment_was_repeated_no_further(
@@ -279,16 +276,7 @@ def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
 @pytest.mark.parametrize("after", [1, 8, 12, 13])
 def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, after: int) -> None:
     eeio(*_adaptive(home), "whole")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", *_adaptive(home), "c"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith(f"[{after}/"):
-            process.send_signal(signal.SIGKILL)
-            break
-    process.communicate()
+    killed(f"[{after}/", *_adaptive(home), "c")
     eeio("resume", "c")
     assert _order(home, "c") == _order(home, "whole")
 
@@ -374,8 +362,7 @@ def _plan_reports(home: Path, eeio: Eeio) -> None:
         "--directory",
         str(home / "target"),
     )
-    done = eeio(*arguments, "--detect", "5%", "--format", "json")
-    body = json.loads(done.stdout)
+    body = json.loads(eeio(*arguments, "--detect", "5%", "--format", "json").stdout)
     requested = body["detect"]
     assert (
         requested["earlier"] == "c" and requested["share"] == 0.05 and requested["expected_s"] > 0

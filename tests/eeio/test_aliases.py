@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 
 from eeio.aliases import translated
 from eeio.cli import main
@@ -53,11 +53,9 @@ def test_json_and_former_options(home: Path, eeio: Eeio) -> None:
         assert f"`{name}` is now `{now}`" in eeio("cost", "nothing", name, "0.5", code=2).stderr
 
 
-def test_former_names_are_in_no_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_former_names_are_in_no_help(in_process: InProcess) -> None:
     for arguments in (["--help"], ["cost", "--help-all"], ["list", "--help"]):
-        with pytest.raises(SystemExit):
-            main(arguments)
-        text = capsys.readouterr().out
+        text = in_process(*arguments).out
         assert "--json" not in text and "--purchase" not in text and "new-profile" not in text
 
 
@@ -77,5 +75,4 @@ def test_former_names_are_in_no_help(capsys: pytest.CaptureFixture[str]) -> None
 def test_options_of_another_form_of_the_command(
     home: Path, arguments: list[str], message: str, eeio: Eeio
 ) -> None:
-    done = eeio(*arguments, code=2)
-    assert message in done.stderr
+    assert message in eeio(*arguments, code=2).stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.suites import written
 from tests.waiting import until
@@ -75,8 +76,7 @@ def test_transactions_stand_next_to_bytes(home: Path, eeio: Eeio) -> None:
         "--filesystem", "ext4,ext4+nojc", "--meter", "none", "--repetitions", "1",
     )  # fmt: skip
     assert list((home / "target").iterdir()) == []
-    done = eeio("report", "apps", "--format", "json")
-    body = json.loads(done.stdout)
+    body = json.loads(eeio("report", "apps", "--format", "json").stdout)
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     rows = [row for row in body["characterization"] if row["tool"] == "sqlite"]
     assert sorted((row["target"], row["phase"], row["flush"] or "-") for row in rows) == [
@@ -103,8 +103,7 @@ def test_calls_are_delayed_where_delayjc_is_requested(home: Path, eeio: Eeio) ->
     eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
                 "apps", "--meter", "none", "--repetitions", "1", "--filesystem",
                 "ext4,ext4+delayjc")  # fmt: skip
-    lines = (home / "data/eeio/results/apps/runs.jsonl").read_text().splitlines()
-    runs = {run["experiment"]["target"]: run for run in map(json.loads, lines)}
+    runs = {run["experiment"]["target"]: run for run in records(home, "apps")}
     plain, delayed = runs["file on ext4"], runs["file on ext4+delayjc"]
     write, read = delayed["phases"]
     assert write["metrics"]["delayjc_calls"] >= 40
@@ -175,8 +174,7 @@ def test_commits_of_the_journal_are_counted_where_requested(home: Path, eeio: Ee
     eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
                 "apps", "--meter", "none", "--repetitions", "1", "--filesystem", "ext4,xfs",
                 "--trace-journal")  # fmt: skip
-    lines = (home / "data/eeio/results/apps/runs.jsonl").read_text().splitlines()
-    notes = [note for line in lines for note in json.loads(line)["notes"]]
+    notes = [note for run in records(home, "apps") for note in run["notes"]]
     assert any("not on ext4 but on xfs" in note for note in notes)
     if any("not traced" in note and "on xfs" not in note for note in notes):
         pytest.skip(next(note for note in notes if "not traced" in note and "xfs" not in note))

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.campaigns import killed, records
 from tests.conftest import Code, Eeio
 from tests.simulators import FakeRapl
 
@@ -41,8 +41,7 @@ def bench(
 
 
 def found(home: Path, eeio: Eeio, *arguments: str) -> dict[str, Any]:
-    done = bench(home, eeio, "--format", "json", *arguments)
-    body: dict[str, Any] = json.loads(done.stdout)
+    body: dict[str, Any] = json.loads(bench(home, eeio, "--format", "json", *arguments).stdout)
     return body
 
 
@@ -69,8 +68,7 @@ def test_energy_is_that_of_the_meter(home: Path, eeio: Eeio) -> None:
         body = found(home, eeio, "sleep 2", "-r", "3", "--meter", f"rapl,root={home / 'powercap'}")
     (one,) = body["commands"]
     assert one["power_domain"] == "package" and one["executions"] == 3
-    lines = (home / "data/eeio/results/b/runs.jsonl").read_text().splitlines()
-    phases = [phase for line in lines for phase in json.loads(line)["phases"]]
+    phases = [phase for record in records(home, "b") for phase in record["phases"]]
     assert len(phases) == 3
     for phase in phases:
         (package,) = (found for found in phase["energy"] if found["domain"] == "package")
@@ -328,20 +326,10 @@ def test_a_command_that_fails_later_is_no_figure(home: Path, eeio: Eeio) -> None
 
 
 def test_it_goes_on_after_a_kill(home: Path, eeio: Eeio) -> None:
-    arguments = (
-        "bench", "sleep 0.2", "sleep 0.25", "-r", "4", "--meter", "none", "--seed", "1", "--name",
-        "b", "--directory", str(home / "target"),
+    killed(
+        "[3/", "bench", "sleep 0.2", "sleep 0.25", "-r", "4", "--meter", "none", "--seed", "1",
+        "--name", "b", "--directory", str(home / "target"),
     )  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[3/"):
-            process.send_signal(signal.SIGKILL)
-            break
-    process.communicate()
     done = eeio("resume", "b")
     assert len(load(home / "data/eeio/results/b").runs) == 8
     assert "sleep 0.25" in done.stdout, "the row says which command it is"

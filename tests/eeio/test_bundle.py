@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import stored as stored_in
 from tests.executables import executable
 
 from eeio import bundle
@@ -22,7 +23,6 @@ from eeio.cli import main, parser
 from eeio.commands import campaign_options
 from eeio.profiles import suite as suites
 from eeio_results.campaign import Options
-from eeio_results.store import Store
 
 pytest.importorskip("matplotlib")
 HOSTILE = "b$oard_{\\input{x}}"
@@ -32,14 +32,11 @@ HOSTILE = "b$oard_{\\input{x}}"
 def stored(home: Path) -> Path:
     """A campaign after a paper, with samples and raw output."""
     folder = home / "data/eeio/results/c"
-    place = Store(folder)
-    made = design("c", 6, measurement=False)
-    place.create(replace(made, suite="eeio-pavan2018"))
-    place.write_machine(replace(MACHINE, hostname=HOSTILE))
-    place.write_idle((energy(3.0),), None)
-    for n in range(5):
-        place.append(run(n, (phase(1e6 * (n + 1), (energy(5.0 + n),)),)))
-    place.append(replace(run(5, ()), validity=("the tool failed",)))
+    plan = replace(design("c", 6, measurement=False), suite="eeio-pavan2018")
+    runs = [run(n, (phase(1e6 * (n + 1), (energy(5.0 + n),)),)) for n in range(5)]
+    runs.append(run(5, validity=("the tool failed",)))
+    machine = replace(MACHINE, hostname=HOSTILE)
+    stored_in(folder, runs, plan, machine=machine, idle=(energy(3.0),))
     (folder / "samples").mkdir(exist_ok=True)
     (folder / "samples/power-0001.csv.gz").write_bytes(b"samples")
     (folder / "raw/r").mkdir(parents=True)
@@ -51,13 +48,13 @@ def stored(home: Path) -> Path:
 def bundled(
     stored: Path,
     home: Path,
-    capsys: pytest.CaptureFixture[str],
+    in_process: InProcess,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     monkeypatch.delenv("EEIO_SUITES")
     folder = home / "artifact"
-    assert main(["export", "bundle", "c", "-o", str(folder)]) == 0
-    assert capsys.readouterr().out.split() == [str(folder), f"{folder}.tar.gz"]
+    done = in_process("export", "bundle", "c", "-o", str(folder))
+    assert done.out.split() == [str(folder), f"{folder}.tar.gz"]
     return folder
 
 
@@ -124,11 +121,8 @@ def test_the_methods_tell_what_was_run(bundled: Path) -> None:
 
 
 def test_without_power_the_methods_say_so(home: Path) -> None:
-    place = Store(home / "data/eeio/results/p")
-    place.create(design("p", 1))
-    place.write_machine(MACHINE)
-    place.write_idle((), "no meter was found")
-    place.append(run(0, (phase(1e6),)))
+    runs = [run(0, (phase(1e6),))]
+    stored_in(home / "data/eeio/results/p", runs, idle_reason="no meter was found")
     assert main(["export", "bundle", "p", "-o", str(home / "out")]) == 0
     assert "Power was not measured (no meter was found)." in (home / "out/methods.md").read_text()
 
@@ -150,9 +144,7 @@ def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: st
 def test_two_campaigns_of_one_name_are_rejected(stored: Path, home: Path, eeio: Eeio) -> None:
     other = home / "other/c"
     other.parent.mkdir()
-    Store(other).create(design("c", 1))
-    Store(other).write_machine(MACHINE)
-    Store(other).write_idle((), None)
+    stored_in(other, (), design("c", 1))
     done = eeio("export", "bundle", "c", str(other), "-o", str(home / "artifact"), code=2)
     assert "rename one" in done.stderr
     assert not (home / "artifact").exists()
@@ -170,9 +162,7 @@ def test_the_command_that_measured() -> None:
 
 
 @pytest.mark.parametrize("link", ["samples", "samples/secret", "runs.jsonl"])
-def test_a_link_is_not_followed(
-    stored: Path, home: Path, link: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_is_not_followed(stored: Path, home: Path, link: str, in_process: InProcess) -> None:
     """A folder of keys landed in the archive that is made to be published."""
     private = home / "private"
     private.mkdir()
@@ -183,8 +173,8 @@ def test_a_link_is_not_followed(
     elif place.exists():
         place.rename(home / "moved")
     place.symlink_to((home / "moved") if link == "runs.jsonl" else private)
-    assert main(["export", "bundle", "c", "-o", str(home / "artifact")]) == 2
-    assert f"{place}: a symbolic link" in capsys.readouterr().err
+    done = in_process("export", "bundle", "c", "-o", str(home / "artifact"), code=2)
+    assert f"{place}: a symbolic link" in done.err
     assert not (home / "artifact").exists()
 
 

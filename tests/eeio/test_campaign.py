@@ -12,9 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 from tests import dummy
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.dummy import suite as _suite
-from tests.mounts import unmount
+from tests.mounts import attached, unmount
 from tests.simulators.powercap import FakeRapl
 
 import eeio_results
@@ -29,15 +30,9 @@ def _run(home: Path, eeio: Eeio, suite: str, *arguments: str, expected: int = 0)
     eeio(
         "run", suite, "--directory", str(home / "target"), "--name", "c", *arguments, code=expected
     )
-    report = eeio("report", "c", "--format", "json")
-    body: dict[str, Any] = json.loads(report.stdout)
+    body: dict[str, Any] = json.loads(eeio("report", "c", "--format", "json").stdout)
     jsonschema.validate(body, json.loads((SCHEMAS / "report.schema.json").read_text()))
     return body
-
-
-def _records(home: Path) -> list[dict[str, Any]]:
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -133,7 +128,7 @@ def test_a_failing_tool_is_recorded_and_the_campaign_goes_on(
     assert bad["n"] == 0 and bad["invalid_runs"] == 2
     assert bad["bandwidth_bytes_per_s"] is None
     assert reason in bad["reason"]
-    failed = [record for record in _records(home) if record["validity"]]
+    failed = [record for record in records(home) if record["validity"]]
     assert len(failed) == 2
     folder = home / "data/eeio/results/c" / failed[0]["raw"]
     assert (folder / "stderr.txt").exists() and (folder / "capture.json").exists()
@@ -152,13 +147,13 @@ def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
     assert row["n"] == 0 and row["invalid_runs"] == 2
     assert "the device moved" in row["reason"]
     # Stored all the same, with the claim.
-    assert _records(home)[0]["phases"][0]["bandwidth_bytes_per_s"] > 1e9
+    assert records(home)[0]["phases"][0]["bandwidth_bytes_per_s"] > 1e9
 
 
 def test_no_process_outlives_its_run(home: Path, eeio: Eeio) -> None:
     suite = _suite(home, "level=filesystem operation=read spatiality=random mode=orphan")
     _run(home, eeio, suite, "--meter", "none")
-    for record in _records(home):
+    for record in records(home):
         orphan = (home / "data/eeio/results/c" / record["raw"] / "orphan").read_text().strip()
         stat = Path(f"/proc/{orphan}/stat")
         assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
@@ -183,9 +178,9 @@ def test_the_seed_repeats_the_order(home: Path, eeio: Eeio) -> None:
         eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
                     "--seed", seed, "--name", name)  # fmt: skip
         body = json.loads((home / f"data/eeio/results/{name}/campaign.json").read_text())
-        lines = (home / f"data/eeio/results/{name}/runs.jsonl").read_text().splitlines()
-        assert len(body["order"]) == len(lines) == 6
-        return [f"{r['experiment_id']}-{r['repetition']}" for r in map(json.loads, lines)]
+        runs = records(home, name)
+        assert len(body["order"]) == len(runs) == 6
+        return [f"{r['experiment_id']}-{r['repetition']}" for r in runs]
 
     first, same, other = order("a", "1"), order("b", "1"), order("c", "2")
     assert first == same
@@ -197,7 +192,7 @@ def test_the_seed_repeats_the_order(home: Path, eeio: Eeio) -> None:
 def test_records_follow_the_published_schema(home: Path, eeio: Eeio) -> None:
     _run(home, eeio, "dummy-suite", "--meter", "modelled")
     schema = json.loads((SCHEMAS / "run.schema.json").read_text())
-    for record in _records(home):
+    for record in records(home):
         jsonschema.validate(record, schema)
 
 
@@ -220,20 +215,12 @@ def test_a_device_may_be_named_in_two_ways(home: Path, eeio: Eeio) -> None:
     check = '[ "$EEIO_ERASE" = "$EEIO_DEVICE" ] || { echo "would erase" >&2; exit 2; }\n'
     script.write_text(script.read_text().replace("set -eu\n", f"set -eu\n{check}"))
     (home / "image").write_bytes(bytes(1 << 20))
-    found = subprocess.run(
-        ["losetup", "--find", "--show", str(home / "image")], capture_output=True, text=True
-    )
-    if found.returncode != 0:
-        pytest.skip(f"no loop device: {found.stderr.strip()}")
-    node = found.stdout.strip()
-    try:
+    with attached(home / "image") as node:
         (home / "by-id").symlink_to(node)
         suite = _suite(home, "level=device operation=write spatiality=sequential")
-        eeio("run", suite, "--name", "c", "--device", str(home / "by-id"), "--erase", node,
-                    "--meter", "none", environment={"EEIO_TEST_PROFILES": str(profile.parent)},
-                    )  # fmt: skip
-    finally:
-        subprocess.run(["losetup", "--detach", node], check=True)
+        eeio("run", suite, "--name", "c", "--device", str(home / "by-id"), "--erase", str(node),
+             "--meter", "none",
+             environment={"EEIO_TEST_PROFILES": str(profile.parent)})  # fmt: skip
 
 
 @pytest.mark.root
@@ -254,7 +241,7 @@ def test_a_full_results_disk_stops_the_campaign_and_keeps_what_it_has(
         assert "no space left" in done.stderr and "eeio resume c" in done.stderr
         subprocess.run(["mount", "-o", "remount,size=64m", str(results)], check=True)
         eeio("resume", "c")
-        assert [record["order_index"] for record in _records(home)] == list(range(60))
+        assert [record["order_index"] for record in records(home)] == list(range(60))
     finally:
         unmount(results)
 

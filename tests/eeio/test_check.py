@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.conftest import DATA
+from tests.conftest import DATA, InProcess
 
 from eeio.cli import main
 
@@ -45,9 +45,7 @@ def test_an_experiment_that_does_not_pass_is_named_for_the_workflow(
     assert len(cases) == len(lines) > 0 and all(case.get("message") for case in cases)
 
 
-def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["check", "a"])
-    assert stopped.value.code == 2 and "--against" in capsys.readouterr().err
-    assert main(["compare", BEFORE, AFTER, "--junit", "x.xml"]) == 2
-    assert "give --fail-if too" in capsys.readouterr().err
+def test_what_is_missing_is_named(in_process: InProcess) -> None:
+    assert "--against" in in_process("check", "a", code=2).err
+    done = in_process("compare", BEFORE, AFTER, "--junit", "x.xml", code=2)
+    assert "give --fail-if too" in done.err

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 
 from eeio import commands
-from eeio.cli import main, parser
+from eeio.cli import parser
 from eeio.commands.campaign_folders import analysis
 from eeio_results.errors import EeioError
 from eeio_results.tools import native
@@ -48,13 +48,8 @@ def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out.startswith(f"usage: eeio {command} ")
 
 
-def test_without_a_command_the_groups_and_examples_are_shown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([])
-    assert ended.value.code == 0
-    text = capsys.readouterr().out
+def test_without_a_command_the_groups_and_examples_are_shown(in_process: InProcess) -> None:
+    text = in_process().out
     assert re.findall(r"^(\w+):$", text, re.MULTILINE)[:4] == list(commands.GROUPS)
     examples = re.findall(r"^  eeio (.*?)(?:   |$)", text, re.MULTILINE)
     assert len(examples) == 3
@@ -111,7 +106,7 @@ def test_parsers_and_the_stopping_rule_need_no_science() -> None:
 
 
 def test_too_little_memory_stops_a_campaign_and_stores_no_run_as_invalid(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def parse(capture: object) -> None:
         raise MemoryError
@@ -124,8 +119,8 @@ def test_too_little_memory_stops_a_campaign_and_stores_no_run_as_invalid(
         "none",
         "--allow-memory-filesystem",
     ]
-    assert main(["run", "dummy-suite", "--name", "few", *arguments]) == 1
-    assert "eeio: out of memory" in capsys.readouterr().err
+    done = in_process("run", "dummy-suite", "--name", "few", *arguments, code=1)
+    assert "eeio: out of memory" in done.err
     assert not (home / "data/eeio/results/few/runs.jsonl").exists()
 
 

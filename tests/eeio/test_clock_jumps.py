@@ -1,6 +1,5 @@
 """A wall clock that is set while a campaign runs: no figure may follow it."""
 
-import json
 import os
 import random
 import shutil
@@ -10,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.campaigns import records
 from tests.clock import Clock
 from tests.simulators import FakeRapl
 
@@ -59,8 +59,7 @@ def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
         over.set()
         setter.join()
     assert done.returncode in (0, 3), done.stderr
-    lines = (home / "data/eeio/results/jumps/runs.jsonl").read_text().splitlines()
-    runs = [json.loads(line) for line in lines]
+    runs = records(home, "jumps")
     assert [run["order_index"] for run in runs] == list(range(RUNS))
     begun_s = [run["started_monotonic_s"] for run in runs]
     assert begun_s == sorted(begun_s)

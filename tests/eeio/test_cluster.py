@@ -4,14 +4,12 @@ import gzip
 import json
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.executables import executable
-from tests.simulators import FakeRapl
 
 from eeio.campaign import server_power
 from eeio.cluster import (
@@ -104,12 +102,6 @@ def test_mpirun_knows_better_than_the_batch_script() -> None:
         local_rank({})
 
 
-@pytest.fixture
-def rapl(tmp_path: Path) -> Iterator[str]:
-    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
-        yield f"rapl,root={fake.root}"
-
-
 def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     sleep = ("--", sys.executable, "-c", "import time; time.sleep(0.5)")
     nodes = tmp_path / "nodes"
@@ -125,21 +117,17 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     assert one["node"] == path.stem
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
     files = [str(p) for p in sorted(nodes.glob("*.json"))]
-    done = eeio("meter", "sum", "--format", "json", "--nodes", "2", *files)
-    total = json.loads(done.stdout)
+    total = json.loads(eeio("meter", "sum", "--format", "json", "--nodes", "2", *files).stdout)
     assert sorted(total["nodes"]) == sorted(["other", path.stem])
     for reading, alone in zip(total["readings"], one["readings"], strict=True):
         assert math.isclose(reading["energy_j"], 2 * alone["energy_j"])
         assert math.isclose(reading["uncertainty_j"], math.sqrt(2) * alone["uncertainty_j"])
-    done = eeio("meter", "sum", "--nodes", "3", *files, code=2)
-    assert "2 files for 3 nodes" in done.stderr
+    assert "2 files for 3 nodes" in eeio("meter", "sum", "--nodes", "3", *files, code=2).stderr
     one["readings"][0] |= {"valid": False, "energy_j": None, "reasons": ["it stood still"]}
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
-    done = eeio("meter", "sum", *files, code=3)
-    assert "other: it stood still" in done.stdout
+    assert "other: it stood still" in eeio("meter", "sum", *files, code=3).stdout
     (nodes / "other.json").write_text("{}")
-    done = eeio("meter", "sum", *files, code=2)
-    assert "not output of `eeio meter node`" in done.stderr
+    assert "not output of `eeio meter node`" in eeio("meter", "sum", *files, code=2).stderr
 
 
 def test_slurm_counts_the_energy_too(eeio: Any, tmp_path: Path) -> None:

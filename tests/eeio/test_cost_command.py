@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import InProcess
-from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import MACHINE, energy, phase, run, stored
 
 from eeio.cli import main
-from eeio_results.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/costs.md"
 WATTS = (46.0, 48.0, 49.0, 50.0, 50.0, 51.0, 52.0, 54.0)
@@ -23,12 +22,9 @@ GIVEN = [
 @pytest.fixture
 def campaign(tmp_path: Path) -> str:
     """Eight reads at 200 MB/s and about 50 W, on a machine that idles at 30 W."""
-    store = Store(tmp_path / "board")
-    store.create(design("board", 8))
-    store.write_machine(replace(MACHINE, filesystem="ext4"))
-    store.write_idle((energy(30.0),), None)
-    store.append_all([run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS)])
-    return str(tmp_path / "board")
+    runs = [run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS)]
+    machine = replace(MACHINE, filesystem="ext4")
+    return str(stored(tmp_path / "board", runs, machine=machine, idle=(energy(30.0),)))
 
 
 def test_json(campaign: str, in_process: InProcess) -> None:
@@ -64,9 +60,9 @@ def test_the_worked_example_of_the_page(
     assert f"```\n{printed.strip()}\n```" in page
 
 
-def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", campaign, *GIVEN, "--format", "markdown"]) == 0
-    assert "| Energy (kWh/TB) | 0.2917 [" in capsys.readouterr().out
+def test_markdown(campaign: str, in_process: InProcess) -> None:
+    done = in_process("cost", campaign, *GIVEN, "--format", "markdown")
+    assert "| Energy (kWh/TB) | 0.2917 [" in done.out
 
 
 @pytest.mark.parametrize(
@@ -80,12 +76,9 @@ def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_numbers_that_cannot_be(
-    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+    campaign: str, in_process: InProcess, arguments: list[str], why: str
 ) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["cost", campaign, *arguments])
-    assert stopped.value.code == 2
-    assert why in " ".join(capsys.readouterr().err.split())
+    assert why in " ".join(in_process("cost", campaign, *arguments, code=2).err.split())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The device's counters on trees with published names and values, and what they mean."""
 
 import itertools
-import json
 from pathlib import Path
 
 import pytest
+from tests.campaigns import records
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
@@ -197,8 +197,7 @@ def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
                  "--meter", "none", "--idle", "0", "--settle", "0",
                  "--repetitions", "1"])  # fmt: skip
     assert code in (0, 3)
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    runs = [json.loads(line) for line in lines]
+    runs = records(home)
     assert runs
     for run in runs:
         assert run["device_after"]["read_bytes"] == FULL + 10**9

@@ -209,8 +209,7 @@ def test_an_export_stays_here(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     eeio("import", str(DATA / "pts/10.8.6/random.xml"), "--name", "mine")
     path = home / "data/eeio/results/mine/campaign.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "name": "../../out"}))
-    done = eeio("export", "pts", "mine", code=2)
-    assert "-o" in done.stderr
+    assert "-o" in eeio("export", "pts", "mine", code=2).stderr
     assert not (tmp_path.parent / "out").exists()
 
 
@@ -363,8 +362,7 @@ def test_a_pipe_in_a_campaign(home: Path, eeio: Eeio, rejected: Rejected, name: 
     os.mkfifo(damaged)
     assert f"{damaged}: " in rejected("report", "piped")
     assert f"{damaged}: " in eeio("resume", "piped", code=2).stderr
-    listed = eeio("list", code=None)
-    assert "  good: dummy-suite, 6 of 6 runs\n" in listed.stdout
+    assert "  good: dummy-suite, 6 of 6 runs\n" in eeio("list", code=None).stdout
 
 
 def test_pipes_that_a_user_names(home: Path, rejected: Rejected) -> None:

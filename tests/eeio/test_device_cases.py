@@ -7,7 +7,6 @@ tells how many cases there are.
 
 import fcntl
 import hashlib
-import json
 import os
 import signal
 import struct
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.mounts import detach
 
@@ -111,8 +111,7 @@ class Rig:
 
     def reasons(self) -> list[str]:
         """Why each run is invalid."""
-        lines = (self.home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-        return ["; ".join(json.loads(line)["validity"]) for line in lines]
+        return ["; ".join(record["validity"]) for record in records(self.home)]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What the drive saw of a run: requests by the kernel's block layer."""
 
-import json
 import os
 import subprocess
 import time
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
-from tests.mounts import unmount
+from tests.mounts import attached, mounted, sparse
 
 from eeio.campaign.probes import DriveRequests, DriveView
 from eeio.journal import trace
@@ -103,24 +103,10 @@ def test_without_root_it_is_not_observed(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     """A loop device, and an ext4 file system on it."""
-    image, folder = tmp_path / "image", tmp_path / "disk"
-    with image.open("wb") as file:
-        file.truncate(128 << 20)
-    folder.mkdir()
+    image = sparse(tmp_path / "image", 128 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=300)
-    attach = ["losetup", "--find", "--show", str(image)]
-    done = subprocess.run(attach, check=False, timeout=300, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"no loop device: {done.stderr.strip()}")
-    node = Path(done.stdout.strip())
-    try:
-        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=300)
-        try:
-            yield node, folder
-        finally:
-            unmount(folder)
-    finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=300)
+    with attached(image) as node, mounted(node, tmp_path / "disk") as folder:
+        yield node, folder
 
 
 def began(view: DriveView) -> None:
@@ -162,10 +148,7 @@ def test_a_campaign_keeps_it(home: Path, eeio: Eeio, disk: tuple[Path, Path]) ->
         arguments = ["--directory", str(disk[1]), "--name", name, "--meter", "none"]
         eeio("run", suite, *arguments, *options, code=(0, 3))
     path = home / "data/eeio/results"
-    observed, unseen = (
-        [json.loads(line) for line in (path / name / "runs.jsonl").read_text().splitlines()]
-        for name in ("with", "without")
-    )
+    observed, unseen = (records_in(path / name) for name in ("with", "without"))
     assert observed and unseen
     for record in observed:
         for found in record["phases"]:

@@ -1,6 +1,5 @@
 """Writes until their bytes are on the device: by the tool's own flush, or by the runner's."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,10 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.campaigns import records
 from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 from tests.executables import executable
-from tests.mounts import unmount
+from tests.mounts import attached, mounted, sparse
 from tests.simulators.powercap import FakeRapl
 from tests.suites import QUICK, written
 
@@ -33,9 +33,7 @@ PACKAGE = 0.8  # of what the simulated machine draws
 
 def phases(home: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """(record, phase) of every phase of the campaign `c`."""
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    return [(record, phase) for record in records for phase in record["phases"]]
+    return [(record, phase) for record in records(home) for phase in record["phases"]]
 
 
 def drawn_j(package: dict[str, Any], duration_s: float, lag_s: float) -> Any:
@@ -151,25 +149,15 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system on a loop device that writes RATE_BYTES_PER_S, far less than the page cache."""
     if os.geteuid() != 0 or not THROTTLE.exists():
         pytest.skip("root, and version 1 of the kernel's block control groups, slow a device down")
-    image, folder = tmp_path / "image", tmp_path / "slow"
-    with image.open("wb") as file:
-        file.truncate(300 << 20)
-    folder.mkdir()
+    image = sparse(tmp_path / "image", 300 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=300)
-    attach = ["losetup", "--find", "--show", str(image)]
-    loop = subprocess.run(attach, check=True, timeout=300, capture_output=True, text=True)
-    node = Path(loop.stdout.strip())
-    number = (Path("/sys/block") / node.name / "dev").read_text().strip()
-    try:
-        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=300)
+    with attached(image) as node, mounted(node, tmp_path / "slow") as folder:
+        number = (Path("/sys/block") / node.name / "dev").read_text().strip()
         try:
             THROTTLE.write_text(f"{number} {RATE_BYTES_PER_S}\n")
             yield folder
         finally:
             THROTTLE.write_text(f"{number} 0\n")
-            unmount(folder)
-    finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=300)
 
 
 _SEQUENTIAL = "operation=write spatiality=sequential request_size=1m buffer=on file_size=32m"
@@ -280,8 +268,7 @@ def test_a_tool_that_is_killed_before_its_flush_has_no_figure(
             "run", str(folder), "--preset", "quick", "--directory", str(slow_disk), "--name", "c",
             "--meter", f"rapl,root={home / 'powercap'}", code=3,
         )  # fmt: skip
-    (line,) = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    record = json.loads(line)
+    (record,) = records(home)
     assert record["phases"] == []
     (reason,) = record["validity"]
     assert message in reason and "\n" not in reason

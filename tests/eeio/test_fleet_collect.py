@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.conftest import InProcess
-from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, in_turn, phase, run, stored
 
 from eeio.cli import main
 from eeio_results.record import Machine
-from eeio_results.store import Store
 
 PTS_FILE = Path(__file__).parents[1] / "data/pts/10.8.6/native.xml"
 PTS_SYSTEM = "eeio quick"
@@ -34,17 +33,10 @@ def store_node(
     planned: int | None = None,
 ) -> Path:
     """A node's campaign: one run a rate in bytes/s."""
-    place = Store(folder / (name or f"nightly-{host}"))
-    planned = planned or len(rates)
-    place.create(
-        replace(design(place.folder.name, planned), suite="nightly", created_utc=created_utc)
-    )
-    place.write_machine(replace(machine, hostname=host))
-    place.write_idle((), None)
-    place.append_all(
-        [run(number, (phase(rate, (energy(power_w, kind),)),)) for number, rate in enumerate(rates)]
-    )
-    return place.folder
+    plan = design(name or f"nightly-{host}", planned or len(rates))
+    plan = replace(plan, suite="nightly", created_utc=created_utc)
+    runs = [run(n, (phase(rate, (energy(power_w, kind),)),)) for n, rate in enumerate(rates)]
+    return stored(folder / plan.name, runs, plan, machine=replace(machine, hostname=host))
 
 
 def fleet_of(folder: Path, nodes: int, slow: Sequence[int] = (), seed: int = 1) -> None:
@@ -54,11 +46,9 @@ def fleet_of(folder: Path, nodes: int, slow: Sequence[int] = (), seed: int = 1) 
         store_node(folder, f"n{node}", [float(rate) for rate in rates])
 
 
-def collected(
-    capsys: pytest.CaptureFixture[str], *paths: Path, status: int = 0
-) -> dict[str, object]:
-    assert main(["fleet", "collect", *map(str, paths), "--format", "json"]) == status
-    found = json.loads(capsys.readouterr().out)
+def collected(in_process: InProcess, *paths: Path, status: int = 0) -> dict[str, object]:
+    done = in_process("fleet", "collect", *map(str, paths), "--format", "json", code=status)
+    found = json.loads(done.out)
     assert isinstance(found, dict)
     return found
 
@@ -92,16 +82,13 @@ def test_experiments_of_a_sweep_are_not_joined(
     draw = np.random.default_rng(1)
     tests = [replace(EXPERIMENT, arguments=(("file_size", size),)) for size in ("1g", "2g")]
     for node in range(6):
-        place = Store(tmp_path / f"nightly-n{node}")
-        plan = design(place.folder.name, 2, *tests)
-        second = replace(plan.runs[1], experiment=plan.experiments[1])
-        place.create(replace(plan, runs=(plan.runs[0], second)))
-        place.write_machine(replace(MACHINE, hostname=f"n{node}"))
-        place.write_idle((), None)
+        plan = in_turn(design(f"nightly-n{node}", 2, *tests))
+        runs = []
         for number, test in enumerate(tests):
             slow = 0.5 if node == number == 1 else 1.0
             rate = slow * 1e8 * float(np.exp(draw.normal(0.0, 0.01)))
-            place.append(replace(run(number, (phase(rate),)), experiment=test))
+            runs.append(run(number, (phase(rate),), test))
+        stored(tmp_path / plan.name, runs, plan, machine=replace(MACHINE, hostname=f"n{node}"))
     outliers = collected(capsys, tmp_path)["outliers"]
     assert {one["node"] for one in outliers} == {"n1"}
     (slow_row,) = [one for one in outliers if one["experiment"] != "all experiments"]

@@ -10,22 +10,21 @@ import numpy as np
 import pytest
 from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import stored as stored_in
 
-from eeio.cli import main
 from eeio_results.statistics.change_points import change_points
-from eeio_results.store import Store
 
 
 def stored(home: Path, number: int, bandwidth_bytes_per_s: float, kernel: str) -> None:
     name = f"day-{number:02d}"
-    place = Store(home / "data/eeio/results" / name)
     of_day = f"2026-11-{number + 1:02d}T06:00:00+00:00"
-    place.create(replace(design(name, 3), suite="nightly", created_utc=of_day))
-    place.write_machine(replace(MACHINE, kernel=kernel))
-    place.write_idle((), None)
-    for repetition in range(3):
-        rate = bandwidth_bytes_per_s * (1 + 0.001 * repetition)
-        place.append(run(repetition, (phase(rate, (energy(5.0),)),)))
+    rates = [bandwidth_bytes_per_s * (1 + 0.001 * repetition) for repetition in range(3)]
+    stored_in(
+        home / "data/eeio/results" / name,
+        [run(n, (phase(rate, (energy(5.0),)),)) for n, rate in enumerate(rates)],
+        replace(design(name, 3), suite="nightly", created_utc=of_day),
+        machine=replace(MACHINE, kernel=kernel),
+    )
 
 
 def test_a_change_is_found_with_the_kernel_that_changed(home: Path, in_process: InProcess) -> None:
@@ -48,7 +47,7 @@ def test_a_change_is_found_with_the_kernel_that_changed(home: Path, in_process: 
 
 
 def test_a_campaign_without_power_stands_next_to_those_of_the_demo_meter(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, in_process: InProcess
 ) -> None:
     for number in range(4):
         stored(home, number, 1e8, "6.1.0")
@@ -61,8 +60,8 @@ def test_a_campaign_without_power_stands_next_to_those_of_the_demo_meter(
                 for reading in one["energy"]:
                     reading["kind"] = "demo"
         runs.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert main(["history", "nightly", "--metric", "MB/s", "--format", "json"]) == 0
-    (series,) = json.loads(capsys.readouterr().out)["series"]
+    done = in_process("history", "nightly", "--metric", "MB/s", "--format", "json")
+    (series,) = json.loads(done.out)["series"]
     assert "4 campaigns" in series["reason"]
 
 

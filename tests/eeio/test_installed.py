@@ -1,7 +1,6 @@
 """An installed profile never changes, and a campaign notices if its program does."""
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
+from tests.campaigns import records
 from tests.conftest import Eeio, InProcess
 from tests.executables import executable
 
@@ -197,11 +197,6 @@ def _run(home: Path, eeio: Eeio, script: str, monkeypatch: pytest.MonkeyPatch) -
     return done.returncode
 
 
-def _stored(home: Path) -> list[dict[str, object]]:
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
 @pytest.mark.parametrize(
     ("script", "message"),
     [('rm "$0"', "has vanished"), ('echo "# edited" >>"$0"', "has changed")],
@@ -212,11 +207,11 @@ def test_a_program_that_vanishes_or_changes_stops_the_campaign(
     assert _run(home, eeio, script, monkeypatch) == 1
     output = (home / "said").read_text()
     assert message in output and "eeio resume c" in output
-    assert len(_stored(home)) == 3  # not the run in which it happened
+    assert len(records(home)) == 3  # not the run in which it happened
     # The installation is damaged, so `resume` makes another of the same program.
     eeio("resume", "c")
-    assert len(_stored(home)) == 9
-    assert all(run["validity"] == [] for run in _stored(home))
+    assert len(records(home)) == 9
+    assert all(run["validity"] == [] for run in records(home))
 
 
 def test_a_profile_that_was_edited_ends_no_campaign_that_runs_but_its_resumption(
@@ -226,11 +221,10 @@ def test_a_profile_that_was_edited_ends_no_campaign_that_runs_but_its_resumption
     assert _run(home, eeio, f"echo '# edited' >>{script}", monkeypatch) == 0
     runs = home / "data/eeio/results/c/runs.jsonl"
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:5]))
-    done = eeio("resume", "c", code=2)
-    assert "program of eeio-dummy-1.0.0 was sha256" in done.stderr
+    assert "program of eeio-dummy-1.0.0 was sha256" in eeio("resume", "c", code=2).stderr
     script.write_text(script.read_text().replace("# edited\n", ""))
     eeio("resume", "c")
-    assert len(_stored(home)) == 9
+    assert len(records(home)) == 9
 
 
 def test_resume_names_a_program_that_cannot_be_installed_any_more(
@@ -243,7 +237,7 @@ def test_resume_names_a_program_that_cannot_be_installed_any_more(
     runs.write_text(runs.read_text().partition("\n")[0] + "\n")
     (home / "tools/measure").unlink()
     assert "measure is missing" in in_process("resume", "c", code=2).err
-    assert len(_stored(home)) == 1
+    assert len(records(home)) == 1
     _program(home / "tools", "one")
     assert main(["resume", "c"]) == 0
-    assert len(_stored(home)) == len({run["order_index"] for run in _stored(home)}) > 1
+    assert len(records(home)) == len({run["order_index"] for run in records(home)}) > 1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 from tests.executables import executable
-from tests.mounts import unmount
+from tests.mounts import attached, mounted, sparse, unmount
 
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
@@ -38,24 +38,12 @@ threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
 
 
 def _mounted(folder: Path, *mkfs: str) -> Iterator[Path]:
-    image = folder / "disk.img"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
+    image = sparse(folder / "disk.img", 64 << 20)
     made = subprocess.run([*mkfs, str(image)], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         pytest.skip(f"{mkfs[0]}: {made.stderr.strip()}")
-    directory = folder / "mnt"
-    directory.mkdir()
-    done = subprocess.run(
-        ["mount", "-o", "loop", str(image), str(directory)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        pytest.skip(f"no loop mount: {done.stderr.strip()}")
-    try:
+    with mounted(image, folder / "mnt", "-o", "loop") as directory:
         yield directory
-    finally:
-        unmount(directory)
 
 
 @pytest.fixture
@@ -191,17 +179,9 @@ def test_without_a_journal_there_are_no_commits(tmp_path: Path, eeio: Eeio) -> N
 
 
 def test_an_external_journal_is_traced_all_the_same(tmp_path: Path, eeio: Eeio) -> None:
-    outside = tmp_path / "journal.img"
-    with outside.open("wb") as file:
-        file.truncate(16 << 20)
+    outside = sparse(tmp_path / "journal.img", 16 << 20)
     subprocess.run(["mke2fs", "-q", "-F", "-O", "journal_dev", str(outside)], check=True)
-    loop = subprocess.run(
-        ["losetup", "--find", "--show", str(outside)], capture_output=True, text=True, check=False
-    )
-    if loop.returncode != 0:
-        pytest.skip(f"no loop device: {loop.stderr.strip()}")
-    node = loop.stdout.strip()
-    try:
+    with attached(outside) as node:
         for directory in _mounted(tmp_path, "mkfs.ext4", "-q", "-F", "-J", f"device={node}"):
             body = _journal(eeio, directory)
             metrics = body["metrics"]
@@ -209,8 +189,6 @@ def test_an_external_journal_is_traced_all_the_same(tmp_path: Path, eeio: Eeio) 
             assert metrics["commits"] >= 1
             # jbd2 names the journal after the other device: no cross-check is claimed.
             assert body["jbd2_transactions"] is None
-    finally:
-        subprocess.run(["losetup", "--detach", node], check=True)
 
 
 def test_another_file_system_is_rejected(eeio: Eeio) -> None:
@@ -353,8 +331,7 @@ def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:
         [sys.executable, "-c", WRITERS, str(ext4)], check=True, timeout=300,
         env={**os.environ, **delayjc.settings(state, window_us=20000)},
     )  # fmt: skip
-    done = eeio("record", "journal", "--counters", str(state))
-    body = json.loads(done.stdout)
+    body = json.loads(eeio("record", "journal", "--counters", str(state)).stdout)
     assert (body["window_us"], body["total"]["calls"], body["total"]["finished"]) == (20000, 8, 8)
     done = eeio("record", "journal", "--counters", str(ext4.parent / "disk.img"), code=1)
     assert "state file" in done.stderr
@@ -362,5 +339,4 @@ def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:
 
 def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:
     data = Path(__file__).parents[1] / "data/journal/6.18/iozone-64-ext4/journal.gz"
-    done = eeio("record", "journal", "--read", str(data))
-    assert "ended inside the commit" in done.stdout
+    assert "ended inside the commit" in eeio("record", "journal", "--read", str(data)).stdout

@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.campaigns import killed, records, signalled
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
-from tests.mounts import unmount
+from tests.mounts import sparse, unmount
 
 from eeio import environment
 from eeio.cli import main
@@ -26,15 +27,6 @@ from eeio_results.record import Tool
 from eeio_results.store import Store
 
 RUNS = 6 * 3
-
-
-def _until(process: "subprocess.Popen[str]", progress: str) -> None:
-    """Reads what the campaign says until a line begins so."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith(progress):
-            return
-    pytest.fail(f"the campaign ended before it said {progress}")
 
 
 @pytest.mark.slow
@@ -64,22 +56,15 @@ def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
     eeio("resume", "killed")
     order = stored(home)
     assert order == list(range(RUNS))
-    records = (home / "data/eeio/results/killed/runs.jsonl").read_text().splitlines()
-    pairs = {(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)}
+    pairs = {(r["experiment_id"], r["repetition"]) for r in records(home, "killed")}
     assert len(pairs) == RUNS
 
 
 @pytest.mark.root
 def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio) -> None:
     target = home / "target"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
-         "--directory", str(target), "--filesystem", "ext4,xfs", "--repetitions", "50"],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    _until(process, "[9/")
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    killed("[9/", "run", "dummy-suite", "--name", "killed", "--meter", "none", "--directory",
+           str(target), "--filesystem", "ext4,xfs", "--repetitions", "50")  # fmt: skip
     assert any(mount.mount_point.parent == target for mount in mounts())
     eeio("doctor", "restore")
     assert not any(mount.mount_point.parent == target for mount in mounts())
@@ -87,14 +72,8 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
     assert str(target) not in attached.stdout
     # And the campaign goes on with file systems made anew.
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "resume", "killed"],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    _until(process, "[20/")
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=300)
-    assert process.returncode == 128 + signal.SIGTERM
+    done = signalled(signal.SIGTERM, "[20/", "resume", "killed")
+    assert done.returncode == 128 + signal.SIGTERM
     assert list(target.iterdir()) == []
     assert stored(home) == list(range(len(stored(home))))
 
@@ -112,9 +91,7 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
         f'\texec 9<>"$last"; echo half >&9; echo $$ > {home}/waited; exec sleep 1000\n}}\n'
         f'exec {shutil.which("mkfs.ext4")} "$@"\n',
     )
-    image = home / "device.img"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
+    image = sparse(home / "device.img", 64 << 20)
     attach = ["losetup", "--find", "--show", str(image)]
     node = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
     path = f"{program.parent}:{os.environ['PATH']}"
@@ -166,8 +143,7 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     complete = path.read_bytes()
     path.write_bytes(complete[: len(complete) - 100])
     # A reader passes over the cut line, and says that a run is missing.
-    report = eeio("report", "killed")
-    assert "1 of 6 runs are not done" in report.stdout
+    assert "1 of 6 runs are not done" in eeio("report", "killed").stdout
     eeio("resume", "killed")
     assert stored(home) == list(range(6))
 
@@ -279,17 +255,13 @@ def test_a_signal_stops_the_campaign_and_reports_how_to_go_on(
     scratch = home / "target/eeio-scratch"
     scratch.mkdir(parents=True)
     (scratch / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
-         "--directory", str(home / "target"), "--repetitions", "50"],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    stopped = signalled(
+        signum, "[2/", "run", "dummy-suite", "--name", "killed", "--meter", "none",
+        "--directory", str(home / "target"), "--repetitions", "50",
     )  # fmt: skip
-    _until(process, "[2/")
-    process.send_signal(signum)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 128 + signum
-    assert "eeio resume killed" in errors
-    assert f"0.02 GB of test files are left in {scratch}" in errors
+    assert stopped.returncode == 128 + signum
+    assert "eeio resume killed" in stopped.stderr
+    assert f"0.02 GB of test files are left in {scratch}" in stopped.stderr
     assert not list((home / "state/eeio/undo").glob("*"))
     assert stored(home) == list(range(len(stored(home))))
     done = eeio("rm", "killed", "--yes")
@@ -297,13 +269,9 @@ def test_a_signal_stops_the_campaign_and_reports_how_to_go_on(
 
 
 def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) -> None:
-    process = subprocess.Popen(
-        ["nohup", sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed",
-         "--meter", "none", "--directory", str(home / "target")],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    done = signalled(
+        signal.SIGHUP, "[2/", "run", "dummy-suite", "--name", "killed", "--meter", "none",
+        "--directory", str(home / "target"), before=["nohup"],
     )  # fmt: skip
-    _until(process, "[2/")
-    process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=300)
-    assert process.returncode == 0
+    assert done.returncode == 0
     assert stored(home) == list(range(6))

@@ -1,11 +1,11 @@
 """Nothing is written or deleted through a link that lies in the directory to be measured."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 from tests import dummy
+from tests.campaigns import records
 from tests.conftest import Eeio
 
 ARGUMENTS = ("dummy-suite", "--meter", "none")
@@ -76,6 +76,5 @@ def test_test_files_are_not_deleted_through_a_link(home: Path, eeio: Eeio) -> No
                 environment={"EEIO_TEST_PROFILES": str(profiles)}, code=3)  # fmt: skip
     assert "the test files stay" in done.stderr
     assert (home / "victim/file").read_text() == "precious"
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    reasons = [json.loads(line)["validity"] for line in lines]
+    reasons = [record["validity"] for record in records(home)]
     assert reasons[0] == [] and all("is not followed" in text for (text,) in reasons[1:])

@@ -5,22 +5,18 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
-from tests.eeio_results.made import MACHINE, design, phase, run
+from tests.conftest import Eeio, InProcess
+from tests.eeio_results.made import phase, run
+from tests.eeio_results.made import stored as stored_in
 
 from eeio.cli import main, parser
 from eeio.commands import completion
-from eeio_results.store import Store
 
 
 @pytest.fixture
 def stored(home: Path) -> str:
-    place = Store(home / "data/eeio/results/before-upgrade")
-    place.create(design("before-upgrade", 1))
-    place.write_machine(MACHINE)
-    place.write_idle((), None)
-    place.append(run(0, (phase(1e6),)))
-    return "before-upgrade"
+    runs = [run(0, (phase(1e6),))]
+    return stored_in(home / "data/eeio/results/before-upgrade", runs).name
 
 
 @pytest.mark.parametrize(
@@ -48,10 +44,8 @@ def test_a_mistyped_word(
     assert meant in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_word_like_none_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["report", "x", "--format", "zzzz"])
-    assert "markdown" in capsys.readouterr().err
+def test_a_word_like_none_lists_what_there_is(in_process: InProcess) -> None:
+    assert "markdown" in in_process("report", "x", "--format", "zzzz", code=2).err
 
 
 def _completed(action: argparse.Action, prefix: str, **known: str) -> list[str]:
@@ -103,18 +97,15 @@ def test_lists_as_json(stored: str, eeio: Eeio) -> None:
 
 @pytest.mark.parametrize("share", ["5", "1", "-5%", "1000%", "x"])
 def test_a_share_of_the_gate_needs_a_percent_sign_or_a_fraction(
-    share: str, capsys: pytest.CaptureFixture[str]
+    share: str, in_process: InProcess
 ) -> None:
     """`worse:5` was taken as 500 %."""
-    with pytest.raises(SystemExit) as stopped:
-        main(["compare", "a", "b", "--fail-if", f"worse:{share}"])
-    assert stopped.value.code == 2
-    assert "give such as 5% or 0.05" in " ".join(capsys.readouterr().err.split())
+    done = in_process("compare", "a", "b", "--fail-if", f"worse:{share}", code=2)
+    assert "give such as 5% or 0.05" in " ".join(done.err.split())
 
 
 def test_a_shortened_option_is_understood_by_its_beginning(
-    capsys: pytest.CaptureFixture[str],
+    in_process: InProcess,
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "eeio-suite", "--reps", "2"])
-    assert "did you mean --repetitions?" in " ".join(capsys.readouterr().err.split())
+    done = in_process("run", "eeio-suite", "--reps", "2", code=2)
+    assert "did you mean --repetitions?" in " ".join(done.err.split())

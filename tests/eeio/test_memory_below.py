@@ -1,6 +1,5 @@
 """A loop device whose image is in memory, or in this machine's page cache, is no drive."""
 
-import json
 import shutil
 import subprocess
 import tempfile
@@ -8,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import mounts
+from tests.campaigns import records
 from tests.conftest import InProcess
-from tests.mounts import unmount
+from tests.mounts import sparse
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
@@ -24,21 +25,13 @@ READ = "level=filesystem operation=read spatiality=sequential buffer=off"
 def mounted(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """An ext4 on a loop image, below the folder that the parameter names."""
     below = Path(tempfile.mkdtemp(dir=request.param or tmp_path))
-    image = below / "image"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    point = tmp_path / "mounted"
-    point.mkdir()
-    done = subprocess.run(
-        ["mount", "-o", "loop", str(image), str(point)], capture_output=True, text=True
-    )
-    if done.returncode != 0:
+    image = sparse(below / "image", 64 << 20)
+    try:
+        subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+        with mounts.mounted(image, tmp_path / "mounted", "-o", "loop") as point:
+            yield point
+    finally:
         shutil.rmtree(below)
-        pytest.skip(f"no loop device: {done.stderr.strip()}")
-    yield point
-    unmount(point)
-    shutil.rmtree(below)
 
 
 def _arguments(target: Path, *more: str) -> list[str]:
@@ -47,8 +40,7 @@ def _arguments(target: Path, *more: str) -> list[str]:
 
 
 def _reasons(home: Path) -> list[str]:
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    return ["; ".join(json.loads(line)["phases"][0]["validity"]) for line in lines]
+    return ["; ".join(record["phases"][0]["validity"]) for record in records(home)]
 
 
 @pytest.mark.parametrize("mounted", ["/dev/shm"], indirect=True)

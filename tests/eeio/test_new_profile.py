@@ -142,8 +142,7 @@ def test_rejected(
 def test_nothing_is_written_over(home: Path, own: Path, eeio: Eeio) -> None:
     folder = _made(home, eeio, "x", "--", "true")
     (folder / "install.sh").write_text("mine")
-    done = eeio("profile", "new", "x", "--", "true", code=2)
-    assert str(folder) in done.stderr
+    assert str(folder) in eeio("profile", "new", "x", "--", "true", code=2).stderr
     assert (folder / "install.sh").read_text() == "mine"
 
 

@@ -23,13 +23,16 @@ from tests.eeio_results.made import (
     run,
     written,
 )
+from tests.eeio_results.made import (
+    stored as stored_in,
+)
 
 from eeio.pts.write import result_file
 from eeio_results.domains import quartiles
 from eeio_results.record import Experiment, Phase
 from eeio_results.report.columns import number
 from eeio_results.report.page.table import number as on_page
-from eeio_results.store import Store, load
+from eeio_results.store import load
 
 # Six repetitions, none like another: an even number, so that the median is between two of them.
 BYTES = (1_000_000_007, 940_000_001, 1_130_000_003, 870_000_011, 1_020_000_013, 990_000_017)
@@ -79,16 +82,14 @@ def stored(folder: Path, experiments: Sequence[tuple[Experiment, Sequence[Phase]
         )
         for place in range(len(experiments)) for n in range(6)
     )  # fmt: skip
-    store = Store(folder)
-    store.create(replace(planned, runs=orders))
-    store.write_machine(replace(MACHINE, hostname=folder.name))
-    store.write_idle((energy(20.0),), None)
-    store.append_all(
+    runs = [
         replace(run(6 * place + n, (one,), experiment), repetition=n + 1)
         for place, (experiment, phases) in enumerate(experiments)
         for n, one in enumerate(phases)
-    )
-    return str(folder)
+    ]
+    machine = replace(MACHINE, hostname=folder.name)
+    plan = replace(planned, runs=orders)
+    return str(stored_in(folder, runs, plan, machine=machine, idle=(energy(20.0),)))
 
 
 @pytest.fixture

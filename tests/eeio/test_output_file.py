@@ -30,11 +30,9 @@ def test_the_suffix_chooses_the_format(stored: Path) -> None:
     assert "Level: filesystem" in (stored / "out.txt").read_text()
 
 
-def test_a_file_name_is_no_folder_for_plots(
-    stored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["report", "a", "--plots", str(stored / "f.pdf")]) == 2
-    assert "name a folder" in capsys.readouterr().err
+def test_a_file_name_is_no_folder_for_plots(stored: Path, in_process: InProcess) -> None:
+    done = in_process("report", "a", "--plots", str(stored / "f.pdf"), code=2)
+    assert "name a folder" in done.err
     assert not (stored / "f.pdf").exists()
 
 
@@ -53,13 +51,9 @@ def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
         assert sorted(path.name for path in full.iterdir()) == ["filler", "out.csv"]
 
 
-def test_a_folder_or_an_unknown_suffix_is_rejected(
-    stored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_or_an_unknown_suffix_is_rejected(stored: Path, in_process: InProcess) -> None:
     for path, why in ((stored, "is a folder"), (stored / "f.pdf", "no format has the suffix .pdf")):
-        with pytest.raises(SystemExit) as stopped:
-            main(["report", "a", "-o", str(path)])
-        assert stopped.value.code == 2 and why in " ".join(capsys.readouterr().err.split())
+        assert why in " ".join(in_process("report", "a", "-o", str(path), code=2).err.split())
     assert not (stored / "f.pdf").exists()
     assert main(["report", "a", "--format", "csv", "-o", str(stored / "f.data")]) == 0
     assert (stored / "f.data").read_text().startswith("campaign,")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
@@ -241,14 +242,13 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     by_cell = {e["factors"]["cell"]: e for e in design["experiments"]}
     assert by_cell["fixed"]["factors"]["rounds"] == "2" and "pilot" not in by_cell["fixed"]
     assert by_cell["grows"]["factors"]["rounds"] == str(rounds) and "pilot" in by_cell["grows"]
-    records = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
-    assert len(records) == 4, "a pilot is no run"
-    assert {r["experiment"]["arguments"]["rounds"] for r in records} == {
+    stored = records_in(folder)
+    assert len(stored) == 4, "a pilot is no run"
+    assert {r["experiment"]["arguments"]["rounds"] for r in stored} == {
         "2", by_cell["grows"]["factors"]["rounds"],
     }  # fmt: skip
     assert not (folder / "raw" / "pilot").exists()
-    again = eeio("resume", "c")
-    assert "pilot:" not in again.stderr
+    assert "pilot:" not in eeio("resume", "c").stderr
     report = json.loads(eeio("report", "c", "--format", "json").stdout)
     rows = [row for row in report["characterization"] if row["tool"]]
     # On a busy machine the fixed work lasts long enough, too.

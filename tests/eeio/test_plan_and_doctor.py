@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.executables import executable
 
 from eeio.cli import main
@@ -79,10 +79,8 @@ def test_options_of_a_run_are_taken_as_they_are(home: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "doctor", "plan"])
-def test_each_command_has_help_all(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main([command, "--help-all"])
-    assert end.value.code == 0 and f"usage: eeio {command}" in capsys.readouterr().out
+def test_each_command_has_help_all(command: str, in_process: InProcess) -> None:
+    assert f"usage: eeio {command}" in in_process(command, "--help-all").out
 
 
 def test_the_json_reports_it_too(eeio: Eeio) -> None:

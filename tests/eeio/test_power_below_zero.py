@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.campaigns import records, records_in
 from tests.conftest import Eeio
 from tests.dummy import suite
 from tests.kill.harness import drop_last_runs
@@ -48,7 +49,7 @@ def test_a_campaign_stores_a_power_below_zero_and_goes_on(
     drop_last_runs(home, 1)
     eeio("resume", "killed")
     folder = home / "data/eeio/results/killed"
-    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    runs = records_in(folder)
     idle = json.loads((folder / "idle.json").read_text())
     readings = [r for run in runs for phase in run["phases"] for r in phase["energy"]]
     assert len(readings) == 3
@@ -102,6 +103,5 @@ def test_a_figure_that_no_record_contains_makes_its_run_invalid(
         "--meter", "none",
     ])  # fmt: skip
     assert code != 2, capsys.readouterr().err
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    reasons = [json.loads(line)["validity"] for line in lines]
+    reasons = [record["validity"] for record in records(home)]
     assert reasons == [[], ["power_w: -500 is not a number from -100 to 1e+09 W"], []]

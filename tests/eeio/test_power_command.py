@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,13 +37,6 @@ from eeio_power.samples import load
 
 PATIENCE_S = 20.0
 COUNTER = Channel("test:counter", "package", "energy_j")
-
-
-@pytest.fixture
-def rapl(tmp_path: Path) -> Iterator[str]:
-    """The spec of a simulated RAPL that runs at 150 W."""
-    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
-        yield f"rapl,root={fake.root}"
 
 
 # --- record ------------------------------------------------------------------------------------
@@ -232,8 +225,7 @@ def test_recording_needs_no_shell(tmp_path: Path) -> None:
 
 
 def test_list(eeio: Any) -> None:
-    done = eeio("meter", "list", "--format", "json")
-    body = json.loads(done.stdout)
+    body = json.loads(eeio("meter", "list", "--format", "json").stdout)
     assert body["schema_version"] == 2
     assert {m["spec"].partition(":")[0] for m in body["meters"]} == set(meter_names())
     for meter in body["meters"]:
@@ -394,8 +386,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
     ],
 )
 def test_calibrate_rejects(eeio: Any, arguments: list[str], message: str) -> None:
-    done = eeio("meter", "calibrate", *arguments, code=2)
-    assert message in done.stderr
+    assert message in eeio("meter", "calibrate", *arguments, code=2).stderr
 
 
 # --- serve -------------------------------------------------------------------------------------

@@ -30,8 +30,7 @@ def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> N
     file = home / "plain-file"
     file.write_text("not a device")
     places = {"target": str(home / "target"), "file": str(file)}
-    done = eeio(*(argument.format(**places) for argument in arguments), code=2)
-    message = done.stderr.strip()
+    message = eeio(*(argument.format(**places) for argument in arguments), code=2).stderr.strip()
     assert message.startswith("eeio: "), message
     assert named.format(**places) in message
     assert len(message.splitlines()) == 1
@@ -40,8 +39,7 @@ def test_rejected(home: Path, eeio: Eeio, arguments: list[str], named: str) -> N
 
 
 def test_unknown_option_is_a_usage_error(eeio: Eeio) -> None:
-    done = eeio("run", "dummy-suite", "--frobnicate", code=2)
-    assert "--frobnicate" in done.stderr
+    assert "--frobnicate" in eeio("run", "dummy-suite", "--frobnicate", code=2).stderr
 
 
 def test_too_little_room_is_found_before_anything_runs(home: Path, eeio: Eeio) -> None:
@@ -65,8 +63,7 @@ def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
              "--name", "mine")  # fmt: skip
     eeio(*arguments)
     before = (home / "data/eeio/results/mine/runs.jsonl").read_bytes()
-    done = eeio(*arguments, code=2)
-    assert "eeio resume mine" in done.stderr
+    assert "eeio resume mine" in eeio(*arguments, code=2).stderr
     assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
 
 
@@ -76,8 +73,7 @@ def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
     eeio(*arguments)
     (home / "link").symlink_to(home / "data/eeio/results/mine")
     for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
-        done = eeio("report", "mine", str(other), code=2)
-        assert "is repeated" in done.stderr
+        assert "is repeated" in eeio("report", "mine", str(other), code=2).stderr
 
 
 def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
@@ -168,8 +164,7 @@ def test_a_campaign_of_nothing_is_rejected(home: Path, eeio: Eeio) -> None:
         "leave_out: [{profile: eeio-dummy-1.0.0, factors: {}, reason: too slow}]}}\n"
     )
     arguments = (str(suite), "--directory", str(home / "target"))
-    done = eeio("run", *arguments, "--meter", "none", code=2)
-    assert "too slow" in done.stderr
+    assert "too slow" in eeio("run", *arguments, "--meter", "none", code=2).stderr
     assert not list((home / "data/eeio/results").glob("*"))
     planned = eeio("plan", *arguments, code=2)
     assert "left out:" in planned.stdout

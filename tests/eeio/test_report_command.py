@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import InProcess
-from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, stored, written
 
 from eeio.cli import main
 from eeio_results.campaign import NotMeasured
-from eeio_results.store import Store
 
 LIBRARY = replace(WRITE, level="library", tool="dataserver")
 
@@ -24,14 +23,8 @@ def campaign(tmp_path: Path) -> str:
         for n in range(8)
         for place, experiment in enumerate((WRITE, LIBRARY))
     ]
-    store = Store(tmp_path / "c")
-    made = design("c", len(runs), WRITE, LIBRARY)
-    planned = [replace(one, experiment=made.experiments[n % 2]) for n, one in enumerate(made.runs)]
-    store.create(replace(made, runs=tuple(planned)))
-    store.write_machine(MACHINE)
-    store.write_idle((energy(30.0),), None)
-    store.append_all(runs)
-    return str(tmp_path / "c")
+    plan = in_turn(design("c", len(runs), WRITE, LIBRARY))
+    return str(stored(tmp_path / "c", runs, plan, idle=(energy(30.0),)))
 
 
 def test_the_options_of_a_report(campaign: str, in_process: InProcess) -> None:
@@ -68,11 +61,9 @@ def test_what_nothing_beats_stands_in_report_and_comparison(
     ],
 )
 def test_options_that_cannot_be_are_rejected(
-    campaign: str, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+    campaign: str, in_process: InProcess, arguments: list[str], why: str
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(["report", campaign, *arguments])
-    assert why in " ".join(capsys.readouterr().err.split())
+    assert why in " ".join(in_process("report", campaign, *arguments, code=2).err.split())
 
 
 def test_a_comparison_within_a_latency(campaign: str, in_process: InProcess) -> None:
@@ -84,11 +75,9 @@ def test_a_comparison_within_a_latency(campaign: str, in_process: InProcess) -> 
 def sides(campaign: str, tmp_path: Path) -> list[str]:
     """A guideline's two sides: 53.5 and 23.5 W, both 1 GB in 4 s."""
     other = tmp_path / "d"
-    store = Store(other)
-    store.create(design("d", 8, WRITE))
-    store.write_machine(replace(MACHINE, hostname="other"))
-    store.write_idle((energy(3.0),), None)
-    store.append_all([run(n, (written(20.0 + n),), WRITE) for n in range(8)])
+    runs = [run(n, (written(20.0 + n),), WRITE) for n in range(8)]
+    machine = replace(MACHINE, hostname="other")
+    stored(other, runs, design("d", 8, WRITE), machine=machine, idle=(energy(3.0),))
     mix = tmp_path / "mix.yaml"
     mix.write_text(
         "workload:\n  - {operation: write, spatiality: sequential, request_size_bytes: 4k, "
@@ -160,10 +149,10 @@ def test_only_levels_that_are_named(campaign: str, in_process: InProcess) -> Non
     ("word", "first"), [("w", "filesystem"), ("j/gb", "filesystem"), ("mb/j", "filesystem")]
 )
 def test_rows_are_sorted_the_best_first(
-    campaign: str, capsys: pytest.CaptureFixture[str], word: str, first: str
+    campaign: str, in_process: InProcess, word: str, first: str
 ) -> None:
-    assert main(["report", campaign, "--sort", word, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["characterization"]
+    done = in_process("report", campaign, "--sort", word, "--format", "json")
+    rows = json.loads(done.out)["characterization"]
     assert rows[0]["level"] == first
 
 
@@ -189,16 +178,11 @@ def mix(tmp_path: Path) -> str:
 
 def _quick(folder: Path, domain: str) -> str:
     """A campaign that is no measurement, whose power is of one domain."""
-    store = Store(folder)
-    store.create(design(folder.name, 4, WRITE, measurement=False))
-    store.write_machine(replace(MACHINE, hostname=folder.name))
-    store.write_idle((), None)
-    readings = [replace(energy(20.0 + n), domain=domain) for n in range(4)]
-    store.append_all(
-        [run(n, (replace(written(), energy=(r,), until_durable=None),), WRITE)
-         for n, r in enumerate(readings)]
-    )  # fmt: skip
-    return str(folder)
+    plan = design(folder.name, 4, WRITE, measurement=False)
+    readings = [energy(20.0 + n, domain=domain) for n in range(4)]
+    runs = [run(n, (replace(written(), energy=(r,), until_durable=None),), WRITE)
+            for n, r in enumerate(readings)]  # fmt: skip
+    return str(stored(folder, runs, plan, machine=replace(MACHINE, hostname=folder.name)))
 
 
 def test_a_guideline_names_the_domain_that_was_measured(
@@ -221,12 +205,8 @@ def test_tables_as_latex(campaign: str, in_process: InProcess, command: str) -> 
 
 
 def test_what_was_not_measured_is_no_row_of_dashes(tmp_path: Path, in_process: InProcess) -> None:
-    store = Store(tmp_path / "n")
-    made = design("n", 1, WRITE)
-    store.create(replace(made, not_measured=(NotMeasured(LIBRARY, "IOR is not here"),)))
-    store.write_machine(MACHINE)
-    store.write_idle((), None)
-    store.append(run(0, (written(),), WRITE))
+    plan = replace(design("n", 1, WRITE), not_measured=(NotMeasured(LIBRARY, "IOR is not here"),))
+    stored(tmp_path / "n", [run(0, (written(),), WRITE)], plan)
     page = in_process("report", str(tmp_path / "n")).out
     library = page[page.index("Level: library") : page.index("Level: application")]
     assert "dataserver" not in library and "IOR is not here" in library

@@ -75,13 +75,13 @@ def test_a_journal_from_elsewhere_is_left_alone_and_named(
 
 
 def test_another_version_s_journal_is_left_alone_and_named(
-    home: Path, journals: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, journals: Path, in_process: InProcess
 ) -> None:
     (home / "image").write_text("x")
     path = journals / "4194304-77.json"
     path.write_text(f'[{{"kind": "file", "subject": "{home}/image", "value": ""}}]')
-    assert main(["doctor", "restore"]) == 1
-    assert "earlier version" in capsys.readouterr().err and (home / "image").exists()
+    done = in_process("doctor", "restore", code=1)
+    assert "earlier version" in done.err and (home / "image").exists()
     assert main(["doctor", "restore", str(path)]) == 0
     assert not (home / "image").exists()
 

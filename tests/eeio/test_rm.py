@@ -8,21 +8,16 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
-from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import energy, phase, run, stored
 
 from eeio.campaign.runner import store_lock
-from eeio_results.store import Store
 
 
 @pytest.fixture
 def results(home: Path) -> Path:
     made = home / "data/eeio/results"
     for name in ("one", "two"):
-        place = Store(made / name)
-        place.create(design(name, 1))
-        place.write_machine(MACHINE)
-        place.write_idle((), None)
-        place.append(run(0, (phase(1e6, (energy(5.0),)),)))
+        stored(made / name, [run(0, (phase(1e6, (energy(5.0),)),))])
     return made
 
 
@@ -34,8 +29,7 @@ def test_a_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
 
 
 def test_without_a_terminal_and_yes_nothing_is_deleted(results: Path, eeio: Eeio) -> None:
-    done = eeio("rm", "one", code=2)
-    assert "give --yes" in done.stderr
+    assert "give --yes" in eeio("rm", "one", code=2).stderr
     assert (results / "one/runs.jsonl").exists()
 
 
@@ -75,6 +69,5 @@ def test_other_folders_stay(results: Path, home: Path, eeio: Eeio) -> None:
 
 def test_a_damaged_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
     (results / "one/campaign.json").write_text("{")
-    done = eeio("rm", "one", "--yes")
-    assert "unreadable" in done.stderr
+    assert "unreadable" in eeio("rm", "one", "--yes").stderr
     assert not (results / "one").exists()

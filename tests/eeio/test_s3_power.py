@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.profiles.hosts import Hosts, several_hosts
 
@@ -77,8 +77,7 @@ def test_the_power_of_client_and_store_is_added(
                 timeout=300, check=False,
             )  # fmt: skip
     campaign = home / "data/eeio/results/c"
-    (line,) = (campaign / "runs.jsonl").read_text().splitlines()
-    record: dict[str, Any] = json.loads(line)
+    (record,) = records(home)
     assert record["validity"] == [], done.stderr
     assert [phase["name"] for phase in record["phases"]] == ["put", "get", "list", "delete"]
     kept = json.loads((campaign / record["raw"] / "servers/server-1.json").read_text())

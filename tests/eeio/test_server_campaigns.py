@@ -2,17 +2,15 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.profiles.conftest import is_present
@@ -39,15 +37,6 @@ EXPERIMENTS = {
 def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(ROOT / "test-profiles"))
     monkeypatch.delenv("EEIO_POSTGRESQL_BIN", raising=False)
-
-
-@pytest.fixture
-def target() -> Iterator[Path]:
-    """A directory that every user can pass; pytest's own are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="eeio-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def _suite(home: Path, more: str, *names: str) -> str:
@@ -99,18 +88,17 @@ def test_servers_are_found_where_packages_put_them(
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> None:
+def test_a_transaction_costs_joules(home: Path, place: Path, eeio: Eeio) -> None:
     """Power that is always the same: a transaction costs it over its rate."""
     suite = _suite(home, "runtime_s=2", "postgresql", "mariadb")
     with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
         eeio(
-            "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
+            "run", suite, "--preset", "quick", "--directory", str(place), "--name", "db",
             "--filesystem", "ext4", "--meter", f"rapl,root={home / 'powercap'}",
             "--repetitions", "1",
         )  # fmt: skip
-    assert list(target.iterdir()) == []
-    report = eeio("report", "db", "--format", "json")
-    body = json.loads(report.stdout)
+    assert list(place.iterdir()) == []
+    body = json.loads(eeio("report", "db", "--format", "json").stdout)
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     rows = [row for row in body["characterization"] if row["tool"] in EXPERIMENTS]
     assert sorted(row["tool"] for row in rows) == ["mariadb", "postgresql"]
@@ -128,19 +116,19 @@ def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> Non
 @pytest.mark.root
 @pytest.mark.tools
 def test_calls_of_a_server_are_delayed_where_delayjc_is_requested(
-    home: Path, target: Path, eeio: Eeio
+    home: Path, place: Path, eeio: Eeio
 ) -> None:
     """Servers run under a user of their own, and the library takes no other user's state."""
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     suite = _suite(home, "runtime_s=1", "postgresql", "mariadb")
     eeio(
-        "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
+        "run", suite, "--preset", "quick", "--directory", str(place), "--name", "db",
         "--filesystem", "ext4+delayjc", "--meter", "none", "--repetitions", "1",
     )  # fmt: skip
-    lines = (home / "data/eeio/results/db/runs.jsonl").read_text().splitlines()
-    assert len(lines) == 2
-    for run in map(json.loads, lines):
+    runs = records(home, "db")
+    assert len(runs) == 2
+    for run in runs:
         (phase,) = run["phases"]
         assert phase["validity"] == []
         assert phase["metrics"]["delayjc_calls"] > 10
@@ -153,17 +141,17 @@ def test_calls_of_a_server_are_delayed_where_delayjc_is_requested(
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_campaign_leaves_no_server(
-    home: Path, target: Path, eeio: Eeio, name: str, signum: signal.Signals
+    home: Path, place: Path, eeio: Eeio, name: str, signum: signal.Signals
 ) -> None:
     suite = _suite(home, "runtime_s=30", name)
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
-         str(target), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
+         str(place), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
         env=dict(os.environ), stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     client = "pgbench" if name == "postgresql" else "sysbench"
-    volume = target / "eeio-ext4"
+    volume = place / "eeio-ext4"
     ready = volume / f"eeio-scratch/eeio-{name}.data/made-by-eeio"
     # pgbench fills the tables, too: it is the run only when they are whole.
     until(lambda: ready.is_file() and ready.read_text() and client in _running(volume), 60)
@@ -171,8 +159,8 @@ def test_a_killed_campaign_leaves_no_server(
     process.wait(60)
     if signum == signal.SIGKILL:
         eeio("doctor", "restore")
-    assert _running(target) == set()
-    assert not any(mount.mount_point.parent == target for mount in mounts())
-    assert list(target.iterdir()) == []
+    assert _running(place) == set()
+    assert not any(mount.mount_point.parent == place for mount in mounts())
+    assert list(place.iterdir()) == []
     attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
-    assert str(target) not in attached.stdout
+    assert str(place) not in attached.stdout

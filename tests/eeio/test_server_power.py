@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.campaigns import records
 from tests.conftest import Code, Eeio
 from tests.dummy import suite as _suite
 from tests.simulators.powercap import FakeRapl
@@ -35,12 +35,6 @@ def _on_server(home: Path, name: str = "nas") -> str:
     return shlex.join(["unshare", "--uts", "sh", "-c", line])
 
 
-def _record(home: Path) -> dict[str, Any]:
-    (line,) = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    record: dict[str, Any] = json.loads(line)
-    return record
-
-
 def _run(home: Path, eeio: Eeio, *arguments: str, code: Code = 0) -> str:
     done = eeio("run", _suite(home, EXPERIMENT), "--directory", str(home / "target"), "--name",
                 "c", "--repetitions", "1", *arguments, code=code)  # fmt: skip
@@ -56,7 +50,7 @@ def test_the_power_of_servers_counts_with_this_machines(
         for number in range(servers):
             arguments += ["--server-power", _on_server(home, f"nas{number}")]
         message = _run(home, eeio, *arguments)
-    record = _record(home)
+    (record,) = records(home)
     assert record["validity"] == [], message
     (phase,) = record["phases"]
     readings = {reading["domain"]: reading for reading in phase["energy"]}
@@ -102,7 +96,8 @@ def test_a_server_that_does_not_record_fails_the_run(
 ) -> None:
     with _machines(home) as meters:
         _run(home, eeio, *meters, "--server-power", command, code=3)
-    (reason,) = _record(home)["validity"]
+    (record,) = records(home)
+    (reason,) = record["validity"]
     assert message in reason and command in reason
 
 
@@ -111,7 +106,8 @@ def test_a_machine_is_not_counted_twice(home: Path, eeio: Eeio) -> None:
     command = f"{shlex.quote(sys.executable)} -m eeio meter node --meter rapl,root={home}/there -"
     with _machines(home) as meters:
         _run(home, eeio, *meters, "--server-power", command)
-    for reading in _record(home)["phases"][0]["energy"]:
+    (record,) = records(home)
+    for reading in record["phases"][0]["energy"]:
         assert not reading["valid"] and reading["energy_j"] is None
         assert any(SAME_HOST in reason for reason in reading["reasons"])
 
@@ -119,7 +115,7 @@ def test_a_machine_is_not_counted_twice(home: Path, eeio: Eeio) -> None:
 def test_a_hook_empties_the_caches_of_servers(home: Path, eeio: Eeio) -> None:
     hook = f"echo dropped >>{home}/hook"
     _run(home, eeio, "--meter", "none", "--drop-caches-by", hook)
-    record = _record(home)
+    (record,) = records(home)
     assert (home / "hook").read_text() == "dropped\n"
     assert f"and by `{hook}`" in record["cache_dropped"]
 
@@ -127,5 +123,6 @@ def test_a_hook_empties_the_caches_of_servers(home: Path, eeio: Eeio) -> None:
 def test_a_hook_that_fails_fails_the_run(home: Path, eeio: Eeio) -> None:
     hook = "echo nas: unreachable >&2; exit 1"
     _run(home, eeio, "--meter", "none", "--drop-caches-by", hook, code=3)
-    (reason,) = _record(home)["validity"]
+    (record,) = records(home)
+    (reason,) = record["validity"]
     assert "nas: unreachable" in reason

@@ -44,10 +44,8 @@ def test_a_dry_run_names_missing_packages_and_installs_none(tmp_path: Path, eeio
 
 
 def test_it_needs_a_confirmation(eeio: Eeio) -> None:
-    done = eeio("setup", "--no-packages", code=2)
-    assert "give --yes" in done.stderr
-    done = eeio("setup", "--yes", "--dry-run", code=2)
-    assert "one of them" in done.stderr
+    assert "give --yes" in eeio("setup", "--no-packages", code=2).stderr
+    assert "one of them" in eeio("setup", "--yes", "--dry-run", code=2).stderr
 
 
 @pytest.mark.tools

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
+from tests.conftest import InProcess
 from tests.simulators import FakeRapl
 
 from eeio.campaign.sharing import Sharing, missing
@@ -47,7 +48,7 @@ def test_two_campaigns_at_once(
     home: Path,
     other_drive: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    in_process: InProcess,
 ) -> None:
     gate = home / "gate"
     os.mkfifo(gate)
@@ -61,11 +62,11 @@ def test_two_campaigns_at_once(
         )  # fmt: skip
         try:
             gate.read_text()  # it is in its first run
-            assert main(_arguments(home, "b", other_drive)) == 2
-            assert "another campaign is running on this machine" in capsys.readouterr().err
+            done = in_process(*_arguments(home, "b", other_drive), code=2)
+            assert "another campaign is running on this machine" in done.err
             # Not even the trial run of a command disturbs it.
-            assert main(["bench", f"touch {home}/ran", "--meter", "none"]) == 2
-            assert "another campaign is running" in capsys.readouterr().err
+            done = in_process("bench", f"touch {home}/ran", "--meter", "none", code=2)
+            assert "another campaign is running" in done.err
             assert not (home / "ran").exists()
             assert main(_arguments(home, "b", other_drive, "--share-machine")) in (0, 3)
             gate.write_text("go on")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from tests import dummy
+from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, design, phase, run
 
@@ -54,8 +55,7 @@ def arguments_of(suite: str, home: Path) -> list[str]:
 
 
 def order(home: Path) -> list[tuple[str, int]]:
-    records = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    return [(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)]
+    return [(r["experiment_id"], r["repetition"]) for r in records(home)]
 
 
 def test_rounds_go_on_until_the_drive_is_steady(home: Path, eeio: Eeio, suite: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_results import made
-from tests.mounts import detach, unmount
+from tests.mounts import attached, detach, unmount
 
 from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
@@ -31,14 +31,8 @@ def loop(tmp_path: Path) -> Iterator[Path]:
     """A loop device over 64 MiB of zeros."""
     backing = tmp_path / "backing.img"
     backing.write_bytes(bytes(64 << 20))
-    done = subprocess.run(
-        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"no loop device: {done.stderr.strip()}")
-    node = Path(done.stdout.strip())
-    yield node
-    detach(node, backing)
+    with attached(backing) as node:
+        yield node
 
 
 @root

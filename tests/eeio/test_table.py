@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import DATA, InProcess
 from tests.eeio.test_validate import problems
-from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import MACHINE, energy, phase, run, stored
 
 from eeio import bundle as bundles
 from eeio.cli import main
 from eeio_results.record import EnergyReading
-from eeio_results.store import Store, load
+from eeio_results.store import load
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
 
@@ -31,15 +31,14 @@ def bundle(
     repetitions: int = 6,
 ) -> Path:
     """A bundle of one experiment at 100 MB/s."""
-    store = Store(folder / "results" / name)
-    store.create(design(name, repetitions))
-    store.write_machine(replace(MACHINE, drive_label=drive))
-    store.write_idle((), None)
-    for place in range(repetitions):
-        # No two campaigns have the same runs.
-        store.append(replace(run(place, (phase(1e8, tuple(readings)),)), raw=f"raw/{name}"))
+    # No two campaigns have the same runs.
+    runs = [
+        replace(run(place, (phase(1e8, tuple(readings)),)), raw=f"raw/{name}")
+        for place in range(repetitions)
+    ]
+    campaign = stored(folder / "results" / name, runs, machine=replace(MACHINE, drive_label=drive))
     made = folder / name
-    bundles.write(made, bundles.data_files(load(store.folder), False), {})
+    bundles.write(made, bundles.data_files(load(campaign), False), {})
     return made
 
 
@@ -173,9 +172,7 @@ def test_text_of_others_is_escaped_and_nothing_is_loaded(tmp_path: Path) -> None
     assert "default-src &#39;none&#39;" in text
 
 
-def test_prices_of_drives(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
-) -> None:
+def test_prices_of_drives(tmp_path: Path, in_process: InProcess) -> None:
     made = [bundle(tmp_path, "one", drive="A=B"), bundle(tmp_path, "two")]
     arguments = ["table", *map(str, made), "-o", str(tmp_path / "site")]
     assert main([*arguments, "--price", "A=B=99.5"]) == 0
@@ -183,9 +180,7 @@ def test_prices_of_drives(
                     strict=True)) == {"A=B": "99.5", "SSD": "–"}  # fmt: skip
     assert "no drive is called 'SDD'" in in_process(*arguments, "--price", "SDD=5", code=2).err
     for wrong in ("SSD", "=5", "SSD=much", "SSD=nan", "SSD=-1"):
-        with pytest.raises(SystemExit) as stopped:
-            main([*arguments, "--price", wrong])
-        assert stopped.value.code == 2 and "is not DRIVE=N" in capsys.readouterr().err
+        assert "is not DRIVE=N" in in_process(*arguments, "--price", wrong, code=2).err
 
 
 def test_broken_bundles_are_named_and_the_others_remain(
@@ -222,23 +217,19 @@ def test_broken_bundles_are_named_and_the_others_remain(
     assert column(page_of(tmp_path / "site").groups[0][2], 10) == ["good"]
 
 
-def test_without_a_usable_bundle_no_page_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["table", str(tmp_path / "nowhere"), "-o", str(tmp_path / "site")]) == 2
-    assert "no bundle is usable" in capsys.readouterr().err
+def test_without_a_usable_bundle_no_page_is_written(tmp_path: Path, in_process: InProcess) -> None:
+    done = in_process("table", str(tmp_path / "nowhere"), "-o", str(tmp_path / "site"), code=2)
+    assert "no bundle is usable" in done.err
     assert not (tmp_path / "site").exists()
 
 
-def test_a_page_of_others_is_not_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_of_others_is_not_overwritten(tmp_path: Path, in_process: InProcess) -> None:
     made = bundle(tmp_path, "one")
     page = tmp_path / "site/index.html"
     page.parent.mkdir()
     page.write_text("<h1>mine</h1>")
-    assert main(["table", str(made), "-o", str(page.parent)]) == 2
-    assert "is no page of `eeio table`" in capsys.readouterr().err
+    done = in_process("table", str(made), "-o", str(page.parent), code=2)
+    assert "is no page of `eeio table`" in done.err
     assert page.read_text() == "<h1>mine</h1>"
 
 
@@ -307,7 +298,7 @@ def test_a_key_that_is_missing_changes_nothing(
 
 
 def test_signatures_that_are_not_valid(
-    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     made = bundle(tmp_path, "made")
     people = allowed(tmp_path / "people", "ada@example.org", key)
@@ -316,8 +307,8 @@ def test_signatures_that_are_not_valid(
     assert signer(capsys, made, people) == "the bundle is not signed"
     signed(made, key)
     assert signer(capsys, made, people) == "ada@example.org"
-    assert main(["validate", str(made), "--signers", str(people)]) == 0
-    assert "publication; signed by ada@example.org" in capsys.readouterr().out
+    done = in_process("validate", str(made), "--signers", str(people))
+    assert "publication; signed by ada@example.org" in done.out
     other = allowed(tmp_path / "others", "eve@example.org", new_key(tmp_path / "other"))
     assert "is not in others" in str(signer(capsys, made, other))
     # For another purpose only, or expired.
@@ -343,11 +334,11 @@ def test_signatures_that_are_not_valid(
 
 
 def test_the_page_names_the_signer_and_rejects_a_bad_signature(
-    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, key: Path, in_process: InProcess
 ) -> None:
     good, bad = bundle(tmp_path, "good"), bundle(tmp_path, "bad")
     signed(good, key)
     signed(bad, key, "git")
-    assert main(["table", str(good), str(bad), "-o", str(tmp_path / "site")]) == 3
-    assert "SHA256SUMS.sig: the signature is not valid" in capsys.readouterr().err
+    done = in_process("table", str(good), str(bad), "-o", str(tmp_path / "site"), code=3)
+    assert "SHA256SUMS.sig: the signature is not valid" in done.err
     assert "ED25519 key SHA256:" in (tmp_path / "site/index.html").read_text()

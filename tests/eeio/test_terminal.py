@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.eeio_results import made
 
 from eeio.terminal import HarmlessStream, harmless_streams, raw
 from eeio_results import documents
-from eeio_results.store import Store
 
 HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"
 PROFILE = Path(__file__).parents[1] / "data/profiles"
@@ -55,7 +55,7 @@ def campaign(home: Path, eeio: Eeio) -> Path:
     (folder / "machine.json").write_text(json.dumps(machine))
     idle = json.loads((folder / "idle.json").read_text())
     (folder / "idle.json").write_text(json.dumps(idle | {"reason": HOSTILE}))
-    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    runs = records_in(folder)
     for run in runs:
         for phase in run["phases"]:
             phase["name"] = f"={HOSTILE}"
@@ -91,15 +91,15 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
     """matplotlib takes what stands between dollars for a formula, and refuses a broken one."""
     pytest.importorskip("matplotlib")
     reading = made.energy(5.0)
-    place = Store(home / "data/eeio/results/c")
     experiment = replace(made.EXPERIMENT, tool=name, target=name, api=name)
-    place.create(replace(made.design("c", 2, experiment), suite_title=name))
-    machine = replace(made.MACHINE, hostname=name, device=name, device_model=name)
-    place.write_machine(machine)
-    place.write_idle([replace(reading, meter=name)], None)
-    for number in range(2):
-        run = made.run(number, (made.phase(1e6, (reading,)),), experiment)
-        place.append(replace(run, device=name))
+    phases = (made.phase(1e6, (reading,)),)
+    made.stored(
+        home / "data/eeio/results/c",
+        [replace(made.run(n, phases, experiment), device=name) for n in range(2)],
+        replace(made.design("c", 2, experiment), suite_title=name),
+        machine=replace(made.MACHINE, hostname=name, device=name, device_model=name),
+        idle=[replace(reading, meter=name)],
+    )
     eeio("report", "c", "--plots", str(home / "figures"))
     drawn = [path.read_bytes() for path in (home / "figures").iterdir()]
     assert drawn
@@ -110,12 +110,12 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
 
 def test_warnings_of_a_comparison_are_harmless_in_markdown(home: Path, eeio: Eeio) -> None:
     for name in ("a", "b"):
-        place = Store(home / "data/eeio/results" / name)
         harmful = f"{name}<script>alert(1)</script>[x](javascript:1)\n# heading"
-        place.create(made.design(harmful, 1, measurement=False))
-        place.write_machine(replace(made.MACHINE, hostname=name))
-        place.write_idle((), None)
-        place.append(made.run(0, (made.phase(1e6),)))
+        made.stored(
+            home / "data/eeio/results" / name, [made.run(0, (made.phase(1e6),))],
+            made.design(harmful, 1, measurement=False),
+            machine=replace(made.MACHINE, hostname=name),
+        )  # fmt: skip
     done = eeio("compare", "a", "b", "--format", "markdown")
     assert "alert(1)" in done.stdout
     assert "<script" not in done.stdout and "[x](" not in done.stdout
@@ -123,9 +123,6 @@ def test_warnings_of_a_comparison_are_harmless_in_markdown(home: Path, eeio: Eei
 
 
 def test_a_suite_whose_name_no_folder_has(home: Path, eeio: Eeio) -> None:
-    place = Store(home / "data/eeio/results/c")
-    place.create(replace(made.design("c", 1), suite="a/\0b"))
-    place.write_machine(made.MACHINE)
-    place.write_idle((), None)
-    place.append(made.run(0, (made.phase(1e6),)))
+    plan = replace(made.design("c", 1), suite="a/\0b")
+    made.stored(home / "data/eeio/results/c", [made.run(0, (made.phase(1e6),))], plan)
     eeio("export", "c", "--pts", "-o", str(home / "out"))

@@ -84,8 +84,7 @@ def test_what_cannot_be_put_back_is_named_and_kept(home: Path, eeio: Eeio) -> No
     _killed_after_changes(home)
     (home / "setting").unlink()
     (home / "setting").mkdir()
-    done = eeio("doctor", "restore", code=1)
-    assert str(home / "setting") in done.stderr
+    assert str(home / "setting") in eeio("doctor", "restore", code=1).stderr
     (home / "setting").rmdir()
     eeio("doctor", "restore")
     assert (home / "setting").read_text() == "original"
@@ -284,11 +283,9 @@ def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> No
 def test_run_and_resume_go_on_next_to_a_bad_file(home: Path, undo: Path, eeio: Eeio) -> None:
     (undo / "notes.json").write_text("[")
     arguments = ("--directory", str(home / "target"), "--meter", "none", "--name", "next")
-    done = eeio("run", "dummy-suite", *arguments)
-    assert "notes.json.bad" in done.stderr
+    assert "notes.json.bad" in eeio("run", "dummy-suite", *arguments).stderr
     (undo / "notes.json").write_text("[")
-    done = eeio("resume", "next")
-    assert "renamed to" in done.stderr
+    assert "renamed to" in eeio("resume", "next").stderr
 
 
 def test_half_a_write_of_a_dead_process_is_cleared(undo: Path) -> None:

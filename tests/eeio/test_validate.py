@@ -8,22 +8,17 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import DATA, InProcess
-from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.made import energy, phase, run, stored
 
 from eeio import bundle as bundles
 from eeio.cli import main
-from eeio_results.store import Store, load
+from eeio_results.store import load
 
 
 def made(folder: Path, repetitions: int) -> Path:
     """A bundle of one campaign with measured energy."""
-    store = Store(folder / "results/good")
-    store.create(design("good", repetitions))
-    store.write_machine(MACHINE)
-    store.write_idle((), None)
-    for place in range(repetitions):
-        store.append(run(place, (phase(1e6, (energy(5.0),)),)))
-    campaign = load(store.folder)
+    runs = [run(place, (phase(1e6, (energy(5.0),)),)) for place in range(repetitions)]
+    campaign = load(stored(folder / "results/good", runs))
     bundle = folder / "bundle"
     bundles.write(bundle, bundles.data_files(campaign, False), {"README.md": b"about\n"})
     return bundle

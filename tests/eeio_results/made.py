@@ -1,7 +1,8 @@
 """Records made by hand, small enough to check a table by eye."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
@@ -16,6 +17,7 @@ from eeio_results.record import (
     Run,
     Tool,
 )
+from eeio_results.store import Store
 
 EXPERIMENT = Experiment(
     level="filesystem",
@@ -173,3 +175,29 @@ def design(name: str, runs: int, *experiments: Experiment, measurement: bool = T
         not_measured=(),
         runs=tuple(PlannedRun(n, planned[0], n + 1, 0) for n in range(runs)),
     )
+
+
+def in_turn(plan: Design) -> Design:
+    """Its runs are of one experiment after the other, again and again."""
+    count = len(plan.experiments)
+    runs = (replace(one, experiment=plan.experiments[n % count]) for n, one in enumerate(plan.runs))
+    return replace(plan, runs=tuple(runs))
+
+
+def stored(
+    folder: Path,
+    runs: Iterable[Run],
+    plan: Design | None = None,
+    *,
+    machine: Machine = MACHINE,
+    idle: Sequence[EnergyReading] = (),
+    idle_reason: str | None = None,
+) -> Path:
+    """A campaign of these runs, of one experiment unless there is a plan; its folder."""
+    done = list(runs)
+    store = Store(folder)
+    store.create(plan or design(folder.name, len(done)))
+    store.write_machine(machine)
+    store.write_idle(idle, idle_reason)
+    store.append_all(done)
+    return folder

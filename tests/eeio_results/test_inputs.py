@@ -135,12 +135,8 @@ def test_a_size_that_cannot_be(text: str) -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    place = store.Store(tmp_path / "c")
-    place.create(made.design("c", 2))
-    place.write_machine(made.MACHINE)
-    place.write_idle([made.energy(5.0)], None)
-    for number in range(2):
-        place.append(made.run(number, (made.phase(1e6, (made.energy(12.5),)),)))
+    runs = [made.run(number, (made.phase(1e6, (made.energy(12.5),)),)) for number in range(2)]
+    made.stored(tmp_path / "c", runs, idle=[made.energy(5.0)])
     assert len(store.load(tmp_path / "c").runs) == 2
     return tmp_path / "c"
 
@@ -241,10 +237,7 @@ def covered(coverage: float) -> EnergyReading:
 def test_a_window_of_which_little_was_observed_is_not_ranked(
     tmp_path: Path, coverage: float, ranked: bool
 ) -> None:
-    place = store.Store(tmp_path / "c")
-    place.create(made.design("c", 1))
-    place.write_machine(made.MACHINE)
-    place.append(made.run(0, (made.phase(1e6, (covered(coverage),)),)))
+    made.stored(tmp_path / "c", [made.run(0, (made.phase(1e6, (covered(coverage),)),))])
     found = store.load(tmp_path / "c")
     row = next(row for row in characterize(found) if row.experiment is not None)
     (figures,) = row.domains

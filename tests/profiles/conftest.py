@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ior_program
+from tests.profiles import programs
 from tests.profiles.harness import Installed
-from tests.profiles.hosts import eeio_on_path, hosts, rapl
+from tests.profiles.hosts import eeio_on_path, hosts
+from tests.profiles.programs import Program
 
-__all__ = ["eeio_on_path", "hosts", "rapl"]
+__all__ = ["eeio_on_path", "hosts"]
 
 
 def dlio_program() -> str | None:
@@ -66,8 +68,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             named["EEIO_DLIO"] = str(dlio_program())
         if tool == "s3":
             named["EEIO_S3_ENDPOINT"] = "http://127.0.0.1:1"  # each test names its own
-        done = profile.install(**named)
-        assert done.returncode == 0, done.stderr
+        profile.install(**named)
         return profile.home
 
     return install
@@ -88,3 +89,19 @@ def installed(tmp_path: Path, compiled: Callable[[str], Path]) -> Callable[[str]
         return profile
 
     return install
+
+
+@pytest.fixture
+def fio(installed: Callable[[str], Installed]) -> Installed:
+    return installed("fio")
+
+
+@pytest.fixture(scope="module")
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """The program that the module tests, which names it in PROGRAM."""
+    return programs.plain(request.module.PROGRAM, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return programs.sanitized(request.module.PROGRAM, tmp_path_factory.mktemp("sanitized"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eeio.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
+from tests.conftest import Code, Done, check_code
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 FOLDERS = sorted(path.parent for path in PROFILES.glob("*/test-definition.xml"))
@@ -67,27 +68,38 @@ class Installed:
             "EEIO_PRESET": "quick",
         }
 
-    def script(
-        self, name: str, *arguments: str, **settings: str
-    ) -> "subprocess.CompletedProcess[str]":
+    def script(self, name: str, *arguments: str, code: Code = 0, **settings: str) -> Done:
         """One of the profile's scripts, with settings such as EEIO_KEEP_FILES."""
-        return self.command("bash", str(self.profile / name), *arguments, **settings)
+        return self.command("bash", str(self.profile / name), *arguments, code=code, **settings)
 
-    def run(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *arguments: str, code: Code = 0, **settings: str) -> Done:
         """The executable that install.sh made."""
-        return self.command(str(self.home / f"eeio-{self.name}"), *arguments, **settings)
+        program = str(self.home / f"eeio-{self.name}")
+        return self.command(program, *arguments, code=code, **settings)
 
-    def command(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            arguments,
-            cwd=self.home,
-            env={**self.environment, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    def command(self, *arguments: str, code: Code = 0, **settings: str) -> Done:
+        """It ends with `code`; None is any."""
+        done = subprocess.run(
+            arguments, cwd=self.home, env={**self.environment, **settings}, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        check_code(done, code)
+        return done
+
+    def rejects(self, arguments: str, message: str) -> None:
+        """Both pre.sh and the executable refuse them with this in one line, and make no file."""
+        for done in (
+            self.script("pre.sh", *arguments.split(), code=2),
+            self.run(*arguments.split(), code=2),
+        ):
+            (line,) = done.stderr.splitlines()
+            assert line.startswith(f"eeio-{self.name}: ") and message in line
+        assert list(self.directory.iterdir()) == []
+
+    def clean_up(self, *arguments: str, **settings: str) -> None:
+        """post.sh leaves no file."""
+        self.script("post.sh", *arguments, **settings)
+        assert list(self.directory.iterdir()) == []
 
     def leaves_its_pipe(self, *arguments: str, **settings: str) -> bool:
         """Whether nobody holds the standard output of a command that has ended well."""
@@ -107,8 +119,8 @@ class Installed:
             os.close(reading)
         return True
 
-    def install(self, **settings: str) -> "subprocess.CompletedProcess[str]":
-        return self.script("install.sh", f"{self.home}/", **settings)
+    def install(self, code: Code = 0, **settings: str) -> Done:
+        return self.script("install.sh", f"{self.home}/", code=code, **settings)
 
     def capture(self, output: Path, factors: Mapping[str, str]) -> Capture:
         """One measured invocation, every piece of output stamped as it arrives."""

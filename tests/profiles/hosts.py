@@ -13,7 +13,6 @@ import pytest
 
 from tests.executables import executable
 from tests.profiles import programs
-from tests.simulators import FakeRapl
 
 NETWORK = "10.231.7"
 
@@ -104,13 +103,6 @@ def _ip_or_skip(what: str, *arguments: str) -> None:
     done = ip(*arguments)
     if done.returncode:
         pytest.skip(f"no {what} here: {done.stderr.strip()}")
-
-
-@pytest.fixture
-def rapl(tmp_path: Path) -> Iterator[str]:
-    """The spec of a simulated RAPL, the same on both hosts, that runs at 150 W."""
-    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
-        yield f"rapl,root={fake.root}"
 
 
 @pytest.fixture

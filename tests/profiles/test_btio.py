@@ -19,6 +19,8 @@ from tests.profiles.harness import Installed
 from tests.profiles.programs import Program
 from tests.waiting import until
 
+PROGRAM = "btio"
+
 pytestmark = pytest.mark.tools
 
 # class: points a line, dumps, bytes a dump, total bytes, bytes of a row at 1, 4 and 16 ranks.
@@ -28,16 +30,6 @@ TABLE = {
     "W": (24, 40, 552_960, 22_118_400, {1: 960, 4: 480, 16: 240}),
     "A": (64, 40, 10_485_760, 419_430_400, {1: 2560, 4: 1280, 16: 640}),
 }
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain("btio", tmp_path_factory.mktemp("btio"))
-
-
-@pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized("btio", tmp_path_factory.mktemp("sanitized"))
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -286,11 +278,7 @@ def test_factors_are_rejected(
     installed: Callable[[str], Installed], arguments: str, reported: str
 ) -> None:
     profile = installed("btio")
-    for done in (profile.script("pre.sh", arguments), profile.run(arguments)):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-btio: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def test_machines_that_cannot_start_it(
@@ -298,27 +286,24 @@ def test_machines_that_cannot_start_it(
 ) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4")
-    assert profile.run(*arguments).returncode == 2  # pre.sh has not run
-    assert profile.script("pre.sh", *arguments).returncode == 0
-    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
-    assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
+    profile.run(*arguments, code=2)  # pre.sh has not run
+    profile.script("pre.sh", *arguments)
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere", code=2)
+    assert "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere")
-    assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
+    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere", code=2)
+    assert "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=1\n")
-    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts))
+    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts), code=None)
     assert done.returncode != 0 and "not enough slots" in done.stderr
-    done = profile.run(*arguments, EEIO_NPB=str(tmp_path))
-    assert done.returncode == 2
+    done = profile.run(*arguments, EEIO_NPB=str(tmp_path), code=2)
     assert "bt.S.4.mpi_io_full: not there; build it with NPB's" in done.stderr
-    done = profile.run(*arguments, "collective_buffer=128k", EEIO_NPB=str(tmp_path))
-    assert done.returncode == 2
+    done = profile.run(*arguments, "collective_buffer=128k", EEIO_NPB=str(tmp_path), code=2)
     assert (
         "the original has none of flush=end, cold, compute_ms and collective_buffer" in done.stderr
     )
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)
 
 
 @pytest.fixture
@@ -333,9 +318,9 @@ def test_a_disk_that_is_too_small(
     installed: Callable[[str], Installed], program: Program, small_disk: Path
 ) -> None:
     profile = installed("btio")
-    done = profile.script("pre.sh", "class=W", EEIO_DIRECTORY=str(small_disk))
-    assert done.returncode == 2 and "needs 22118400 bytes, " in done.stderr
-    profile.script("post.sh", EEIO_DIRECTORY=str(small_disk))
+    done = profile.script("pre.sh", "class=W", EEIO_DIRECTORY=str(small_disk), code=2)
+    assert "needs 22118400 bytes, " in done.stderr
+    profile.script("post.sh", EEIO_DIRECTORY=str(small_disk), code=None)
     assert list(small_disk.iterdir()) == []
     # A file that an earlier run left does not hide that there is no room.
     (small_disk / "eeio-btio.out").write_bytes(b"old")
@@ -347,12 +332,11 @@ def test_a_disk_that_is_too_small(
 def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4", "compute_ms=5000")
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     program = profile.home / "btio"
     reported = programs.reported_of_a_death(profile, program, arguments, 4, "eeio-btio.out")
     assert programs.DIED.search(reported)
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)
 
 
 def test_what_watches_mpirun_delays_nothing(
@@ -360,7 +344,7 @@ def test_what_watches_mpirun_delays_nothing(
 ) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=1")
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     run = (str(profile.home / "eeio-btio"), *arguments)
     assert profile.leaves_its_pipe(*run)
     assert profile.leaves_its_pipe(*run, LOG_FILE=str(tmp_path / "log"))
@@ -369,7 +353,7 @@ def test_what_watches_mpirun_delays_nothing(
 def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: Path) -> None:
     profile = installed("btio")
     factors = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
+    profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
     capture = profile.capture(tmp_path / "out", factors)
     result = tools.parse("btio", capture)
     assert [(p.name, p.bytes_moved, p.invalid) for p in result.phases] == [
@@ -447,7 +431,7 @@ def test_the_original_is_run_and_read(
         pytest.skip("EEIO_NPB names no folder with NPB's bt.S.4.mpi_io_full")
     profile = installed("btio")
     factors = {"class": "S", "processes": "4"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
+    profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
     profile.environment["EEIO_NPB"] = npb
     result = tools.parse("btio", profile.capture(tmp_path / "out", factors))
     (phase,) = result.phases
@@ -455,5 +439,4 @@ def test_the_original_is_run_and_read(
     # Not deleted before the caller has flushed it to its device.
     assert (profile.directory / "eeio-scratch/btio.full.out").stat().st_size == 829_440
     assert result.notes[-1].startswith("program: bt.S.4.mpi_io_full, sha256 ")
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up()

@@ -14,19 +14,11 @@ from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.programs import Program
 
+PROGRAM = "checkpoint"
+
 pytestmark = pytest.mark.tools
 
 Installer = Callable[[str], Installed]
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain("checkpoint", tmp_path_factory.mktemp("plain"))
-
-
-@pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized("checkpoint", tmp_path_factory.mktemp("sanitized"))
 
 
 def ran(program: Program, folder: Path, ranks: int, *options: str) -> tuple[dict[str, Any], str]:
@@ -187,23 +179,18 @@ def test_a_full_disk_ends_all_ranks(program: Program, tmp_path: Path) -> None:
 )
 def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("checkpoint")
-    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-checkpoint: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def test_a_run_is_one_phase_in_stretches(installed: Installer, tmp_path: Path) -> None:
     profile = installed("checkpoint")
-    done = profile.run()
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
+    assert "run pre.sh with these factors first" in profile.run(code=2).stderr
     factors = {"processes": "2", "size": "64k", "interval_s": "0", "checkpoints": "5"}
     script = [f"{key}={value}" for key, value in factors.items()]
     scratch = profile.directory / "eeio-scratch"
     scratch.mkdir(exist_ok=True)
     (scratch / "mine").write_text("kept")
-    assert profile.script("pre.sh", *script).returncode == 0
+    profile.script("pre.sh", *script)
     capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("checkpoint", capture).phases
@@ -212,7 +199,7 @@ def test_a_run_is_one_phase_in_stretches(installed: Installer, tmp_path: Path) -
     assert recorded.io_share == pytest.approx(1, rel=1e-4)
     assert phase.includes_flush and phase.until_durable is None
     assert not (tmp_path / "out/notes.txt").exists()  # no MPI-IO was made
-    assert profile.script("post.sh").returncode == 0
+    profile.script("post.sh")
     assert [path.name for path in scratch.iterdir()] == ["mine"]
 
 
@@ -220,18 +207,16 @@ def test_nothing_stays_when_a_rank_dies(installed: Installer) -> None:
     profile = installed("checkpoint")
     # Large enough for all to hold a file open at once, which tells that they are beyond MPI_Init.
     arguments = ("processes=2", "size=256m", "spread=0", "interval_s=0", "checkpoints=100000")
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     program = profile.home / "checkpoint"
     reported = programs.reported_of_a_death(profile, program, arguments, 2, "eeio-checkpoint.")
     assert programs.DIED.search(reported)
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up()
 
 
 def test_a_machine_without_mpi_gets_the_packages(tmp_path: Path) -> None:
     profile = Installed("checkpoint", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_MPIRUN="/nowhere")
-    assert done.returncode == 1
+    done = profile.install(EEIO_MPIRUN="/nowhere", code=1)
     assert "MPI is missing: install the packages openmpi-bin and libopenmpi-dev" in done.stderr
 
 
@@ -244,7 +229,7 @@ def test_too_little_room(installed: Installer) -> None:
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("checkpoint")
     arguments, log = ("processes=2", "size=64k", "interval_s=0"), tmp_path / "pts.log"
-    assert profile.script("pre.sh", *arguments).returncode == 0
-    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
+    profile.script("pre.sh", *arguments)
+    profile.run(*arguments, LOG_FILE=str(log))
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO checkpoint bandwidth", "EEIO checkpoint rate"]

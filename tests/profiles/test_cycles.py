@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
-from tests.mounts import unmount
+from tests.mounts import attached, unmount
 from tests.profiles import (
     test_archive,
     test_dlio,
@@ -170,8 +170,7 @@ def test_cycle(
     phases: list[tuple[str, int | None]],
 ) -> None:
     profile = installed(tool)
-    prepared = profile.script("pre.sh", *arguments.split())
-    assert prepared.returncode == 0, prepared.stderr
+    profile.script("pre.sh", *arguments.split())
     capture = profile.capture(tmp_path / "out", dict(w.split("=") for w in arguments.split()))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     assert (profile.home / "test-exit-status").read_text() == "0\n"
@@ -192,15 +191,14 @@ def test_cycle(
             assert 1e5 < phase.bandwidth_bytes_per_s < 1e12
         else:
             assert phase.invalid or phase.operation == "metadata"
-    assert profile.script("post.sh", *arguments.split(), EEIO_KEEP_FILES="1").returncode == 0
+    profile.script("post.sh", *arguments.split(), EEIO_KEEP_FILES="1")
     assert list(profile.directory.iterdir())
-    assert profile.script("post.sh", *arguments.split()).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments.split())
 
 
 def test_lmbench_cycle(installed: Installer, tmp_path: Path) -> None:
     profile = installed("lmbench")
-    assert profile.script("pre.sh", "tests=syscall").returncode == 0
+    profile.script("pre.sh", "tests=syscall")
     capture = profile.capture(tmp_path / "out", {"tests": "syscall", "repetitions": "1"})
     values = {c.name: c.value for c in tools.parse("lmbench", capture).context}
     assert set(values) == {f"syscall_{w}_latency" for w in ("null", "read", "write")}
@@ -230,26 +228,24 @@ def test_prefill_is_real_and_done_once(installed: Installer, tool: str) -> None:
     profile = installed(tool)
     arguments = ("operation=read", "request_size=64k", "file_size=8m", "processes=2")
     scratch = profile.directory / "eeio-scratch"
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     files = [p for p in scratch.iterdir() if p.stat().st_size == 4 << 20]
     assert len(files) == 2
     for file in files:
         # Blocks on the disk behind every byte, or reads would not reach it.
         assert file.stat().st_blocks * 512 >= 4 << 20
     before = {file: file.stat().st_mtime_ns for file in files}
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     assert {file: file.stat().st_mtime_ns for file in files} == before
     # A file that was cut short is written again.
     os.truncate(files[0], 100)
-    assert profile.run(*arguments).returncode == (0 if tool == "fio" else 2)
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.run(*arguments, code=0 if tool == "fio" else 2)
+    profile.script("pre.sh", *arguments)
     assert files[0].stat().st_size == 4 << 20
     # Another request size finds the same files.
-    assert (
-        profile.script("pre.sh", *arguments[:1], "request_size=4k", *arguments[2:]).returncode == 0
-    )
+    profile.script("pre.sh", *arguments[:1], "request_size=4k", *arguments[2:])
     after = {file: file.stat().st_mtime_ns for file in files}
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     assert {file: file.stat().st_mtime_ns for file in files} == after
 
 
@@ -265,7 +261,7 @@ def test_a_replay_is_complete_however_short_the_preset(
         "buffer": "on", "runtime_s": "1",
     }  # fmt: skip
     arguments = [f"{key}={value}" for key, value in factors.items()]
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0
     (phase,) = tools.parse("dataserver", capture).phases
@@ -275,10 +271,10 @@ def test_a_replay_is_complete_however_short_the_preset(
 def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> None:
     profile = installed("iozone")
     sizes = ("request_size=64k", "file_size=4m")
-    assert profile.script("pre.sh", "operation=read", *sizes).returncode == 0
-    assert profile.script("pre.sh", "operation=write", *sizes).returncode == 0
-    assert profile.run("operation=write", *sizes).returncode == 0
-    assert profile.run("operation=read", *sizes).returncode == 0
+    profile.script("pre.sh", "operation=read", *sizes)
+    profile.script("pre.sh", "operation=write", *sizes)
+    profile.run("operation=write", *sizes)
+    profile.run("operation=read", *sizes)
 
 
 @pytest.mark.parametrize(
@@ -321,9 +317,9 @@ def test_rejected_factors(
 ) -> None:
     profile = installed(tool)
     done = (
-        profile.run(*arguments.split())
+        profile.run(*arguments.split(), code=None)
         if script == "run"
-        else profile.script("pre.sh", *arguments.split())
+        else profile.script("pre.sh", *arguments.split(), code=None)
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
@@ -335,12 +331,12 @@ def test_a_date_without_nanoseconds_is_rejected(installed: Installer, tmp_path: 
     """As busybox 1.35 prints it, the only one on a plain Alpine: runs would have no window."""
     profile = installed("fio")
     arguments = ["operation=read", "request_size=64k", "file_size=4m"]
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     (tmp_path / "bin").mkdir()
     date = tmp_path / "bin/date"
     date.write_text("#!/bin/sh\nexec printf '%s\\n' \"${1#+}\"\n")
     date.chmod(0o755)
-    done = profile.run(*arguments, PATH=f"{date.parent}:{os.environ['PATH']}")
+    done = profile.run(*arguments, PATH=f"{date.parent}:{os.environ['PATH']}", code=None)
     assert done.returncode != 0
     assert "prints no nanoseconds" in done.stderr
 
@@ -348,29 +344,25 @@ def test_a_date_without_nanoseconds_is_rejected(installed: Installer, tmp_path: 
 @pytest.mark.parametrize("tool", ["fio", "iozone", "bonnie", "lmbench"])
 def test_unknown_preset_and_unprepared_directory(installed: Installer, tool: str) -> None:
     profile = installed(tool)
-    done = profile.run(EEIO_PRESET="fast")
-    assert done.returncode == 2 and "EEIO_PRESET=fast" in done.stderr
-    done = profile.run()
-    assert done.returncode == 2 and "run pre.sh" in done.stderr
+    assert "EEIO_PRESET=fast" in profile.run(EEIO_PRESET="fast", code=2).stderr
+    assert "run pre.sh" in profile.run(code=2).stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
 
 
 @pytest.mark.parametrize("tool", ["fio", "iozone", "bonnie"])
 def test_too_little_room(installed: Installer, tool: str) -> None:
     profile = installed(tool)
-    done = profile.script("pre.sh", "file_size=900000g")
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    (line,) = profile.script("pre.sh", "file_size=900000g", code=2).stderr.splitlines()
     assert re.search(rf"{profile.directory}.*needs 966367641600000 bytes, \d+ are free", line)
 
 
 def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
     profile = installed("fio")
     arguments = ("operation=read", "request_size=4k", "file_size=1m")
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     conf = (profile.home / "tool.conf").read_text()
     (profile.home / "tool.conf").write_text(conf.replace("path=/", "path=/nowhere/"))
-    done = profile.run(*arguments)
+    done = profile.run(*arguments, code=None)
     assert done.returncode not in (0, 2)
     assert (profile.home / "test-exit-status").read_text() == f"{done.returncode}\n"
 
@@ -399,9 +391,8 @@ def test_result_lines_for_pts(
     """With LOG_FILE set the raw output and the lines of results-definition.xml are in it."""
     profile = installed(tool)
     log = tmp_path / "pts.log"
-    assert profile.script("pre.sh", *arguments.split()).returncode == 0
-    done = profile.run(*arguments.split(), LOG_FILE=str(log))
-    assert done.returncode == 0, done.stderr
+    profile.script("pre.sh", *arguments.split())
+    profile.run(*arguments.split(), LOG_FILE=str(log))
     lines = re.findall(r"^EEIO ([^:]+): ([\d.]+) \S+$", log.read_text(), re.M)
     assert all(float(value) > 0 for _, value in lines)
     assert labels <= {label for label, _ in lines}
@@ -416,7 +407,7 @@ def test_what_is_no_block_device_is_rejected(installed: Installer, tmp_path: Pat
     (tmp_path / "file").write_bytes(bytes(1 << 20))
     for node in (tmp_path / "file", Path("/dev/null"), tmp_path / "nothing"):
         settings = {"EEIO_DEVICE": str(node), "EEIO_ERASE": str(node)}
-        for script in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s)):
+        for script in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s, code=None)):
             done = script(
                 "level=device", "operation=write", "file_size=1m", "request_size=4k", **settings
             )
@@ -430,13 +421,8 @@ def loop(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     """A loop device of 8 MiB of zeros, and the file behind it."""
     image = tmp_path / "image"
     image.write_bytes(bytes(8 << 20))
-    done = subprocess.run(
-        ["losetup", "--find", "--show", image], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"no loop device: {done.stderr.strip()}")
-    yield Path(done.stdout.strip()), image
-    subprocess.run(["losetup", "--detach", done.stdout.strip()], check=True)
+    with attached(image) as node:
+        yield node, image
 
 
 @pytest.mark.root
@@ -449,33 +435,31 @@ def test_a_device_is_written_only_when_named_twice(
     named = {"EEIO_DEVICE": str(device), "EEIO_OUTPUT_DIR": str(tmp_path / "out")}
     for operation in ("write", "mixed"):
         for erase in ("", "/dev/sda", f"{device}1", " "):
-            done = profile.run(f"operation={operation}", *sizes, **named, EEIO_ERASE=erase)
-            assert done.returncode == 2
+            done = profile.run(f"operation={operation}", *sizes, **named, EEIO_ERASE=erase, code=2)
             assert f"would erase {device}" in done.stderr
     # Reading needs no leave, and prepares nothing.
-    assert profile.script("pre.sh", "operation=read", *sizes, **named).returncode == 0
-    assert profile.run("operation=read", *sizes, **named).returncode == 0
+    profile.script("pre.sh", "operation=read", *sizes, **named)
+    profile.run("operation=read", *sizes, **named)
     assert image.read_bytes() == bytes(8 << 20)
-    done = profile.run("operation=read", "level=device", "file_size=9m", **named)
-    assert done.returncode == 2 and f"{device} has only {8 << 20} bytes" in done.stderr
+    done = profile.run("operation=read", "level=device", "file_size=9m", **named, code=2)
+    assert f"{device} has only {8 << 20} bytes" in done.stderr
     # A node of another name, anywhere, is the device as well.
     node = tmp_path / "node"
     os.mknod(node, stat.S_IFBLK | 0o600, device.stat().st_rdev)
     elsewhere = {**named, "EEIO_DEVICE": str(node)}
-    assert profile.run("operation=read", *sizes, **elsewhere).returncode == 0
+    profile.run("operation=read", *sizes, **elsewhere)
 
     twice = {**named, "EEIO_ERASE": str(device)}
-    assert profile.script("pre.sh", "operation=write", *sizes, **twice).returncode == 0
+    profile.script("pre.sh", "operation=write", *sizes, **twice)
     subprocess.run(["sync"], check=True)
     prefilled = image.read_bytes()
     assert prefilled[: 4 << 20].count(0) < 1 << 20 and prefilled[4 << 20 :] == bytes(4 << 20)
-    done = profile.run("operation=write", "processes=2", *sizes, **twice)
-    assert done.returncode == 0, done.stderr
+    profile.run("operation=write", "processes=2", *sizes, **twice)
 
     # What another use of the device did after these runs is not known: it is filled again.
-    assert profile.script("post.sh", **twice).returncode == 0
+    profile.script("post.sh", **twice)
     device.write_bytes(bytes(8 << 20))
-    assert profile.script("pre.sh", "operation=write", *sizes, **twice).returncode == 0
+    profile.script("pre.sh", "operation=write", *sizes, **twice)
     subprocess.run(["sync"], check=True)
     assert image.read_bytes()[: 4 << 20].count(0) < 1 << 20
 
@@ -493,7 +477,7 @@ def test_a_mounted_device_is_not_written(
         pytest.skip("cannot mount")
     try:
         settings = {"EEIO_DEVICE": str(device), "EEIO_ERASE": str(device)}
-        for call in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s)):
+        for call in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s, code=None)):
             rejected = call(
                 "level=device", "operation=write", "request_size=4k", "file_size=1m", **settings
             )

@@ -14,20 +14,12 @@ from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.programs import Program
 
+PROGRAM = "dataserver"
+
 pytestmark = pytest.mark.tools
 
 PAGE = 4096
 MASK = (1 << 64) - 1
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain("dataserver", tmp_path_factory.mktemp("dataserver"))
-
-
-@pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized("dataserver", tmp_path_factory.mktemp("sanitized"))
 
 
 # --- the model, from its description and not from the C program -----------------------------------
@@ -136,7 +128,7 @@ def test_a_damaged_stamp_makes_the_run_invalid(
 ) -> None:
     profile = installed("dataserver")
     factors = {"processes": "2", "request_size": "64k", "file_size": "1m", "buffer": "on"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
+    profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
     path = profile.directory / "eeio-scratch/eeio-dataserver.1"
     with path.open("r+b") as file:
         for page in (3, 100):
@@ -159,12 +151,12 @@ def test_one_file_serves_one_server_and_a_shared_mode(
     """Layers are compared on the same file, which is not written anew between them."""
     profile = installed("dataserver")
     factors = {"processes": "1", "clients": "1", "request_size": "64k", "file_size": "1m"}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items())).returncode == 0
+    profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
     path = profile.directory / "eeio-scratch/eeio-dataserver.0"
     before = path.stat()
     shared = {"processes": "2", "file": "shared", "request_size": "4k", "file_size": "1m"}
     shared |= {"buffer": "on", "api": api}
-    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in shared.items())).returncode == 0
+    profile.script("pre.sh", *(f"{k}={v}" for k, v in shared.items()))
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     (phase,) = tools.parse("dataserver", profile.capture(tmp_path / "out", shared)).phases
     assert (phase.bytes_moved, phase.invalid) == (1 << 20, ())
@@ -253,8 +245,7 @@ def test_a_replay_has_the_spatiality_of_its_trace(
         trace = tmp_path / f"trace.{step}"
         trace.write_text("".join(f"0,0,read,{n * step * 4096},4096\n" for n in range(16)))
         factors = {"replay": str(trace), "buffer": "on", "processes": "2"}
-        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in factors.items()))
-        assert pre.returncode == 0, pre.stderr
+        profile.script("pre.sh", *(f"{key}={value}" for key, value in factors.items()))
         (phase,) = tools.parse("dataserver", profile.capture(tmp_path / reported, factors)).phases
         assert (phase.spatiality, phase.bytes_moved, phase.invalid) == (reported, 65_536, ())
 
@@ -297,12 +288,10 @@ def test_a_bad_trace_is_named_before_anything_is_written(
     path = tmp_path / "trace.csv"
     path.write_text(f"time,client,op,offset,length\n1,0,write,0,4096\n{line}\n")
     arguments = (f"replay={path}", "buffer=on", "processes=2")
-    done = profile.script("pre.sh", *arguments)
-    assert done.returncode == 1
+    done = profile.script("pre.sh", *arguments, code=1)
     assert f"eeio-dataserver: {path}{reported}" in done.stderr
     assert list(profile.directory.rglob("eeio-dataserver.*")) == []
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)
 
 
 def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: Path) -> None:
@@ -430,11 +419,7 @@ def test_factors_are_rejected(
     installed: Callable[[str], Installed], arguments: str, reported: str
 ) -> None:
     profile = installed("dataserver")
-    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-dataserver: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def test_machines_that_cannot_start_it(
@@ -442,20 +427,19 @@ def test_machines_that_cannot_start_it(
 ) -> None:
     profile = installed("dataserver")
     arguments = ("processes=2", "file_size=1m", "request_size=64k", "buffer=on")
-    done = profile.script("pre.sh", *arguments, EEIO_MPIRUN="/nowhere")
+    done = profile.script("pre.sh", *arguments, EEIO_MPIRUN="/nowhere", code=None)
     assert done.returncode != 0 and "/nowhere is missing: install the packages" in done.stderr
-    assert profile.script("pre.sh", *arguments).returncode == 0
-    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
-    assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
+    profile.script("pre.sh", *arguments)
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere", code=2)
+    assert "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere")
-    assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
+    done = profile.run(*arguments, EEIO_HOSTFILE="/nowhere", code=2)
+    assert "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=1\n")
-    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts))
+    done = profile.run(*arguments, EEIO_HOSTFILE=str(hosts), code=None)
     assert done.returncode != 0 and "not enough slots" in done.stderr
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)
 
 
 @pytest.fixture
@@ -469,11 +453,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_disk: Path) -> None:
     profile = installed("dataserver")
     arguments = ("processes=2", "file_size=4m", "request_size=64k", "buffer=on")
-    done = profile.script("pre.sh", *arguments, EEIO_DIRECTORY=str(small_disk))
-    assert done.returncode == 1
+    done = profile.script("pre.sh", *arguments, EEIO_DIRECTORY=str(small_disk), code=1)
     assert re.search(r"\d+ bytes are needed, \d+ are free", done.stderr), done.stderr
-    assert profile.run(*arguments, EEIO_DIRECTORY=str(small_disk)).returncode == 2
-    profile.script("post.sh", *arguments, EEIO_DIRECTORY=str(small_disk))
+    profile.run(*arguments, EEIO_DIRECTORY=str(small_disk), code=2)
+    profile.script("post.sh", *arguments, EEIO_DIRECTORY=str(small_disk), code=None)
     assert list(small_disk.iterdir()) == []
 
 
@@ -492,7 +475,7 @@ def test_what_watches_mpirun_delays_nothing(
         run = (str(profile.home / "eeio-dataserver"), *arguments)
         assert profile.leaves_its_pipe(*run, **where)
         assert profile.leaves_its_pipe(*run, **where, LOG_FILE=str(tmp_path / "log"))
-        assert profile.script("post.sh", *arguments, **where).returncode == 0
+        profile.script("post.sh", *arguments, **where)
 
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun"])
@@ -506,7 +489,7 @@ def test_nothing_stays_when_a_process_dies(
         "operation=mixed", f"replay={trace}", "timed=on", "processes=2", "buffer=on", "stripe=4k",
         "runtime_s=0",
     )  # fmt: skip
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     program = profile.home / "dataserver"
     reported = programs.reported_of_a_death(
         profile, program, arguments, 2, "eeio-dataserver.",
@@ -514,5 +497,4 @@ def test_nothing_stays_when_a_process_dies(
     )  # fmt: skip
     if victim == "rank":
         assert programs.DIED.search(reported)
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)

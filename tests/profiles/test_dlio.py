@@ -31,20 +31,10 @@ def arguments_of(factors: dict[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in factors.items()]
 
 
-def prepared(profile: Installed, factors: dict[str, str]) -> None:
-    done = profile.script("pre.sh", *arguments_of(factors))
-    assert done.returncode == 0, done.stderr
-
-
-def cleaned(profile: Installed) -> None:
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
-
-
 def test_cycle(installed: Installer, tmp_path: Path) -> None:
     """DLIO's samples/s and ours agree within 1 %, or the row is invalid and says so."""
     profile = installed("dlio")
-    prepared(profile, FACTORS)
+    profile.script("pre.sh", *arguments_of(FACTORS))
     data = [p for p in profile.directory.rglob("*.npz") if p.is_file()]
     assert len(data) == 14
     capture = profile.capture(tmp_path / "out", FACTORS)
@@ -66,9 +56,9 @@ def test_cycle(installed: Installer, tmp_path: Path) -> None:
         assert metrics["fetched_bytes"] >= 0.98 * phase.bytes_moved
     # The data set stays for the next run with the same factors.
     before = {path: path.stat().st_mtime_ns for path in data}
-    prepared(profile, FACTORS)
+    profile.script("pre.sh", *arguments_of(FACTORS))
     assert {path: path.stat().st_mtime_ns for path in data} == before
-    cleaned(profile)
+    profile.clean_up()
 
 
 @pytest.mark.slow
@@ -86,19 +76,19 @@ def test_other_patterns(
     profile.directory = tmp_path / "a 'disk', ="  # Hydra has a grammar of its own
     profile.directory.mkdir()
     profile.environment["EEIO_DIRECTORY"] = str(profile.directory)
-    prepared(profile, factors)
+    profile.script("pre.sh", *arguments_of(factors))
     capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     (phase,) = tools.parse("dlio", capture).phases
     assert phase.metrics["operations"] == samples
     assert len(phase.stretches) == (2 if "epochs" in factors else 0)
-    cleaned(profile)
+    profile.clean_up()
 
 
 @pytest.mark.slow
 def test_checkpoints(installed: Installer, tmp_path: Path) -> None:
     profile = installed("dlio")
-    prepared(profile, CHECKPOINT)
+    profile.script("pre.sh", *arguments_of(CHECKPOINT))
     capture = profile.capture(tmp_path / "out", CHECKPOINT)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     written, read = tools.parse("dlio", capture).phases
@@ -111,7 +101,7 @@ def test_checkpoints(installed: Installer, tmp_path: Path) -> None:
     files = list(profile.directory.rglob("*.pt"))
     assert len(files) == 4
     assert any(files[0].read_bytes()[1 << 19 :]), "DLIO's own are zeros"
-    cleaned(profile)
+    profile.clean_up()
 
 
 @pytest.mark.slow
@@ -121,7 +111,7 @@ def test_nothing_runs_on_when_a_process_dies(
 ) -> None:
     profile = installed("dlio")
     factors = {**FACTORS, "epochs": "1000"}
-    prepared(profile, factors)
+    profile.script("pre.sh", *arguments_of(factors))
     wrapper = subprocess.Popen(
         [str(profile.home / "eeio-dlio"), *arguments_of(factors)], cwd=profile.home,
         env={**profile.environment, "EEIO_OUTPUT_DIR": str(tmp_path / "out")},
@@ -156,17 +146,16 @@ def test_nothing_runs_on_when_a_process_dies(
     finally:
         wrapper.kill()
         wrapper.communicate(timeout=300)
-    cleaned(profile)
+    profile.clean_up()
 
 
 def test_without_dlio_it_reports_what_to_do(tmp_path: Path) -> None:
     profile = Installed("dlio", tmp_path / "home", tmp_path / "disk")
     remedy = "run `eeio setup --ai`, or name the program dlio_benchmark by EEIO_DLIO"
-    done = profile.install(EEIO_DLIO="/nowhere/dlio_benchmark")
-    assert done.returncode == 1
+    done = profile.install(EEIO_DLIO="/nowhere/dlio_benchmark", code=1)
     assert f"EEIO_DLIO=/nowhere/dlio_benchmark: no such program; {remedy}" in done.stderr
     executable(tmp_path / "dlio_benchmark", f"#!{sys.executable}\n")
-    done = profile.install(EEIO_DLIO=str(tmp_path / "dlio_benchmark"))
+    done = profile.install(EEIO_DLIO=str(tmp_path / "dlio_benchmark"), code=None)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "cannot be used: eeio-dlio: DLIO cannot be started" in line
 
@@ -247,8 +236,7 @@ def stand_in(tmp_path: Path) -> Installed:
     program = executable(tmp_path / "dlio_benchmark", f"#!{python}\n")
     profile = Installed("dlio", tmp_path / "home", tmp_path / "a disk, =")
     profile.environment["CASE"] = "well"
-    done = profile.install(EEIO_DLIO=str(program))
-    assert done.returncode == 0, done.stderr
+    profile.install(EEIO_DLIO=str(program))
     return profile
 
 
@@ -266,16 +254,15 @@ def test_an_error_of_dlio_is_one_line(
     stand_in: Installed, tmp_path: Path, case: str, reported: str
 ) -> None:
     if case != "cut":
-        done = stand_in.script("pre.sh", *arguments_of(FACTORS), CASE=case)
-        assert done.returncode == 2
+        done = stand_in.script("pre.sh", *arguments_of(FACTORS), CASE=case, code=2)
         (line,) = done.stderr.splitlines()
         assert line.startswith("eeio-dlio: ") and reported in line
-    prepared(stand_in, FACTORS)
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
     stand_in.environment["CASE"] = case
     capture = stand_in.capture(tmp_path / "out", FACTORS)
     (line,) = capture.text("stderr.txt").splitlines()
     assert capture.exit_code == 1 and line.startswith("eeio-dlio: ") and reported in line
-    cleaned(stand_in)
+    stand_in.clean_up()
 
 
 @pytest.mark.parametrize(
@@ -284,7 +271,7 @@ def test_an_error_of_dlio_is_one_line(
 def test_what_contradicts_is_invalid(
     stand_in: Installed, tmp_path: Path, case: str, reported: str
 ) -> None:
-    prepared(stand_in, FACTORS)
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
     stand_in.environment["CASE"] = case
     capture = stand_in.capture(tmp_path / "out", FACTORS)
     assert capture.exit_code == 0, capture.text("stderr.txt")
@@ -313,23 +300,23 @@ def test_what_contradicts_is_invalid(
 def test_what_cannot_be_is_rejected(
     stand_in: Installed, arguments: list[str], reported: str
 ) -> None:
-    done = stand_in.script("pre.sh", *arguments)
-    assert done.returncode == 2 and reported in done.stderr
+    done = stand_in.script("pre.sh", *arguments, code=2)
+    assert reported in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_lines_for_pts(stand_in: Installed, tmp_path: Path) -> None:
-    prepared(stand_in, FACTORS)
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
     log = tmp_path / "pts.log"
-    assert stand_in.run(*arguments_of(FACTORS), LOG_FILE=str(log)).returncode == 0
+    stand_in.run(*arguments_of(FACTORS), LOG_FILE=str(log))
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO train bandwidth", "EEIO train rate"]
 
 
 def test_data_of_other_factors_are_not_used(stand_in: Installed) -> None:
-    prepared(stand_in, FACTORS)
-    done = stand_in.run("workload=unet3d", "files=7", "record_size=1m")
-    assert done.returncode == 2 and "not prepared for these factors" in done.stderr
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
+    done = stand_in.run("workload=unet3d", "files=7", "record_size=1m", code=2)
+    assert "not prepared for these factors" in done.stderr
     shutil.rmtree(stand_in.directory / "eeio-scratch")
 
 

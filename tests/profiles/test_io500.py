@@ -19,6 +19,7 @@ import pytest
 from eeio_results import tools
 from eeio_results.tools.capture import Capture
 from eeio_results.tools.io500 import NOT_VALID, RESULT, SCORED
+from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.profiles import test_slurm
@@ -60,23 +61,13 @@ def short(io500: Installed, tmp_path: Path) -> Installed:
     return io500
 
 
-def prepared(profile: Installed) -> None:
-    done = profile.script("pre.sh", *FACTORS)
-    assert done.returncode == 0, done.stderr
-
-
-def cleaned(profile: Installed) -> None:
-    assert profile.script("post.sh", *FACTORS).returncode == 0
-    assert list(profile.directory.iterdir()) == []
-
-
 def factors() -> dict[str, str]:
     return dict(word.split("=") for word in FACTORS)
 
 
 def test_cycle(short: Installed, tmp_path: Path) -> None:
     """With the user's ini, whose values replace the preset's."""
-    prepared(short)
+    short.script("pre.sh", *FACTORS)
     capture = short.capture(tmp_path / "out", factors())
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("io500", capture)
@@ -95,21 +86,21 @@ def test_cycle(short: Installed, tmp_path: Path) -> None:
     assert result.notes[0].startswith(NOT_VALID)
     assert f"IO500's ini file: {tmp_path / 'short.ini'}" in capture.notes
     assert (tmp_path / "short.ini").read_text() == SHORT
-    cleaned(short)
+    short.clean_up(*FACTORS)
 
 
 @pytest.mark.slow
 def test_lines_for_pts(short: Installed, tmp_path: Path) -> None:
-    prepared(short)
+    short.script("pre.sh", *FACTORS)
     log = tmp_path / "log"
-    assert short.run(*FACTORS, LOG_FILE=str(log)).returncode == 0
+    short.run(*FACTORS, LOG_FILE=str(log))
     text = log.read_text()
     for name in ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read"):
         printed = re.search(rf"^\[RESULT\] +{name} +([\d.]+) GiB/s", text, re.M)
         line = re.search(rf"^EEIO {name} bandwidth: ([\d.]+) MB/s$", text, re.M)
         assert printed and line
         assert float(line[1]) == pytest.approx(float(printed[1]) * 1073.741824, abs=0.001)
-    cleaned(short)
+    short.clean_up(*FACTORS)
 
 
 def rejected(done: "subprocess.CompletedProcess[str]") -> str:
@@ -136,7 +127,7 @@ def test_an_ini_file_that_io500_does_not_know_is_rejected(
     ini = tmp_path / "bad.ini"
     ini.write_text(text)
     (io500.directory / "of-the-user").write_text("kept")
-    line = rejected(io500.script("pre.sh", *FACTORS, EEIO_IO500_INI=str(ini)))
+    line = rejected(io500.script("pre.sh", *FACTORS, EEIO_IO500_INI=str(ini), code=None))
     assert line.startswith(f"eeio-io500: EEIO_IO500_INI={ini}: ") and message in line
     assert ini.read_text() == text
     assert [path.name for path in io500.directory.iterdir()] == ["of-the-user"]
@@ -158,11 +149,13 @@ def test_an_ini_file_that_io500_does_not_know_is_rejected(
 def test_what_cannot_be_is_rejected(
     io500: Installed, arguments: str, settings: dict[str, str], message: str
 ) -> None:
-    assert message in rejected(io500.script("pre.sh", *FACTORS, *arguments.split(), **settings))
+    assert message in rejected(
+        io500.script("pre.sh", *FACTORS, *arguments.split(), **settings, code=None)
+    )
 
 
 def test_a_run_that_is_not_prepared_is_rejected(io500: Installed) -> None:
-    assert "run pre.sh with them first" in rejected(io500.run(*FACTORS))
+    assert "run pre.sh with them first" in rejected(io500.run(*FACTORS, code=None))
 
 
 @pytest.mark.parametrize(
@@ -179,8 +172,7 @@ def test_without_io500_the_installation_reports_the_remedy(
     (tmp_path / "checkout").mkdir()
     executable(tmp_path / "other", "#!/bin/sh\necho no\n")
     profile = Installed("io500", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_IO500=named.format(tmp_path))
-    assert done.returncode == 1
+    done = profile.install(EEIO_IO500=named.format(tmp_path), code=1)
     assert done.stderr.startswith(f"eeio-io500: {message.format(tmp_path)}"), done.stderr
 
 
@@ -189,8 +181,7 @@ def test_without_a_name_the_installation_names_both_places(tmp_path: Path) -> No
     path = ":".join(
         folder for folder in os.environ["PATH"].split(":") if not (Path(folder) / "io500").exists()
     )
-    done = profile.install(PATH=path)
-    assert done.returncode == 1
+    done = profile.install(PATH=path, code=1)
     assert "EEIO_IO500" in done.stderr and "docker/io500/" in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -206,7 +197,7 @@ def descendants(pid: int) -> list[int]:
 
 @pytest.mark.slow
 def test_a_killed_rank_leaves_nothing(io500: Installed) -> None:
-    prepared(io500)
+    io500.script("pre.sh", *FACTORS)
     process = subprocess.Popen(
         [str(io500.home / "eeio-io500"), *FACTORS], env=io500.environment, text=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -231,7 +222,7 @@ def test_a_killed_rank_leaves_nothing(io500: Installed) -> None:
     while any(map(runs_still, observed)) and time.monotonic() < until_s:
         time.sleep(0.1)
     assert not any(map(runs_still, observed))
-    cleaned(io500)
+    io500.clean_up(*FACTORS)
 
 
 def runs_still(pid: int) -> bool:
@@ -256,7 +247,7 @@ def test_the_edges_are_those_that_strace_saw(io500: Installed, tmp_path: Path) -
     conf = io500.home / "tool.conf"
     (program,) = re.findall(r"^path=(.*)$", conf.read_text(), re.M)
     traced = tmp_path / "traced"
-    prepared(io500)
+    io500.script("pre.sh", *FACTORS)
     executable(traced, STRACE.format(tmp_path / "trace", program))
     conf.write_text(conf.read_text().replace(f"path={program}", f"path={traced}"))
     farthest_s = []
@@ -267,7 +258,7 @@ def test_the_edges_are_those_that_strace_saw(io500: Installed, tmp_path: Path) -
         if farthest_s[-1] < EDGE_S:
             break
     assert min(farthest_s) < EDGE_S, farthest_s
-    cleaned(io500)
+    io500.clean_up(*FACTORS)
 
 
 def farthest(capture: Capture, trace: str) -> float:
@@ -296,20 +287,16 @@ def test_ranks_on_two_hosts_and_the_power_of_both(
     arguments = ["processes=4", "data=4m", "files=200"]
     nodes, output = tmp_path / "nodes", tmp_path / "out"
     settings = hosts.settings()
-    done = short.command(
-        *hosts.on_first(["bash", str(short.profile / "pre.sh"), *arguments]), **settings
-    )
-    assert done.returncode == 0, done.stderr
+    short.command(*hosts.on_first(["bash", str(short.profile / "pre.sh"), *arguments]), **settings)
     settings |= {"EEIO_OUTPUT_DIR": str(output), "PATH": eeio_on_path}
-    done = short.command(
+    short.command(
         *hosts.on_first([str(short.home / "eeio-io500"), *arguments]),
         **settings, EEIO_NODE_POWER=f"--meter {rapl} {nodes}",
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
     assert "procs           = 4\n" in (output / "io500/result.txt").read_text()
     assert "nodes               : 2\n" in (output / "io500/ior-easy-write.txt").read_text()
     assert sorted(path.stem for path in nodes.glob("*.json")) == sorted(hosts.names)
-    cleaned(short)
+    short.clean_up(*FACTORS)
 
 
 @pytest.mark.slow
@@ -326,7 +313,7 @@ def test_a_job_of_slurm_starts_the_ranks_on_its_nodes(
     assert code == 0, message
     assert "nodes               : 2\n" in (tmp_path / "out/io500/ior-easy-write.txt").read_text()
     assert len(RESULT.findall(message)) >= 4
-    cleaned(short)
+    short.clean_up(*FACTORS)
 
 
 @pytest.mark.slow
@@ -348,7 +335,7 @@ def test_the_energy_of_the_phases_is_the_meter_s_less_the_gaps(
     assert done.returncode == 0 or "it was served from a cache" in done.stderr, done.stderr
     assert list(disk.iterdir()) == []
     (folder,) = home.rglob("results/io")
-    (run,) = map(json.loads, (folder / "runs.jsonl").read_text().splitlines())
+    (run,) = records_in(folder)
     times_s, joules = samples(folder)
 
     def counted_j(at_s: float) -> float:

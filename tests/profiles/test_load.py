@@ -15,17 +15,12 @@ pytestmark = pytest.mark.tools
 FACTORS = "operation=read spatiality=random request_size=64k file_size=64m runtime_s=2"
 
 
-@pytest.fixture
-def fio(installed: Callable[[str], Installed]) -> Installed:
-    return installed("fio")
-
-
 def _is_reached(fio: Installed, folder: Path) -> bool:
     """Whether each load is within 2 % of the offered one, and the maximum within 5 % of the
     device's."""
     for load in (90, 50, 10):
         fields = [*FACTORS.split(), f"load={load}"]
-        assert fio.script("pre.sh", *fields).returncode == 0
+        fio.script("pre.sh", *fields)
         factors = dict(field.split("=") for field in fields)
         (phase,) = tools.parse("fio", fio.capture(folder / f"out-{load}", factors)).phases
         assert phase.bandwidth_bytes_per_s is not None
@@ -51,7 +46,7 @@ def test_a_load_is_reached_to_two_per_cent(fio: Installed, tmp_path: Path) -> No
             folder.mkdir()
             if _is_reached(fio, folder):
                 return
-            assert fio.script("post.sh").returncode == 0
+            fio.script("post.sh")
     pytest.fail("no load was held in five tries")
 
 
@@ -61,16 +56,16 @@ def test_the_maximum_is_measured_once_for_each_kind_and_forgotten_in_the_end(
     few = FACTORS.replace("runtime_s=2", "runtime_s=1").split()
     for load, size in ((30, "64k"), (80, "64k"), (80, "4k")):
         arguments = [word for word in few if "request_size" not in word] + [f"request_size={size}"]
-        assert fio.script("pre.sh", *arguments, f"load={load}").returncode == 0
+        fio.script("pre.sh", *arguments, f"load={load}")
     assert len((fio.home / "load.max").read_text().splitlines()) == 2
-    assert fio.script("post.sh").returncode == 0
+    fio.script("post.sh")
     assert not (fio.home / "load.max").exists()
 
 
 def test_arrivals_by_poisson_are_requested_of_fio(fio: Installed) -> None:
     fields = [*FACTORS.replace("runtime_s=2", "runtime_s=1").split(), "load=20", "arrivals=poisson"]
-    assert fio.script("pre.sh", *fields).returncode == 0
-    assert fio.run(*fields).returncode == 0
+    fio.script("pre.sh", *fields)
+    fio.run(*fields)
     options = json.loads((fio.home / "output/fio.json").read_text())
     reported = {**options.get("global options", {}), **options["jobs"][0]["job options"]}
     assert reported["rate_process"] == "poisson" and int(reported["rate"]) > 0
@@ -92,8 +87,8 @@ def test_arrivals_by_poisson_are_requested_of_fio(fio: Installed) -> None:
 def test_a_load_that_cannot_be_offered_is_rejected(
     fio: Installed, arguments: str, why: str
 ) -> None:
-    done = fio.run(*arguments.split())
-    assert done.returncode == 2 and why in done.stderr
+    done = fio.run(*arguments.split(), code=2)
+    assert why in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -115,7 +110,7 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
         servers.environment["EEIO_DIRECTORY"] = str(directory)
         for load in (80, 20):
             fields = [*SERVERS.split(), f"load={load}"]
-            assert servers.script("pre.sh", *fields).returncode == 0
+            servers.script("pre.sh", *fields)
             factors = dict(field.split("=") for field in fields)
             capture = servers.capture(tmp_path / f"out-{load}", factors)
             (phase,) = tools.parse("dataserver", capture).phases
@@ -128,7 +123,7 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
             assert offered == pytest.approx(maximum * load / 100, rel=0.001)
             assert maximum == pytest.approx(100e6, rel=0.1)
     assert len((servers.home / "load.max").read_text().splitlines()) == 1, "it was measured once"
-    assert servers.script("post.sh").returncode == 0
+    servers.script("post.sh")
     assert not (servers.home / "load.max").exists()
 
 
@@ -144,6 +139,6 @@ def test_data_servers_keep_a_load_for_the_complete_time(servers: Installed, tmp_
 def test_a_load_that_servers_cannot_have_is_rejected(
     servers: Installed, arguments: str, why: str
 ) -> None:
-    done = servers.run(*SERVERS.split(), *arguments.split())
-    assert done.returncode == 2 and why in done.stderr
+    done = servers.run(*SERVERS.split(), *arguments.split(), code=2)
+    assert why in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -424,11 +424,7 @@ def test_factors_are_rejected(
     installed: Callable[[str], Installed], arguments: str, reported: str
 ) -> None:
     profile = installed("metadata")
-    for done in (profile.script("pre.sh", arguments), profile.run(arguments)):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-metadata: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def tool_conf(profile: Installed) -> dict[str, str]:
@@ -439,18 +435,16 @@ def tool_conf(profile: Installed) -> dict[str, str]:
 def test_a_machine_without_mpi_forks(tmp_path: Path) -> None:
     programs.need("cc")
     profile = Installed("metadata", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_MPIRUN="/nowhere")
-    assert done.returncode == 0, done.stderr
+    profile.install(EEIO_MPIRUN="/nowhere")
     assert tool_conf(profile)["mode"] == "fork"
     assert ", fork, " in tool_conf(profile)["version"]
     assert Path(tool_conf(profile)["path"]).name == "metadata-fork"
     factors = {"processes": "2", "rounds": "2"}
-    assert profile.script("pre.sh").returncode == 0
+    profile.script("pre.sh")
     capture = profile.capture(tmp_path / "out", factors)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     assert "mode: fork" in tools.parse("metadata", capture).notes[0]
-    done = profile.run("mode=mpi")
-    assert done.returncode == 2
+    done = profile.run("mode=mpi", code=2)
     assert "MPI was missing when this was installed: install the packages" in done.stderr
 
 
@@ -462,8 +456,7 @@ def test_a_machine_without_a_compiler(tmp_path: Path) -> None:
         found = shutil.which(command)
         assert found
         (commands / command).symlink_to(found)
-    done = profile.install(PATH=str(commands))
-    assert done.returncode == 1
+    done = profile.install(PATH=str(commands), code=1)
     assert "a C compiler is missing: install the packages gcc and libc6-dev" in done.stderr
     assert not (profile.home / "tool.conf").exists()
 
@@ -475,16 +468,14 @@ def test_machines_that_cannot_start_it(
     profile = installed("metadata")
     assert tool_conf(profile)["mode"] == "mpi"
     arguments = ("processes=2", "rounds=1")
-    done = profile.run(*arguments)
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    assert profile.script("pre.sh", *arguments).returncode == 0
-    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere")
-    assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
+    assert "run pre.sh with these factors first" in profile.run(*arguments, code=2).stderr
+    profile.script("pre.sh", *arguments)
+    done = profile.run(*arguments, EEIO_MPIRUN="/nowhere", code=2)
+    assert "/nowhere is missing: install the packages" in done.stderr
     assert (profile.home / "test-exit-status").read_text() == "2\n"
-    done = profile.run("mode=fork", *arguments, EEIO_HOSTFILE=str(tmp_path))
-    assert done.returncode == 2 and "its processes run on one machine" in done.stderr
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    done = profile.run("mode=fork", *arguments, EEIO_HOSTFILE=str(tmp_path), code=2)
+    assert "its processes run on one machine" in done.stderr
+    profile.clean_up(*arguments)
 
 
 @pytest.mark.root
@@ -495,9 +486,9 @@ def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], tmp_pat
             ("processes=2 files=30 rounds=1 fsync=off", "needs 65 inodes, 48 are free"),
             ("processes=2 files=4 rounds=1 size=1m", "needs 8413184 bytes, 1048576 are free"),
         ):
-            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk))
-            assert done.returncode == 2 and reported in done.stderr, done.stderr
-        profile.script("post.sh", EEIO_DIRECTORY=str(disk))
+            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk), code=2)
+            assert reported in done.stderr, done.stderr
+        profile.script("post.sh", EEIO_DIRECTORY=str(disk), code=None)
         assert list(disk.iterdir()) == []
 
 
@@ -513,7 +504,7 @@ def test_nothing_stays_when_a_process_dies(
     if mode == "mpi":
         programs.need("mpicc", "mpirun")
     profile = installed("metadata")
-    assert profile.script("pre.sh", "rounds=1").returncode == 0
+    profile.script("pre.sh", "rounds=1")
     reported = programs.reported_of_a_death(
         profile, profile.home / f"metadata-{mode}", endless(mode), 4, "eeio-metadata.files",
         lambda ranks: max(ranks) if victim == "rank" else programs.parent(ranks[0]),
@@ -525,8 +516,7 @@ def test_nothing_stays_when_a_process_dies(
     # The wrapper removes what they left; MPI's ranks write on for a moment without their mpirun.
     left = {path.name for path in (profile.directory / "eeio-scratch").iterdir()}
     assert left == {"eeio-metadata.ready"} or (mode, victim) == ("mpi", "parent")
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -558,7 +548,7 @@ def test_what_a_killed_run_left_is_removed(installed: Callable[[str], Installed]
     for script in ("pre.sh", "interim.sh", "post.sh"):
         left.mkdir(parents=True)
         (left / "file.0.0").write_text("")
-        assert profile.script(script).returncode == 0
+        profile.script(script)
         assert not left.exists()
     assert list(profile.directory.iterdir()) == []
 
@@ -566,9 +556,9 @@ def test_what_a_killed_run_left_is_removed(installed: Callable[[str], Installed]
 @pytest.fixture
 def captured(installed: Callable[[str], Installed], tmp_path: Path) -> Iterator[Installed]:
     profile = installed("metadata")
-    assert profile.script("pre.sh").returncode == 0
+    profile.script("pre.sh")
     yield profile
-    assert profile.script("post.sh").returncode == 0
+    profile.script("post.sh")
 
 
 def test_parsed_as_four_phases(captured: Installed, mode: str, tmp_path: Path) -> None:

@@ -26,11 +26,6 @@ RESULT = (
 )
 
 
-def prepared(profile: Installed, arguments: list[str]) -> None:
-    done = profile.script("pre.sh", *arguments)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     ("factors", "operation", "operations"),
     [
@@ -47,7 +42,7 @@ def test_each_workload(
     profile = installed("rocksdb")
     fields = dict(word.split("=") for word in f"{WORK} {factors}".split())
     script = [f"{key}={value}" for key, value in fields.items()]
-    prepared(profile, script)
+    profile.script("pre.sh", *script)
     capture = profile.capture(tmp_path / "out", fields)
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("rocksdb", capture)
@@ -77,8 +72,7 @@ def test_each_workload(
         assert phase.bytes_moved == metrics["fetched_bytes"] + metrics["dirtied_bytes"]
         assert phase.until_durable is not None and phase.until_durable.end_s == phase.end_s
         assert metrics["dirtied_bytes"] > (operations * 116 if "fill" in factors else 0)
-    assert profile.script("post.sh", *script).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*script)
 
 
 def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: Path) -> None:
@@ -89,20 +83,20 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
         return {p.name: p.stat().st_ino for p in scratch.rglob("*.sst")}
 
     read = ["workload=readrandom", "keys=5000", "operations=50", "runtime_s=0"]
-    prepared(profile, read)
+    profile.script("pre.sh", *read)
     first = tables()
-    assert profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
-    prepared(profile, read)
+    profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path))
+    profile.script("pre.sh", *read)
     assert tables() == first
-    done = profile.run("workload=readrandom", "keys=6000", EEIO_OUTPUT_DIR=str(tmp_path))
-    assert done.returncode == 2 and "of another database; run pre.sh" in done.stderr
+    done = profile.run("workload=readrandom", "keys=6000", EEIO_OUTPUT_DIR=str(tmp_path), code=2)
+    assert "of another database; run pre.sh" in done.stderr
     mixed = ["workload=readwhilewriting", *read[1:]]
-    assert profile.run(*mixed, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    profile.run(*mixed, EEIO_OUTPUT_DIR=str(tmp_path))
     # It was written to: what reads does not take it as it is.
-    done = profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path))
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    prepared(profile, read)
-    assert profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    done = profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path), code=2)
+    assert "run pre.sh with these factors first" in done.stderr
+    profile.script("pre.sh", *read)
+    profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -121,17 +115,14 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
 )
 def test_rejected_factors(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("rocksdb")
-    for done in (profile.run(*arguments.split()), profile.script("pre.sh", *arguments.split())):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-rocksdb: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def test_too_little_room(installed: Installer) -> None:
     profile = installed("rocksdb")
-    done = profile.script("pre.sh", "workload=fillseq", "keys=1000000000", "value_size=65536")
-    assert done.returncode == 2
+    done = profile.script(
+        "pre.sh", "workload=fillseq", "keys=1000000000", "value_size=65536", code=2
+    )
     assert re.search(r"needs 196704268435456 bytes, \d+ are free\n$", done.stderr)
 
 
@@ -161,11 +152,11 @@ def test_what_fails_is_reported_in_a_line(
     installed: Installer, tmp_path: Path, script: tuple[str, ...], reported: str
 ) -> None:
     profile = installed("rocksdb")
-    prepared(profile, ["workload=fillrandom"])
+    profile.script("pre.sh", *["workload=fillrandom"])
     conf = profile.home / "tool.conf"
     kept = [line for line in conf.read_text().splitlines() if not line.startswith("path=")]
     conf.write_text("\n".join([f"path={fake(tmp_path, *script)}", *kept]) + "\n")
-    done = profile.run("workload=fillrandom", EEIO_OUTPUT_DIR=str(tmp_path / "out"))
+    done = profile.run("workload=fillrandom", EEIO_OUTPUT_DIR=str(tmp_path / "out"), code=None)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and line.startswith(f"eeio-rocksdb: {reported}")
     assert not (tmp_path / "out/eeio.json").exists()
@@ -173,11 +164,10 @@ def test_what_fails_is_reported_in_a_line(
 
 def test_programs_that_cannot_be_used_are_not_installed(tmp_path: Path) -> None:
     profile = Installed("rocksdb", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_DB_BENCH="/nowhere/db_bench")
-    assert done.returncode == 1
+    done = profile.install(EEIO_DB_BENCH="/nowhere/db_bench", code=1)
     assert "/nowhere/db_bench is missing: install the package rocksdb-tools" in done.stderr
     old = fake(tmp_path, f"echo '{FIRST}'", "echo 'fillseq : 2.1 micros/op 398000 ops/sec; 4 MB/s'")
-    done = profile.install(EEIO_DB_BENCH=str(old))
+    done = profile.install(EEIO_DB_BENCH=str(old), code=None)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "cannot be used, RocksDB 7.8 of Debian 12 can: " in line
     assert "told no result of fillseq: fillseq : 2.1 micros/op" in line
@@ -189,7 +179,7 @@ def test_nothing_runs_on_when_a_process_dies(
     installed: Installer, tmp_path: Path, victim: str
 ) -> None:
     profile = installed("rocksdb")
-    prepared(profile, ["workload=fillrandom", "keys=1000"])
+    profile.script("pre.sh", *["workload=fillrandom", "keys=1000"])
     arguments = [
         "workload=fillrandom",
         "keys=1000",
@@ -230,15 +220,14 @@ def test_nothing_runs_on_when_a_process_dies(
         if wrapper.poll() is None:
             os.killpg(wrapper.pid, signal.SIGKILL)
             wrapper.communicate(timeout=300)
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up()
 
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("rocksdb")
     arguments, log = [*WORK.split(), "workload=fillrandom"], tmp_path / "pts.log"
-    prepared(profile, arguments)
-    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
+    profile.script("pre.sh", *arguments)
+    profile.run(*arguments, LOG_FILE=str(log))
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO fillrandom bandwidth", "EEIO fillrandom rate"]
 
@@ -252,7 +241,7 @@ def test_the_footprint_is_the_room_that_is_required(
     df = executable(tmp_path / "bin/df", "#!/bin/sh\necho\necho x 0 0 0 0 x\n")
     done = profile.script(
         "pre.sh", f"workload={workload}", EEIO_PRESET=preset,
-        PATH=f"{df.parent}:{os.environ['PATH']}",
+        PATH=f"{df.parent}:{os.environ['PATH']}", code=None,
     )  # fmt: skip
     needed = re.search(r"needs (\d+) bytes, 0 are free", done.stderr)
     line = next(

@@ -154,7 +154,7 @@ def test_a_signature_is_that_of_amazons_example() -> None:
 
 
 def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     capture = s3.capture(tmp_path / "out", dict(word.split("=") for word in FACTORS))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     phases = tools.parse("s3", capture).phases
@@ -169,7 +169,7 @@ def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
         assert phase.metrics["operations_per_s"] == pytest.approx(rate)
     assert all(re.fullmatch("eeio-[0-9a-f]{32}", name) for name in store.made)
     assert store.buckets == {"users-own": {"kept": b"x"}}
-    assert s3.script("post.sh").returncode == 0 and list(s3.directory.iterdir()) == []
+    s3.clean_up()
 
 
 @pytest.mark.parametrize(
@@ -183,14 +183,14 @@ def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
 def test_trouble_is_one_line(
     s3: Installed, store: Objects, trouble: dict[str, object], message: str
 ) -> None:
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     vars(store).update(trouble)
-    done = s3.run(*FACTORS)
-    assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
+    done = s3.run(*FACTORS, code=1)
+    assert message in done.stderr and done.stderr.count("\n") == 1
     assert store.buckets["users-own"] == {"kept": b"x"}
     # What could not be removed is removed before the next run.
     vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     assert list(store.buckets) == ["users-own"]
 
 
@@ -237,8 +237,8 @@ def test_https(
     store.socket = context.wrap_socket(store.socket, server_side=True)
     s3.environment["EEIO_S3_ENDPOINT"] = f"https://127.0.0.1:{store.server_address[1]}"
     s3.environment |= {"AWS_CA_BUNDLE": str(certificate)} if known else {}
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
-    done = s3.run(*FACTORS)
+    s3.script("pre.sh", *FACTORS)
+    done = s3.run(*FACTORS, code=None)
     if message:
         assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
     else:
@@ -250,13 +250,12 @@ def test_https(
 
 def test_a_missing_file_of_certificates_is_named(s3: Installed) -> None:
     s3.environment |= {"EEIO_S3_ENDPOINT": "https://127.0.0.1:1", "AWS_CA_BUNDLE": "/no/such"}
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
-    done = s3.run(*FACTORS)
-    assert done.returncode == 1 and "AWS_CA_BUNDLE=/no/such: " in done.stderr
+    s3.script("pre.sh", *FACTORS)
+    assert "AWS_CA_BUNDLE=/no/such: " in s3.run(*FACTORS, code=1).stderr
 
 
 def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     arguments = [str(s3.home / "eeio-s3"), *FACTORS, "objects=100000"]
     process = subprocess.Popen(arguments, env=s3.environment, start_new_session=True)
     try:
@@ -267,16 +266,15 @@ def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: O
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert len(store.buckets) == 2
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
 def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
+    s3.script("pre.sh", *FACTORS)
     state = s3.directory / "eeio-scratch/eeio-s3.bucket"
     state.write_text(f"{s3.environment['EEIO_S3_ENDPOINT']} us-east-1 users-own\n")
-    done = s3.script("pre.sh", *FACTORS)
-    assert done.returncode == 1 and "does not name a bucket of eeio" in done.stderr
+    assert "does not name a bucket of eeio" in s3.script("pre.sh", *FACTORS, code=1).stderr
     assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
@@ -296,9 +294,9 @@ def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -
 def test_what_cannot_be_is_rejected(
     s3: Installed, arguments: str, settings: dict[str, str], status: int, message: str
 ) -> None:
-    assert s3.script("pre.sh", *FACTORS).returncode == 0
-    done = s3.run(*FACTORS, *arguments.split(), **settings)
-    assert done.returncode == status and message in done.stderr and done.stderr.count("\n") == 1
+    s3.script("pre.sh", *FACTORS)
+    done = s3.run(*FACTORS, *arguments.split(), **settings, code=status)
+    assert message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
@@ -306,8 +304,8 @@ def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
     if program is None or subprocess.run([program, "--help"], capture_output=True).returncode:
         pytest.skip("moto is not installed")
     profile = Installed("s3", tmp_path / "home", tmp_path / "disk")
-    assert profile.install(EEIO_S3_SERVER=program).returncode == 0
-    assert profile.script("pre.sh", *FACTORS).returncode == 0
+    profile.install(EEIO_S3_SERVER=program)
+    profile.script("pre.sh", *FACTORS)
     capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in FACTORS))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     found = tools.parse("s3", capture)
@@ -317,5 +315,5 @@ def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
 
 def test_without_a_store_the_installation_reports_the_remedy(tmp_path: Path) -> None:
     profile = Installed("s3", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_S3_SERVER="no-such-server")
-    assert done.returncode == 1 and "no object store: set EEIO_S3_ENDPOINT=URL" in done.stderr
+    done = profile.install(EEIO_S3_SERVER="no-such-server", code=1)
+    assert "no object store: set EEIO_S3_ENDPOINT=URL" in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns import records
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.hosts import Hosts, write_suite
@@ -214,8 +215,7 @@ def test_a_campaign_in_a_job_contains_the_power_of_all_nodes(
             },
         )  # fmt: skip
     assert code in (0, 3), message
-    (record,) = (tmp_path / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    run = json.loads(record)
+    (run,) = records(tmp_path)
     assert run["validity"] == [], message
     write = run["phases"][0]
     assert write["bytes_moved"] == 829_440
@@ -235,7 +235,7 @@ def test_a_rank_that_dies_ends_the_step_on_both_nodes(
 ) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4", "compute_ms=5000")
-    assert profile.script("pre.sh", *arguments).returncode == 0
+    profile.script("pre.sh", *arguments)
     program, output = profile.home / "btio", tmp_path / "job.out"
     line = " ".join([str(profile.home / "eeio-btio"), *arguments])
     with cluster(hosts) as slurm:
@@ -251,5 +251,4 @@ def test_a_rank_that_dies_ends_the_step_on_both_nodes(
                 os.kill(rank, signal.SIGKILL)
             job.kill()
             job.communicate(timeout=300)
-    assert profile.script("post.sh", *arguments).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*arguments)

@@ -33,7 +33,7 @@ def test_transactions_and_lookups(
 ) -> None:
     profile = installed("sqlite")
     fields = [*factors.split(), *WORK.split()]
-    assert profile.script("pre.sh", *fields).returncode == 0
+    profile.script("pre.sh", *fields)
     capture = profile.capture(tmp_path / "out", dict(field.split("=") for field in fields))
     assert capture.exit_code == 0, capture.text("stderr.txt")
     result = tools.parse("sqlite", capture)
@@ -67,19 +67,18 @@ def test_transactions_and_lookups(
     assert counted == 3040
     assert written and set(written) <= {2, 3}
     # A run changes the table: the next begins with another.
-    assert profile.script("pre.sh", *fields).returncode == 0
+    profile.script("pre.sh", *fields)
     with sqlite3.connect(scratch / "eeio-sqlite.db") as database:
         assert database.execute("SELECT count(*) FROM item").fetchone() == (3000,)
     database.close()
-    assert profile.script("post.sh", *fields).returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up(*fields)
 
 
 def test_a_phase_ends_in_time(installed: Installer, tmp_path: Path) -> None:
     profile = installed("sqlite")
     arguments = ["rows=1000", "transactions=100000000", "runtime_s=1", "synchronous=off"]
-    assert profile.script("pre.sh", "rows=1000", "transactions=1").returncode == 0
-    assert profile.run(*arguments, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    profile.script("pre.sh", "rows=1000", "transactions=1")
+    profile.run(*arguments, EEIO_OUTPUT_DIR=str(tmp_path))
     body = json.loads((tmp_path / "eeio.json").read_text())
     assert all(0 < phase["metrics"]["operations"] < 100_000_000 for phase in body["phases"])
 
@@ -99,21 +98,16 @@ def test_a_phase_ends_in_time(installed: Installer, tmp_path: Path) -> None:
 )
 def test_rejected_factors(installed: Installer, arguments: str, message: str) -> None:
     profile = installed("sqlite")
-    for done in (profile.run(*arguments.split()), profile.script("pre.sh", *arguments.split())):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-sqlite: ") and message in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, message)
 
 
 def test_what_cannot_run_is_reported_in_a_line(installed: Installer, tmp_path: Path) -> None:
     profile = installed("sqlite")
-    done = profile.run()
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
+    assert "run pre.sh with these factors first" in profile.run(code=2).stderr
     scratch = profile.directory / "eeio-scratch"
     scratch.mkdir(exist_ok=True)
     (scratch / "eeio-sqlite.db").write_text("no database, " * 100)
-    done = profile.run("rows=10", EEIO_OUTPUT_DIR=str(tmp_path))
+    done = profile.run("rows=10", EEIO_OUTPUT_DIR=str(tmp_path), code=None)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "eeio-sqlite.db: file is not a database" in line
     assert not (tmp_path / "eeio.json").exists()
@@ -121,17 +115,16 @@ def test_what_cannot_run_is_reported_in_a_line(installed: Installer, tmp_path: P
 
 def test_an_interpreter_without_sqlite_is_not_installed(tmp_path: Path) -> None:
     profile = Installed("sqlite", tmp_path / "home", tmp_path / "disk")
-    done = profile.install(EEIO_PYTHON="/bin/false")
-    assert done.returncode == 1
+    done = profile.install(EEIO_PYTHON="/bin/false", code=1)
     assert "/bin/false has no module sqlite3: install the package python3" in done.stderr
-    done = profile.install(EEIO_PYTHON="/nowhere/python3")
-    assert done.returncode == 1 and "/nowhere/python3 is missing" in done.stderr
+    done = profile.install(EEIO_PYTHON="/nowhere/python3", code=1)
+    assert "/nowhere/python3 is missing" in done.stderr
 
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("sqlite")
     log = tmp_path / "pts.log"
-    assert profile.script("pre.sh", *WORK.split()).returncode == 0
-    assert profile.run(*WORK.split(), LOG_FILE=str(log)).returncode == 0
+    profile.script("pre.sh", *WORK.split())
+    profile.run(*WORK.split(), LOG_FILE=str(log))
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert {"EEIO write rate", "EEIO read rate"} <= set(labels)

@@ -196,23 +196,18 @@ def test_an_error_in_the_middle_ends_all(program: Program, tmp_path: Path, call:
 )
 def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("varmail")
-    for done in (profile.script("pre.sh", *arguments.split()), profile.run(*arguments.split())):
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("eeio-varmail: ") and reported in line
-    assert list(profile.directory.iterdir()) == []
+    profile.rejects(arguments, reported)
 
 
 def test_a_run_is_parsed_and_the_next_has_a_new_tree(installed: Installer, tmp_path: Path) -> None:
     profile = installed("varmail")
-    done = profile.run()
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
+    assert "run pre.sh with these factors first" in profile.run(code=2).stderr
     factors = {"processes": "2", "files": "60", "loops": "50", "flush": "each"}
     script = [f"{key}={value}" for key, value in factors.items()]
     scratch = profile.directory / "eeio-scratch"
     (scratch / "mine").mkdir(parents=True)
     for number in range(2):
-        assert profile.script("pre.sh", *script).returncode == 0
+        profile.script("pre.sh", *script)
         assert {int(n.rpartition(".")[2]) for n in sizes(scratch)} == set(range(30))
         capture = profile.capture(tmp_path / str(number), factors)
         assert capture.exit_code == 0, capture.text("stderr.txt")
@@ -220,30 +215,28 @@ def test_a_run_is_parsed_and_the_next_has_a_new_tree(installed: Installer, tmp_p
         assert (phase.name, phase.operation, phase.invalid) == ("mail", "mixed", ())
         assert phase.until_durable is not None and phase.until_durable.end_s == phase.end_s
     # A run changes the tree, and of other processes it has other names.
-    done = profile.run(*script)
-    assert done.returncode == 2 and "not of a new tree with these factors" in done.stderr
-    assert profile.script("pre.sh", *script).returncode == 0
-    done = profile.run("processes=3", "files=60")
-    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
-    assert profile.script("post.sh").returncode == 0
+    assert "not of a new tree with these factors" in profile.run(*script, code=2).stderr
+    profile.script("pre.sh", *script)
+    done = profile.run("processes=3", "files=60", code=2)
+    assert "run pre.sh with these factors first" in done.stderr
+    profile.script("post.sh")
     assert [path.name for path in scratch.iterdir()] == ["mine"]
 
 
 def test_nothing_stays_when_a_process_dies(installed: Installer) -> None:
     profile = installed("varmail")
-    assert profile.script("pre.sh", "processes=3", "files=60").returncode == 0
+    profile.script("pre.sh", "processes=3", "files=60")
     arguments = ("processes=3", "files=60", "loops=10000000", "runtime_s=600")
     reported = programs.reported_of_a_death(profile, profile.home / "varmail", arguments, 3, TREE)
     assert "died of signal 9; the others were ended" in reported
-    assert profile.script("post.sh").returncode == 0
-    assert list(profile.directory.iterdir()) == []
+    profile.clean_up()
 
 
 def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     profile = installed("varmail")
     arguments, log = ("processes=2", "files=40", "loops=40"), tmp_path / "pts.log"
-    assert profile.script("pre.sh", *arguments).returncode == 0
-    assert profile.run(*arguments, LOG_FILE=str(log)).returncode == 0
+    profile.script("pre.sh", *arguments)
+    profile.run(*arguments, LOG_FILE=str(log))
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO mail bandwidth", "EEIO mail rate"]
 
@@ -256,8 +249,8 @@ def test_a_disk_that_is_too_small(installed: Installer, tmp_path: Path) -> None:
             ("processes=2 files=100", "needs 4096000 bytes, 1048576 are free"),
             ("processes=2 files=100 size=1 append=1", "needs 106 inodes, 48 are free"),
         ):
-            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk))
-            assert done.returncode == 2 and reported in done.stderr, done.stderr
+            done = profile.script("pre.sh", *arguments.split(), EEIO_DIRECTORY=str(disk), code=2)
+            assert reported in done.stderr, done.stderr
 
 
 def test_a_machine_without_a_compiler(tmp_path: Path) -> None:
@@ -268,6 +261,5 @@ def test_a_machine_without_a_compiler(tmp_path: Path) -> None:
             ["sh", "-c", f"command -v {command}"], capture_output=True, text=True, check=True
         )
         (tmp_path / "commands" / command).symlink_to(found.stdout.strip())
-    done = profile.install(PATH=str(tmp_path / "commands"))
-    assert done.returncode == 1
+    done = profile.install(PATH=str(tmp_path / "commands"), code=1)
     assert "a C compiler is missing: install the packages gcc and libc6-dev" in done.stderr

@@ -1,8 +1,5 @@
 """The profiles with servers of their own, each run once by the Phoronix Test Suite itself."""
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +15,6 @@ RUNS = {
     "postgresql": f"{COMMON} scale=1 runtime_s=1 synchronous_commit=off flush=none",
     "mariadb": f"{COMMON} rows=1000 runtime_s=1 workload=write_only flush_log_at_trx_commit=1",
 }
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder that every user can pass; pytest's own are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="eeio-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("tool", sorted(RUNS))

@@ -95,8 +95,7 @@ def _of_machine(body: dict[str, object]) -> list[object]:
 
 def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio) -> None:
     file = str(tmp_path / "machine.tar.gz")
-    done = eeio("doctor", "--capture", file, "--yes")
-    assert "would hold of this machine" in done.stdout
+    assert "would hold of this machine" in eeio("doctor", "--capture", file, "--yes").stdout
     here, there = (json.loads(eeio("doctor", "--format", "json", *arguments).stdout)
                    for arguments in ((), ("--replay", file)))  # fmt: skip
     assert _of_machine(there) == _of_machine(here)
@@ -133,7 +132,7 @@ def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
 
 
 def test_readings_of_ten_seconds_give_counters_a_power(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, in_process: InProcess
 ) -> None:
     zone = "sys/class/powercap/intel-rapl:0"
     files = {"name": "package-1", "max_energy_range_uj": "262143328850", "energy_uj": "90125"}
@@ -158,8 +157,8 @@ def test_readings_of_ten_seconds_give_counters_a_power(
     assert any("readings of rapl:package-1" in line for line in made.listed())
     path = tmp_path / "machine.tar.gz"
     capture.write(made, path)
-    assert main(["meter", "list", "--replay", str(path), "--json"]) == 0
-    listed = {m["spec"]: m for m in json.loads(capsys.readouterr().out)["meters"]}
+    done = in_process("meter", "list", "--replay", str(path), "--json")
+    listed = {m["spec"]: m for m in json.loads(done.out)["meters"]}
     (reading,) = listed["rapl"]["readings"]
     assert reading["channels"] == ["rapl:package-1"]
     assert reading["power_w"] == pytest.approx(6.0 / rapl.times_s[-1])

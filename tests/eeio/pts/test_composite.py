@@ -343,7 +343,7 @@ def test_a_write_is_exported_until_durable_and_comes_back_complete(
 
 
 def test_several_results_of_one_title_are_all_imported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     """As a cloud's sizes have it: large/threaded/composite.xml, small/threaded/composite.xml."""
     folder = tmp_path / "cloud"
@@ -351,8 +351,8 @@ def test_several_results_of_one_title_are_all_imported(
     for size in ("large", "medium", "small"):
         (folder / size).mkdir(parents=True)
         (folder / size / "composite.xml").write_text(text + f"<!-- {size} -->\n")
-    assert main(["import", str(folder), "--name", "cloud", "--dry-run", "--format", "json"]) == 0
-    planned = json.loads(capsys.readouterr().out)["campaigns"]
+    done = in_process("import", str(folder), "--name", "cloud", "--dry-run", "--format", "json")
+    planned = json.loads(done.out)["campaigns"]
     assert planned == ["cloud", "cloud-2", "cloud-3"]
     assert main(["import", str(folder), "--name", "cloud"]) == 0
     assert {"cloud", "cloud-2", "cloud-3"} <= set(paths.campaigns())

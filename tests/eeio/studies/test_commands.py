@@ -87,8 +87,7 @@ def test_compare_as_a_page(imported: Path, eeio: Eeio) -> None:
     page = written.read_text()
     assert "two-big against two-small: " in page and page.count('class="forest"') >= 4
     assert "better" in page and "Welch" in page
-    alone = eeio("compare", "two-small", "--format", "html")
-    assert 'class="forest"' not in alone.stdout
+    assert 'class="forest"' not in eeio("compare", "two-small", "--format", "html").stdout
 
 
 @pytest.mark.parametrize(
@@ -283,5 +282,4 @@ def test_a_machine_of_the_paper_against_another(home: Path, eeio: Eeio) -> None:
     )  # fmt: skip
     # The 1.4 servers of section 7.
     assert json.loads(done.stdout)["guideline"]["ratio"]["value"] == pytest.approx(1.4298, abs=1e-4)
-    done = eeio("report", "ccpe2017-pc-ssd1")
-    assert "Agilent DSO6014A" in done.stdout
+    assert "Agilent DSO6014A" in eeio("report", "ccpe2017-pc-ssd1").stdout

@@ -30,8 +30,7 @@ def _reported(eeio: Eeio, home: Path) -> dict[str, str]:
     mix = ("--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json")
     reported = {}
     for arguments in (("compare", *NAMES, "--format", "json"), ("cost", *sides, *mix)):
-        done = eeio(*arguments)
-        reported[arguments[0]] = done.stdout
+        reported[arguments[0]] = eeio(*arguments).stdout
     eeio("report", *NAMES, "--plots", str(home / "figures"))
     return reported
 

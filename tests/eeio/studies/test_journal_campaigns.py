@@ -11,7 +11,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.conftest import Eeio
+from tests.campaigns import records
+from tests.conftest import Eeio, InProcess
 from tests.cpufreq import bytes_of, pstate_tree
 from tests.eeio_results import made
 from tests.waiting import until
@@ -57,8 +58,7 @@ def _arguments(home: Path, suite: str, *more: str) -> list[str]:
 
 
 def _cells(eeio: Eeio) -> list[dict[str, Any]]:
-    done = eeio("report", "c", "--format", "json")
-    body = json.loads(done.stdout)
+    body = json.loads(eeio("report", "c", "--format", "json").stdout)
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     cells: list[dict[str, Any]] = body["cells"]
     return cells
@@ -96,8 +96,7 @@ def test_variants_and_frequencies_until_the_cap(
         assert cell["creates_per_s"] > 0 and cell["speedup"] > 0 and cell["ratio_to_ext4"] > 0
         assert cell["children_bytes_per_s"] is None
         assert (cell["delayjc_held_mean_s"] is not None) == (cell["variant"] == "delayjc")
-    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
-    runs = [json.loads(line) for line in lines]
+    runs = records(home)
     assert [run["order_index"] for run in runs] == list(range(18))
     notes = [note for run in runs for note in run["notes"] if note.startswith("frequency")]
     assert len(notes) == 18
@@ -266,15 +265,15 @@ def test_another_tree_is_found_again_from_elsewhere(
 
 
 def test_without_root_it_is_rejected_before_anything_is_touched(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess
 ) -> None:
     suite = _suite(home, METADATA, "variants: [nojc]")
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(PROFILES))
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
-    assert main(_arguments(home, suite)) == 2
-    assert "making file systems (ext4+nojc) needs root" in capsys.readouterr().err
-    assert main(["record", "journal", "--directory", str(home), "--", "true"]) == 2
-    assert "tracing the journal needs root" in capsys.readouterr().err
+    done = in_process(*_arguments(home, suite), code=2)
+    assert "making file systems (ext4+nojc) needs root" in done.err
+    done = in_process("record", "journal", "--directory", str(home), "--", "true", code=2)
+    assert "tracing the journal needs root" in done.err
 
 
 def test_no_cpufreq_is_a_reason_or_a_rejection(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_sql_that_writes_is_rejected(
 
 
 def test_files_of_another_schema_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
 ) -> None:
     sql = "SELECT count(*) FROM runs"
     with duckdb.connect() as connection:
@@ -167,16 +167,16 @@ def test_files_of_another_schema_are_named(
         assert main(["query", sql, str(tmp_path / name)]) in (1, 2)
         error = capsys.readouterr().err
         assert message in error and len(error.splitlines()) == 1
-    assert main(["query", sql, str(tmp_path / "nowhere")]) == 2
-    assert "`eeio list` shows them" in capsys.readouterr().err
+    done = in_process("query", sql, str(tmp_path / "nowhere"), code=2)
+    assert "`eeio list` shows them" in done.err
 
 
 def test_without_duckdb_the_remedy_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, in_process: InProcess
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    assert main(["query", "SELECT 1", str(CAMPAIGNS / "board")]) == 2
-    assert "pip install 'eeio[query]'" in capsys.readouterr().err
+    done = in_process("query", "SELECT 1", str(CAMPAIGNS / "board"), code=2)
+    assert "pip install 'eeio[query]'" in done.err
 
 
 def test_the_page_of_the_schema_has_all_columns() -> None:
@@ -194,9 +194,9 @@ def exported(tmp_path: Path, in_process: InProcess) -> Path:
     return folder
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *sources: object) -> str:
-    assert main(["query", "SELECT count(*) FROM runs", *map(str, sources)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def refusal(in_process: InProcess, *sources: object) -> str:
+    done = in_process("query", "SELECT count(*) FROM runs", *map(str, sources), code=2)
+    (line,) = done.err.splitlines()
     return line
 
 
@@ -233,11 +233,9 @@ def test_campaigns_of_two_nodes_with_one_name_are_not_joined(
     assert not (tmp_path / "new").exists()
 
 
-def test_columns_of_one_name_are_rejected(
-    exported: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["query", "SELECT 1 AS a, 2 AS a", str(exported)]) == 2
-    assert "two columns are called 'a'; name them with AS" in capsys.readouterr().err
+def test_columns_of_one_name_are_rejected(exported: Path, in_process: InProcess) -> None:
+    done = in_process("query", "SELECT 1 AS a, 2 AS a", str(exported), code=2)
+    assert "two columns are called 'a'; name them with AS" in done.err
 
 
 def test_cells_of_csv_are_no_formulas(exported: Path, in_process: InProcess) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, written
 
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.comparison.campaigns import named_cells
@@ -33,11 +33,7 @@ def _campaign() -> Campaign:
             runs.append(replace(one, started_monotonic_s=1800.0 * n))
     made = design("c", len(runs), WRITE, OTHER)
     made = replace(
-        made,
-        runs=tuple(
-            replace(one, experiment=made.experiments[place % 2])
-            for place, one in enumerate(made.runs)
-        ),
+        in_turn(made),
         protocol=replace(made.protocol, repetitions=4, adaptive=AdaptiveProtocol()),
         anchors=(WRITE.id,),
         stopped={WRITE.id: "precise enough after 8: power_system_w to ±1.2 %"},

@@ -145,11 +145,9 @@ def test_no_noise_at_all() -> None:
     assert math.isclose(same.median(BANDWIDTH), 1e8)
 
 
-def test_the_command_takes_one_gate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_one_gate(in_process: InProcess) -> None:
     arguments = ["compare", "a", "b", "--fail-if", "worse:5%:J/GB", "--fail-if", "worse:5%:MB/s"]
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert "--fail-if: give it once" in capsys.readouterr().err
+    assert "--fail-if: give it once" in in_process(*arguments, code=2).err
 
 
 DATA = Path(__file__).parents[2] / "data/campaigns"

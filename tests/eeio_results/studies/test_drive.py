@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, design, energy, phase, run, stored
 
 import eeio_results
 from eeio_results.campaign import PlannedRun, SteadyProtocol, Wear
@@ -27,19 +27,15 @@ BOTH = (energy(50.0), energy(20.0, domain="package"))
 def campaign(folder: Path, energies: tuple[EnergyReading, ...] = BOTH) -> Campaign:
     """Six rounds of 4 KiB reads, 10000 a second at 50 W, of which the processor takes 20."""
     made = design("c", 1, READ)
-    runs = tuple(PlannedRun(n, made.experiments[0], n + 1, 1) for n in range(6))
-    store = Store(folder)
+    planned = tuple(PlannedRun(n, made.experiments[0], n + 1, 1) for n in range(6))
     protocol = replace(made.protocol, repetitions=5, steady=SteadyProtocol())
-    store.create(replace(made, protocol=protocol, runs=runs))
-    store.write_machine(MACHINE)
-    store.write_idle((), "no meter")
-    for n in range(6):
-        reported = replace(
-            phase(40.96e6, energies),
-            metrics={"iops": 10_000.0, "latency_p99_s": 0.004, "latency_p9999_s": 0.009},
-        )
-        store.append(run(n, (reported,), READ))
-    return load(folder)
+    reported = replace(
+        phase(40.96e6, energies),
+        metrics={"iops": 10_000.0, "latency_p99_s": 0.004, "latency_p9999_s": 0.009},
+    )
+    runs = [run(n, (reported,), READ) for n in range(6)]
+    plan = replace(made, protocol=protocol, runs=planned)
+    return load(stored(folder, runs, plan, idle_reason="no meter"))
 
 
 def test_by_hand(tmp_path: Path) -> None:
@@ -99,11 +95,6 @@ def test_wear_is_the_drives_own_word(tmp_path: Path) -> None:
 
 
 def test_a_campaign_that_wrote_nothing_before_has_no_such_chapter(tmp_path: Path) -> None:
-    store = Store(tmp_path / "c")
-    store.create(design("c", 1))
-    store.write_machine(MACHINE)
-    store.write_idle((), "no meter")
-    store.append(run(0, (phase(1e6),)))
-    made = load(tmp_path / "c")
+    made = load(stored(tmp_path / "c", [run(0, (phase(1e6),))], idle_reason="no meter"))
     assert points(made) == []
     assert "drive" not in to_json(build([made])) and made.shortcomings == []

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import DATA
-from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, design, energy, in_turn, phase, run, stored
 
 import eeio_results
 from eeio_results.record import EnergyReading
 from eeio_results.report.contents import contents
 from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign, Store, load
+from eeio_results.store import Campaign, load
 from eeio_results.studies.load import Step, load_curves, proportionality
 
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -38,19 +38,7 @@ def campaign(
         replace(EXPERIMENT, arguments=(("file_size", "1g"), ("load", str(n))))
         for n in range(10, 101 - leave, 10)
     ]
-    store = Store(folder)
-    planned = design("c", len(made), *made)
-    store.create(
-        replace(
-            planned,
-            runs=tuple(
-                replace(one, experiment=planned.experiments[n])
-                for n, one in enumerate(planned.runs)
-            ),
-        )
-    )
-    store.write_machine(MACHINE)
-    store.write_idle(idle, None if idle else "no meter")
+    runs = []
     for place, experiment in enumerate(made):
         share = (place + 1) / 10
         reached = replace(
@@ -58,8 +46,9 @@ def campaign(
             metrics={"latency_p50_s": 0.001, "latency_p99_s": 0.004,
                      "offered_bytes_per_s": MOST * share},
         )  # fmt: skip
-        store.append(run(place, (reached,), experiment))
-    return load(folder)
+        runs.append(run(place, (reached,), experiment))
+    plan = in_turn(design("c", len(made), *made))
+    return load(stored(folder, runs, plan, idle=idle, idle_reason=None if idle else "no meter"))
 
 
 def test_a_line_by_hand(tmp_path: Path) -> None:

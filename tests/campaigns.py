@@ -1,0 +1,40 @@
+"""Campaigns as they lie in a folder, and as a signal meets them."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def records(home: Path, name: str = "c") -> list[dict[str, Any]]:
+    """The runs of that user's campaign."""
+    return records_in(home / "data/eeio/results" / name)
+
+
+def records_in(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+
+
+def signalled(
+    signum: int, progress: str, *arguments: str, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """How the command ended: it got the signal when it said a line that begins so."""
+    process = subprocess.Popen(
+        [*before, sys.executable, "-m", "eeio", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    if not any(line.startswith(progress) for line in process.stderr):
+        pytest.fail(f"the campaign ended before it said {progress}")
+    process.send_signal(signum)
+    _, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, "", errors)
+
+
+def killed(progress: str, *arguments: str) -> None:
+    signalled(signal.SIGKILL, progress, *arguments)
