@@ -17,6 +17,7 @@ from _pytest.capture import CaptureResult
 
 from tests import limits
 from tests.mounts import attached
+from tests.processes import Code, Done, check_code
 from tests.simulators import FakeRapl
 from tests.started import Starter
 
@@ -134,15 +135,7 @@ def ior_program() -> str | None:
     return shutil.which(os.environ.get("EEIO_IOR") or "ior", path=path)
 
 
-Done = subprocess.CompletedProcess[str]
 Eeio = Callable[..., Done]
-Code = int | tuple[int, ...] | None
-
-
-def check_code(done: Done, code: Code = 0) -> None:
-    codes = code if isinstance(code, tuple) else (code,)
-    known = (done.returncode, done.stdout, done.stderr)
-    assert code is None or done.returncode in codes, known
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import ran
+
 ROOT = Path(__file__).parents[1]
 
 HANGING = """
@@ -45,12 +47,10 @@ def test_long():
 
 def run(folder: Path, text: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     (folder / "test_own.py").write_text(text)
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider",
-         "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-q", *arguments,
-          str(folder)],
-        cwd=ROOT, env={**os.environ, "EEIO_TEST_SLOWNESS": "1"}, capture_output=True, text=True,
-        check=False,
+    return ran(
+        [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c",
+         str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-q", *arguments, str(folder)],
+        cwd=ROOT, env={**os.environ, "EEIO_TEST_SLOWNESS": "1"}, code=None,
     )  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 import importlib.util
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import ran
 
 ROOT = Path(__file__).parents[1]
 CHECK = runpy.run_path(str(ROOT / "ci/check-prose"), run_name="check_prose")
@@ -45,10 +46,8 @@ def test_docstrings_are_no_messages() -> None:
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     if importlib.util.find_spec("mkdocs") is None:
         pytest.skip("mkdocs-material is missing: pip install .[site]")
-    done = subprocess.run(
-        [sys.executable, ROOT / "ci/site", tmp_path], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 and not done.stdout + done.stderr
+    done = ran([sys.executable, ROOT / "ci/site", tmp_path])
+    assert not done.stdout + done.stderr
     index = (tmp_path / "site/index.html").read_text()
     assert "eeio: the energy cost of I/O" in index and "fonts.googleapis" not in index
     for page in ("gallery", "docs/reference/commands", "quick-before", "docs/how-to/index"):

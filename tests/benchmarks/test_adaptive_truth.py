@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from benchmarks.truth.generators import KINDS, Generator, all_generators, made_w
 from benchmarks.truth.protocols import pilot
 from benchmarks.truth.published import published_world
 from benchmarks.truth.world import WITHIN_SHARE, within_runs
+from tests.processes import ran
 from tests.published import PUBLISHED, needs_published
 
 PAPER = paper_protocol()
@@ -134,11 +134,9 @@ def test_the_published_world_is_that_of_the_paper() -> None:
 @pytest.mark.slow
 @needs_published
 def test_the_published_data_as_a_command() -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--data", str(PUBLISHED), "--json", "--campaigns", "3"],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = ran(
+        [sys.executable, str(SCRIPT), "--data", str(PUBLISHED), "--json", "--campaigns", "3"]
+    )
     body = json.loads(done.stdout)
     assert set(body) >= CONTRACT | {"misses", "generators"} and len(body["generators"]) == 27
     assert body["time_share_without_pilot"] < body["time_share"] < 0.3
@@ -146,8 +144,5 @@ def test_the_published_data_as_a_command() -> None:
 
 
 def test_data_that_is_not_there_is_rejected(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--data", str(tmp_path), "--json"],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2 and "give the folder of the published data" in done.stderr
+    done = ran([sys.executable, str(SCRIPT), "--data", str(tmp_path), "--json"], code=2)
+    assert "give the folder of the published data" in done.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.executables import executable
+from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "scripts/container-run"
@@ -49,14 +50,10 @@ def _engine(tmp_path: Path, name: str, architecture: str | None) -> Path:
 def _run(
     tree: Path, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
+    return ran(
         [str(RUN), "--results", str(tree.parent / "results"), *arguments],
         env={**os.environ, "CONTAINER_RUN_TREE": str(tree), **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        code=None,
     )
 
 

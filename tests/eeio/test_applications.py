@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from tests.campaigns import records
 from tests.conftest import Eeio
+from tests.processes import ran
 from tests.suites import written
 from tests.waiting import until
 
@@ -223,7 +224,7 @@ def test_a_killed_campaign_leaves_nothing(
         eeio("doctor", "restore")
     assert not any(mount.mount_point.parent == target for mount in mounts()), log.read_text()
     assert list(target.rglob("*")) == [], log.read_text()
-    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    attached = ran(["losetup", "--list"])
     assert str(target) not in attached.stdout
     for arguments in Path("/proc").glob("[0-9]*/cmdline"):
         try:

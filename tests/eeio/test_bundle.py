@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tarfile
 from dataclasses import fields, replace
@@ -17,6 +16,7 @@ from tests.conftest import Eeio, InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.made import stored as stored_in
 from tests.executables import executable
+from tests.processes import ran
 
 from eeio import bundle
 from eeio.cli import main, parser
@@ -86,11 +86,7 @@ def test_the_tables_are_made_again_the_same(bundled: Path, home: Path) -> None:
         "PATH": f"{tools}:{os.environ['PATH']}",
         "XDG_DATA_HOME": str(home / "empty"),
     }
-    done = subprocess.run(
-        ["sh", str(bundled / "remake.sh")], env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    ran(["sh", str(bundled / "remake.sh")], env=environment)
     for sub in ("tables", "figures"):
         before = {p.relative_to(bundled): p for p in (bundled / sub).rglob("*") if p.is_file()}
         assert before

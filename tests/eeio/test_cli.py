@@ -2,12 +2,12 @@
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio, InProcess
+from tests.processes import ran
 
 from eeio import commands
 from eeio.cli import parser
@@ -30,10 +30,7 @@ def _imported(*arguments: str) -> set[str]:
         "print('\\n' + ' '.join(name for name in sys.modules if sys.modules[name]))\n"
         "sys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, "-c", code, *arguments])
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -101,8 +98,7 @@ def test_parsers_and_the_stopping_rule_need_no_science() -> None:
         "        importlib.import_module(found.name)\n"
         "assert all(studies.every().values())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    ran([sys.executable, "-c", code])
 
 
 def test_too_little_memory_stops_a_campaign_and_stores_no_run_as_invalid(

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.campaigns import records
 from tests.clock import Clock
+from tests.processes import ran
 from tests.simulators import FakeRapl
 
 POWER_W = 100.0
@@ -48,12 +48,11 @@ def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
     setter.start()
     try:
         with FakeRapl(home / "powercap", power_w=lambda _: POWER_W) as rapl:
-            done = subprocess.run(
+            done = ran(
                 [sys.executable, "-m", "eeio", "run", str(suite), "--preset", "quick", "--name",
                  "jumps", "--directory", str(home / "target"), "--allow-memory-filesystem",
                  "--meter", f"rapl,root={rapl.root}"],
-                env={**os.environ, **clock.environment},
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+                env={**os.environ, **clock.environment}, code=None,
             )  # fmt: skip
     finally:
         over.set()

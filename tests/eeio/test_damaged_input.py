@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import DATA, Eeio
 from tests.eeio.importing import made
 from tests.eeio_results import made as records
+from tests.processes import ran
 
 from eeio.campaign.invocation import invoke
 from eeio.campaign.runner import _storable
@@ -317,10 +318,7 @@ def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
     )
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-c", program, *arguments],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        return ran([sys.executable, "-c", program, *arguments], code=None)
 
     arguments = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "c")  # fmt: skip

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.processes import ran
 
 from eeio.journal import delayjc
 from eeio.journal.delayjc import Counters, DelayedCalls
@@ -121,13 +122,7 @@ int sync_file_range(int file, off64_t at, off64_t length, unsigned flags)
 
 
 def _compile(source: Path, output: Path, *options: str) -> Path:
-    done = subprocess.run(
-        ["cc", *options, "-o", str(output), str(source), "-ldl"],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-    )
-    assert done.returncode == 0, done.stderr
+    ran(["cc", *options, "-o", str(output), str(source), "-ldl"])
     return output
 
 
@@ -227,9 +222,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 def shim(request: pytest.FixtureRequest, built: Path, memory: Path) -> Iterator[Shim]:
     before: tuple[str, ...] = ()
     if request.param == "sanitized":
-        asan = subprocess.run(
-            ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        asan = ran(["cc", "-print-file-name=libasan.so"]).stdout.strip()
         before = (str(Path(asan).resolve()),)
     made = Shim(built / f"{request.param}.so", before, memory / "state")
     yield made

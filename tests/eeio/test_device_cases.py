@@ -22,6 +22,7 @@ from tests import dummy
 from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.mounts import detach
+from tests.processes import ran
 
 from eeio.system.filesystem import mounts
 
@@ -534,10 +535,9 @@ def test_what_a_device_carries_is_lost_only_when_named(
         _rejected(rig.run(node, "--lose", name), "contains")
     assert _digest(rig.home / "image") == before
     # And with the very words that were told it is.
-    printed = subprocess.run(
-        ["sh", "-c", f'printf "%s\\n" {done.stderr.strip().rpartition("add ")[2]}'],
-        capture_output=True, text=True, check=True,
-    ).stdout.splitlines()  # fmt: skip
+    printed = ran(
+        ["sh", "-c", f'printf "%s\\n" {done.stderr.strip().rpartition("add ")[2]}']
+    ).stdout.splitlines()
     done = rig.run(node, *printed)
     assert done.returncode == 0, done.stderr
     assert _digest(rig.home / "image") != before

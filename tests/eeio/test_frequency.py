@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 from tests.executables import executable
+from tests.processes import ran
 
 from eeio.errors import RejectedError
 from eeio.system import frequency, undo
@@ -608,11 +609,7 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait(TIMEOUT_S)
     assert bytes_of(tree) != before
-    done = subprocess.run(
-        [sys.executable, "-c", LOGGED, str(log), "doctor", "restore"],
-        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    ran([sys.executable, "-c", LOGGED, str(log), "doctor", "restore"])
     # The program that was left running is ended: its pipe closes.
     assert process.communicate(timeout=TIMEOUT_S)[0] == ""
     assert bytes_of(tree) == before

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.mounts import attached, mounted, sparse, unmount
+from tests.processes import ran
 
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
@@ -39,7 +40,7 @@ threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
 
 def _mounted(folder: Path, *mkfs: str) -> Iterator[Path]:
     image = sparse(folder / "disk.img", 64 << 20)
-    made = subprocess.run([*mkfs, str(image)], capture_output=True, text=True, check=False)
+    made = ran([*mkfs, str(image)], code=None)
     if made.returncode != 0:
         pytest.skip(f"{mkfs[0]}: {made.stderr.strip()}")
     with mounted(image, folder / "mnt", "-o", "loop") as directory:
@@ -198,13 +199,11 @@ def test_another_file_system_is_rejected(eeio: Eeio) -> None:
 
 def test_a_container_s_own_process_numbers_are_rejected(traced: Path, home: Path) -> None:
     """The kernel traces by the host's: nothing was traced, without a word."""
-    done = subprocess.run(
+    done = ran(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "record",
-        "journal",
-         "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
-        capture_output=True, text=True, timeout=300, check=False,
+         "journal", "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
+        code=1,
     )  # fmt: skip
-    assert done.returncode == 1
     assert "--pid=host" in done.stderr
     assert not _instances(traced)
 
@@ -231,10 +230,11 @@ def test_a_static_program_is_rejected_for_delayjc(ext4: Path, eeio: Eeio) -> Non
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     program = ext4.parent / "static"
-    built = subprocess.run(
-        ["cc", "-static", "-o", str(program), "-x", "c", "-"], input="int main(void){return 0;}",
-        text=True, capture_output=True, check=False,
-    )  # fmt: skip
+    built = ran(
+        ["cc", "-static", "-o", str(program), "-x", "c", "-"],
+        input="int main(void){return 0;}",
+        code=None,
+    )
     if built.returncode != 0:
         pytest.skip(f"no static C library: {built.stderr.strip()[-200:]}")
     done = eeio(
@@ -312,11 +312,7 @@ def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: P
         "grep ' tracefs ' /proc/mounts | cut -d' ' -f2 | xargs -r umount; "
         "umount -q /sys/kernel/debug; \"$@\"; code=$?; grep ' tracefs ' /proc/mounts; exit $code"
     )
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", *arguments],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = ran(["unshare", "--mount", "sh", "-c", script, "sh", *arguments])
     (mount,) = (line for line in done.stdout.splitlines() if " tracefs " in line)
     assert mount.split()[1].startswith(f"{home}/state/eeio/tracefs-")
     assert list((home / "state/eeio").glob("tracefs-*")) == []

@@ -18,6 +18,7 @@ from tests.conftest import Eeio
 from tests.executables import executable
 from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 from tests.mounts import sparse, unmount
+from tests.processes import ran
 
 from eeio import environment
 from eeio.cli import main
@@ -69,7 +70,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     eeio("doctor", "restore")
     assert not any(mount.mount_point.parent == target for mount in mounts())
     assert list(target.iterdir()) == []
-    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    attached = ran(["losetup", "--list"])
     assert str(target) not in attached.stdout
     # And the campaign goes on with file systems made anew.
     done = signalled(signal.SIGTERM, "[20/", "resume", "killed")
@@ -93,7 +94,7 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
     )
     image = sparse(home / "device.img", 64 << 20)
     attach = ["losetup", "--find", "--show", str(image)]
-    node = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
+    node = ran(attach).stdout.strip()
     path = f"{program.parent}:{os.environ['PATH']}"
     try:
         process = subprocess.Popen(

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from tests import dummy
 from tests.conftest import Eeio, InProcess
+from tests.processes import ran
 from tests.simulators import FakeRapl, ScriptedMeter
 from tests.waiting import free_port, until
 
@@ -221,9 +222,7 @@ def promtool(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[s
     found = shutil.which("promtool")
     if found is None:
         pytest.skip("needs promtool (Debian: prometheus)")
-    return subprocess.run(
-        [found, *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=300
-    )
+    return ran([found, *arguments], input=stdin, code=None)
 
 
 def test_promtool_accepts_the_rules_and_their_tests_pass() -> None:

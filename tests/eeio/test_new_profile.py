@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Eeio
+from tests.processes import ran
 from tests.profiles.test_definitions import SCHEMAS, schema_folder
 from tests.simulators import FakeRapl
 
@@ -172,32 +172,22 @@ def test_arguments_reach_the_program_as_they_were_typed(home: Path, odd: Path) -
     (home / "in").mkdir()
 
     def run(*command: str) -> str:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        done = ran(command, env=environment)
         return done.stdout
 
     run("bash", str(odd / "install.sh"))
     run("sh", str(odd / "pre.sh"), "n=2")
     message = run(str(home / "in/eeio-odd"), "n=2")
     assert message == """a'b "c" $HOME `id` $(id) <&> \\ * ; 2x\n\n"""
-    done = subprocess.run(
-        [str(home / "in/eeio-odd"), "n=3"], env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2 and "n=3: give one of: 1 2" in done.stderr
+    done = ran([str(home / "in/eeio-odd"), "n=3"], env=environment, code=2)
+    assert "n=3: give one of: 1 2" in done.stderr
 
 
 def test_its_scripts_are_clean_and_short(odd: Path) -> None:
     if not shutil.which("shellcheck"):
         pytest.skip("shellcheck is not installed")
     scripts = sorted(odd.glob("*.sh"))
-    done = subprocess.run(
-        ["shellcheck", "-x", *(path.name for path in scripts)],
-        cwd=odd, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
+    ran(["shellcheck", "-x", *(path.name for path in scripts)], cwd=odd)
     assert all(len(path.read_text().splitlines()) <= 70 for path in scripts)
 
 
@@ -205,8 +195,4 @@ def test_its_scripts_are_clean_and_short(odd: Path) -> None:
 def test_its_xml_against_pts_s_schemas(odd: Path, name: str) -> None:
     if not shutil.which("xmllint"):
         pytest.skip("xmllint is not installed")
-    done = subprocess.run(
-        ["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name], odd / name],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    ran(["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name], odd / name])

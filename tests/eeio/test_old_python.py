@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 OLD = "import sys, collections\nsys.version_info = collections.namedtuple('v', 'a b c')(3, 9, 2)\n"
@@ -19,10 +20,7 @@ def test_it_is_reported_in_one_line(real: bool) -> None:
         if old is None or subprocess.run([old, "-c", ""], check=False).returncode != 0:
             pytest.skip("no python3.9 or python3.10 here")
         arguments = [old, "-m", "eeio", "doctor"]
-    done = subprocess.run(
-        arguments, cwd=ROOT / "scripts", capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 1
+    done = ran(arguments, cwd=ROOT / "scripts", code=1)
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert "eeio requires 3.11 or newer" in done.stderr

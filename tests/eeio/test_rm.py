@@ -2,13 +2,13 @@
 
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 from tests.eeio_results.made import energy, phase, run, stored
+from tests.processes import ran
 
 from eeio.campaign.runner import store_lock
 
@@ -38,10 +38,7 @@ def test_a_terminal_is_queried(results: Path, home: Path, answer: str, left: lis
     terminal, other = pty.openpty()
     try:
         os.write(terminal, f"{answer}\n".encode())
-        done = subprocess.run(
-            [sys.executable, "-m", "eeio", "rm", "one"],
-            stdin=other, capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
+        done = ran([sys.executable, "-m", "eeio", "rm", "one"], stdin=other, code=None)
     finally:
         os.close(terminal)
         os.close(other)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.campaigns import records
 from tests.conftest import Eeio
+from tests.processes import ran
 from tests.profiles.hosts import Hosts, several_hosts
 
 ROOT = Path(__file__).parents[2]
@@ -72,10 +73,7 @@ def test_the_power_of_client_and_store_is_added(
                 "quick", "--directory", str(home / "target"), "--name", "c", "--meter", "demo",
                 "--server-power", shlex.join(hosts.on(server, meter)),
             ]  # fmt: skip
-            done = subprocess.run(
-                hosts.on_first(arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=300, check=False,
-            )  # fmt: skip
+            done = ran(hosts.on_first(arguments), code=None)
     campaign = home / "data/eeio/results/c"
     (record,) = records(home)
     assert record["validity"] == [], done.stderr

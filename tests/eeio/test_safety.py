@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.executables import executable
+from tests.processes import ran
 
 from eeio.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
 from eeio.campaign.sharing import Sharing, missing
@@ -256,9 +257,7 @@ def test_only_programs_with_the_mark_are_ended() -> None:
         "os.kill(found[1], 9)\n"
         "print(ended, *alive)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
-    )
+    done = ran([sys.executable, "-c", script], code=None)
     assert done.stdout.split() == ["1", "False", "True"], done.stderr
 
 

@@ -13,6 +13,7 @@ import yaml
 from tests.campaigns import records
 from tests.conftest import Eeio
 from tests.executables import executable
+from tests.processes import ran
 from tests.profiles.conftest import is_present
 from tests.simulators import FakeRapl
 from tests.suites import written
@@ -162,5 +163,5 @@ def test_a_killed_campaign_leaves_no_server(
     assert _running(place) == set()
     assert not any(mount.mount_point.parent == place for mount in mounts())
     assert list(place.iterdir()) == []
-    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    attached = ran(["losetup", "--list"])
     assert str(place) not in attached.stdout

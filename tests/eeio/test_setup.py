@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 from tests.executables import executable
+from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,16 +56,14 @@ def test_readers_and_profiles_are_installed_for_a_user(tmp_path: Path) -> None:
     home = tmp_path / "home"
     sources = [ROOT / name for name in ("scripts", "result-parsers", "power-monitor")]
     packages = [path for path in sys.path if path.endswith("-packages")]
-    done = subprocess.run(
+    done = ran(
         [own / "bin/python", "-m", "eeio", "setup", "--yes", "--no-packages"],
         env={
             **os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"),
             "PYTHONPATH": os.pathsep.join(map(str, [*sources, *packages])),
             "EEIO_IOR_URL": f"file://{tmp_path}/none",
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert "setup: missing tools: " in done.stdout
     for name in ("eeio-energy-reader", "eeio-ipmi-reader", "libdelayjc.so"):
         assert os.access(own / "libexec" / name, os.X_OK)

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.mounts import unmount
+from tests.processes import ran
 from tests.simulators.powercap import FakeRapl
 from tests.waiting import until
 
@@ -226,10 +227,7 @@ def test_after_sigkill_restore_puts_the_drive_back(
         process.wait()
     assert changed.read_text() == wanted
     eeio("doctor", "restore", environment=drive)
-    requested = subprocess.run(
-        ["hdparm", "-C", loop], env={**os.environ, **drive}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+    requested = ran(["hdparm", "-C", loop], env={**os.environ, **drive})
     assert "active/idle" in requested.stdout
     assert (home / "fake.apm").read_text() == "128\n"
 

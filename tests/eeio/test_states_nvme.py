@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import ran
 from tests.simulators.nvme_states import STATES, FakeNvmeStates
 from tests.simulators.powercap import FakeRapl
 from tests.waiting import until
@@ -31,10 +32,9 @@ def file(home: Path) -> Path:
 
 
 def eeio(file: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
+    return ran(
         [sys.executable, "-m", "tests.nvme_drive", str(file), "--", *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=300,
-        stdin=subprocess.DEVNULL, cwd=Path(__file__).parents[2], check=False,
+        env={**os.environ, **environment}, cwd=Path(__file__).parents[2], code=None,
     )  # fmt: skip
 
 

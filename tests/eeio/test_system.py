@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.eeio_results import made
 from tests.mounts import attached, detach, unmount
+from tests.processes import ran
 
 from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
@@ -72,10 +73,9 @@ def test_a_swap_device_is_rejected(loop: Path) -> None:
 def test_a_device_in_use_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["losetup", "--detach", str(loop)], check=True)
     subprocess.run(["sfdisk", "-q", str(tmp_path / "backing.img")], input=b"2048,\n", check=True)
-    again = subprocess.run(
-        ["losetup", "--find", "--show", "--partscan", str(tmp_path / "backing.img")],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+    again = ran(
+        ["losetup", "--find", "--show", "--partscan", str(tmp_path / "backing.img")]
+    ).stdout.strip()
     try:
         partition = Path(f"{again}p1")
         if not partition.exists():
@@ -167,7 +167,7 @@ def test_an_image_behind_a_symbolic_link_is_detached(tmp_path: Path) -> None:
     image.make_on_loop("ext4", link, 16 << 20, journal)
     loop = next(entry.subject for entry in journal.entries if entry.kind == "loop")
     assert journal.undo_all() == []
-    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    attached = ran(["losetup", "--list"])
     detach(loop, tmp_path)
     assert str(tmp_path) not in attached.stdout
 
@@ -194,9 +194,7 @@ def test_an_image_in_a_folder_of_any_name_is_detached(tmp_path: Path, name: byte
 def test_a_loop_device_whose_image_somebody_deleted_is_detached(tmp_path: Path) -> None:
     backing = tmp_path / "image"
     backing.write_bytes(bytes(1 << 20))
-    node = subprocess.run(
-        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    node = ran(["losetup", "--find", "--show", str(backing)], code=None).stdout.strip()
     if not node:
         pytest.skip("no loop devices here")
     journal = UndoJournal(tmp_path / "journal.json")

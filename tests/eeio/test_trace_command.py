@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Eeio
 from tests.eeio_results import made
 from tests.executables import executable
+from tests.processes import ran
 
 from eeio import tracers
 from eeio_results.report.parts import Table
@@ -30,10 +31,9 @@ WITH_TRACEFS = (
 def _no_bpftrace(path: str = os.environ.get("PATH", os.defpath)) -> str | None:
     """Why bpftrace cannot be tried here, at the best that a test can do for it."""
     program = "from eeio import tracers; print(tracers.no_bpftrace() or '')"
-    done = subprocess.run(
-        [*WITH_TRACEFS, sys.executable, "-c", program], env={**os.environ, "PATH": path},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    done = ran(
+        [*WITH_TRACEFS, sys.executable, "-c", program], env={**os.environ, "PATH": path}, code=None
+    )
     return (done.stdout if done.returncode == 0 else done.stderr).strip() or None
 
 

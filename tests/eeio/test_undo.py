@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio, InProcess
 from tests.mounts import unmount
+from tests.processes import ran
 from tests.simulators.tree import write_tree
 
 from eeio.system.owner import Owner, start_ticks, this_process
@@ -150,10 +151,7 @@ def test_a_full_disk_keeps_nothing_from_being_put_back(
 def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Path) -> None:
     """A container's tracefs: the note of the folder stayed, and no `eeio doctor restore` got rid
     of it."""
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "ro", "none", str(tmp_path)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = ran(["mount", "-t", "tmpfs", "-o", "ro", "none", str(tmp_path)], code=None)
     if done.returncode != 0:
         pytest.skip(f"no mount: {done.stderr.strip()}")
     try:

@@ -1,10 +1,10 @@
 """The helpers in C, compiled for a test."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.processes import ran
 
 import eeio_power
 
@@ -16,7 +16,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 def compiled(name: str, folder: Path, *flags: str) -> Path:
     command = ["cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion"]
     command += ["-Werror", *flags, "-o", str(folder / name), str(HELPERS / f"{name}.c")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = ran(command, code=None)
     if flags and "cannot find" in done.stderr:  # no sanitizers' libraries here
         return compiled(name, folder)
     assert done.returncode == 0, done.stderr

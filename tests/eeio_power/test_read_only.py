@@ -1,11 +1,11 @@
 """No meter makes the sampler write anywhere but to its samples file (and, serial, its line)."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import ran
 from tests.simulators import FakeHwmon, FakeRapl
 from tests.simulators.tree import cubietruck, write_tree
 
@@ -68,13 +68,9 @@ def test_only_the_samples_file_is_opened_for_writing(machine: Path, tmp_path: Pa
     # RAPL's helper is a process of its own: it opens nothing for writing (test_reader.py).
     specs = ["rapl,reader=no", "hwmon", "power_supply", "iio", "modelled"]
     specs.append(f"csv:{machine / 'log.csv'},map=time:Time+power_w:Watts")
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-B", "-c", WATCHED, str(machine), str(samples), *specs],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
     )
     assert done.stdout.split() == [str(samples)], done.stderr
     assert {path: path.stat().st_mtime_ns for path in machine.rglob("*")} == before
@@ -85,12 +81,8 @@ def test_the_hook_would_see_a_meter_that_writes(machine: Path, tmp_path: Path) -
         "meters = open_meters(specs, root)",
         "meters = open_meters(specs, root); open(root / 'proc/stat', 'a').close()",
     )
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-B", "-c", writing, str(machine), str(tmp_path / "s.gz"), "rapl"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
     )
     assert str(machine / "proc/stat") in done.stdout

@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.eeio_power.one_meter import one_meter
+from tests.processes import ran
 from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
@@ -387,9 +387,6 @@ def test_a_report_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> Non
         assert "no metric has the name q" in capsys.readouterr().err
         # Half a second is no window of a meter with a reading a minute.
         arguments = ["record", "power", "--meter", spec, "--format", "json", "--", "sleep", "0.5"]
-        done = subprocess.run(
-            [sys.executable, "-m", "eeio", *arguments], capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 3, done.stderr
+        done = ran([sys.executable, "-m", "eeio", *arguments], code=3)
         (window,) = json.loads(done.stdout)["readings"]
         assert window["energy_j"] is None and not window["valid"] and window["reasons"]

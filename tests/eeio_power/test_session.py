@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.own_meter import BENCH
+from tests.processes import ran
 from tests.simulators.powercap import FakeRapl
 
 from eeio_power import samples
@@ -127,12 +128,11 @@ def test_idle_sync_and_nonsense(tmp_path: Path, rapl: str) -> None:
 
 
 def test_a_meter_that_is_not_there_is_rejected_in_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "eeio_power.session", "--samples", str(tmp_path / "s.gz"),
          "--meter", f"rapl,root={tmp_path}/none"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+        code=2,
     )  # fmt: skip
-    assert done.returncode == 2
     lines = done.stdout.splitlines()
     assert len(lines) == 1
     assert f"{tmp_path}/none" in json.loads(lines[0])["error"]

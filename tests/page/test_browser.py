@@ -28,6 +28,7 @@ from eeio_results.report.page import guideline as guideline_page
 from eeio_results.statistics.decision import Change, Rule
 from tests.page.conftest import Reader, Write
 from tests.page.made import campaign, power
+from tests.processes import ran
 
 AXE = Path(__file__).parents[2] / "ci/page/node_modules/axe-core/axe.min.js"
 ESTIMATED = (("system", "modelled"),)
@@ -353,10 +354,7 @@ def test_on_paper_no_heading_is_alone_and_no_page_nearly_empty(
         pytest.skip("needs pdftotext (poppler-utils)")
     reader.open(write(which, request.getfixturevalue(which)))
     (tmp_path / "page.pdf").write_bytes(_printed(reader))
-    done = subprocess.run(
-        ["pdftotext", "-layout", tmp_path / "page.pdf", "-"],
-        capture_output=True, text=True, timeout=300, check=True,
-    )  # fmt: skip
+    done = ran(["pdftotext", "-layout", tmp_path / "page.pdf", "-"])
     sheets = [
         [line for line in sheet.splitlines() if line.strip()]
         for sheet in done.stdout.removesuffix("\f").split("\f")

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from eeio_results.report.page.document import script
+from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"
@@ -16,10 +16,7 @@ TESTS = sorted(str(path) for path in (Path(__file__).parent / "script").glob("*.
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(
-        command, cwd=ROOT, timeout=300, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    ran(command, cwd=ROOT)
 
 
 @pytest.fixture

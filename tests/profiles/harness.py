@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eeio.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
-from tests.conftest import Code, Done, check_code
+from tests.processes import Code, Done, check_code
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 FOLDERS = sorted(path.parent for path in PROFILES.glob("*/test-definition.xml"))

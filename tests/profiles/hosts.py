@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.executables import executable
+from tests.processes import ran
 from tests.profiles import programs
 
 NETWORK = "10.231.7"
@@ -56,9 +57,7 @@ class Hosts:
 
 
 def ip(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        ["ip", *arguments], capture_output=True, text=True, check=False, timeout=300
-    )
+    return ran(["ip", *arguments], code=None)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.mounts import unmount
+from tests.processes import ran
 from tests.profiles.harness import PROFILES, Installed
 from tests.waiting import until
 
@@ -74,15 +75,10 @@ class Program:
     def run(
         self, ranks: int, *options: str, before: Sequence[str] = (), timeout_s: float = TIMEOUT_S
     ) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            self.command(ranks, *options, before=before),
-            env=environment(self.settings),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        return ran(
+            self.command(ranks, *options, before=before), env=environment(self.settings),
+            timeout=timeout_s, code=None,
+        )  # fmt: skip
 
     def good(self, ranks: int, *options: str, before: Sequence[str] = ()) -> str:
         """Standard output of a run that must end well."""
@@ -94,14 +90,10 @@ class Program:
         """The one line of a rank, started without mpirun, that must be refused."""
         # Isolated ranks all call themselves job 0: two at once would share a session's folder.
         with tempfile.TemporaryDirectory(prefix="mpi-") as session:
-            done = subprocess.run(
+            done = ran(
                 [str(self.path), *options],
                 env=environment({**self.settings, **alone(session)}),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_S,
-                check=False,
+                code=None,
             )
         assert done.returncode == 2, done.stdout + done.stderr
         (line,) = done.stderr.splitlines()

@@ -15,6 +15,7 @@ from eeio import cluster
 from eeio_results.tools.capture import Capture
 from tests.campaigns import records
 from tests.executables import executable
+from tests.processes import ran
 from tests.profiles import programs
 from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip, write_suite
@@ -180,7 +181,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
         FakeRapl(tmp_path / second, power_w=lambda _: 0.0 if lost else 60.0),
         programs.memory_disk(tmp_path / "target", "size=64m") as target,
     ):
-        done = subprocess.run(
+        done = ran(
             hosts.on_first(
                 [sys.executable, "-m", "eeio", "run", str(suite), "--preset", "quick", "--name",
                  "c", "--directory", str(target), "--allow-memory-filesystem", "--meter",
@@ -190,9 +191,8 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
                 **programs.environment({"PATH": eeio_on_path}), **hosts.settings(),
                 "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path / "state"),
             },
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+            code=(0, 3),
         )  # fmt: skip
-    assert done.returncode in (0, 3), done.stderr
     (run,) = records(tmp_path)
     assert run["validity"] == [], done.stderr
     write = run["phases"][0]
@@ -296,13 +296,13 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     job = os.getpid() << 16
     segment = Path(f"/dev/shm/vader_segment.eeio-test.0.{job + 1:x}.0")
     segment.touch()
-    done = subprocess.run(
+    done = ran(
         ["sh", "-c", script, str(PROFILES / "common/mpi.sh")],
         env=programs.environment(
             {"EEIO_MPIRUN": str(mpirun), "TMPDIR": str(tmp_path), "JOB": str(job)}
         ),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        code=None,
+    )
     assert done.stdout == "stuck\nended with 137\n", done.stderr
     assert not list(tmp_path.glob("ompi.*/pid.*"))
     assert not segment.exists()
@@ -316,11 +316,10 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
         '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n',
     )
     for given, reported in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
-        done = subprocess.run(
+        done = ran(
             ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
              str(PROFILES / "common/mpi.sh")],
-            env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+            env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given}, code=None,
         )  # fmt: skip
         assert done.stdout == f"{reported}\n", done.stderr
 
@@ -362,14 +361,14 @@ def test_the_romio_of_this_open_mpi_is_queried(
         ("ompi_info", f"cat {tmp_path}/info.txt\n"),
     ):  # fmt: skip
         executable(tmp_path / name, f"#!/bin/sh\n{message}")
-    done = subprocess.run(
+    done = ran(
         ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
          str(PROFILES / "common/mpi.sh")],
         env={
             "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),
             **({"OMPI_MCA_io": given} if given else {}),
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+        code=None,
     )  # fmt: skip
     assert done.stdout == f"{chosen}\n", done.stderr
     assert (output / "notes.txt").read_text().startswith(note)
@@ -390,16 +389,15 @@ def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
     target = tmp_path / "scratch"
     target.mkdir()
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    ran(
         ["bash", str(root / "docs/cluster/job.slurm"), str(target)],
         env={
             **programs.environment({"PATH": eeio_on_path}),
             "SLURM_JOB_ID": "17", "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_LOCALID": "0",
             "SLURM_SUBMIT_DIR": str(root), "EEIO_METER": rapl, "EEIO_PRESET": "quick",
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+        code=(0, 3),
     )  # fmt: skip
-    assert done.returncode in (0, 3), done.stdout + done.stderr
     results = target / "eeio-17"
     reported = json.loads((results / "eeio.json").read_text())
     (phase,) = reported["phases"]

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +10,7 @@ import pytest
 
 from eeio.profiles import complete
 from eeio.profiles import profile as profiles
+from tests.processes import ran
 from tests.profiles.harness import FOLDERS, PROFILES, copy_of, missing_files
 
 SCHEMAS = {
@@ -41,10 +41,7 @@ def test_shell(folder: Path) -> None:
     if not shutil.which("shellcheck"):
         pytest.skip("shellcheck is not installed")
     scripts = sorted(folder.glob("*.sh"))
-    done = subprocess.run(
-        ["shellcheck", *map(str, scripts)], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout
+    ran(["shellcheck", *map(str, scripts)])
     for script in scripts:
         assert len(script.read_text().splitlines()) <= 70, f"{script} is longer than a page"
 
@@ -58,20 +55,10 @@ def test_shell(folder: Path) -> None:
 def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
     if not shutil.which("xmllint"):
         pytest.skip("xmllint is not installed")
-    done = subprocess.run(
-        [
-            "xmllint",
-            "--noout",
-            "--schema",
-            schema_folder() / SCHEMAS[name],
-            complete.file(folder, name),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    ran(
+        ["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name],
+         complete.file(folder, name)],
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)

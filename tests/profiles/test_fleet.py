@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import ran
 from tests.profiles import programs
 from tests.profiles.hosts import several_hosts
 from tests.profiles.test_slurm import Slurm, cluster
@@ -48,17 +49,13 @@ class Site:
     environment: dict[str, str]
 
     def eeio(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+        return ran(
             self.slurm.hosts.on_first([sys.executable, "-m", "eeio", *arguments]),
-            env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False,
-            timeout=240,
+            env=self.environment, cwd=self.folder, timeout=240, code=None,
         )  # fmt: skip
 
     def slurm_output(self, *arguments: str) -> str:
-        done = subprocess.run(
-            self.slurm.hosts.on_first(list(arguments)), env=self.environment,
-            capture_output=True, text=True, check=True, timeout=300,
-        )  # fmt: skip
+        done = ran(self.slurm.hosts.on_first(list(arguments)), env=self.environment)
         return done.stdout
 
     def submit(self, nodes: str) -> None:
@@ -188,13 +185,11 @@ def test_wrong_arguments_submit_nothing(site: Site) -> None:
 
 
 def test_without_slurm_it_reports_where_to_run_it(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "eeio", "fleet", "submit", "--nodes", "2", "eeio-suite",
          "--directory", str(tmp_path)],
-        env={**os.environ, "PATH": "/nonexistent"}, cwd=tmp_path, capture_output=True, text=True,
-        check=False, timeout=300,
+        env={**os.environ, "PATH": "/nonexistent"}, cwd=tmp_path, code=2,
     )  # fmt: skip
-    assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "eeio: sinfo is missing: run this on a login node of a Slurm cluster"
     ]

@@ -1,6 +1,5 @@
 """IOR's profile where IOR itself is told apart: with HDF5 or without, 3.x or 4.x."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from eeio_results.tools import ior
 from tests.conftest import ior_program
 from tests.executables import executable
+from tests.processes import ran
 from tests.profiles.harness import Installed
 
 HDF5 = ("api=hdf5", "operation=write", "processes=2", "request_size=1m", "file_size=8m")
@@ -94,9 +94,7 @@ def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
     program = ior_program()
     if program is None:
         pytest.skip("ior is not installed")
-    requested = subprocess.run(
-        [program, "-h"], capture_output=True, text=True, check=False, timeout=300
-    )
+    requested = ran([program, "-h"], code=None)
     if "|HDF5" not in requested.stdout + requested.stderr or "IOR-3" in requested.stdout:
         pytest.skip(f"{program}: no IOR 4 with HDF5")
     profile = Installed("ior", tmp_path / "home", tmp_path / "disk")

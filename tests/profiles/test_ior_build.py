@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import ran
 from tests.profiles.harness import PROFILES
 
 BUILD = PROFILES / "eeio-ior-1.0.0" / "build.sh"
@@ -59,9 +60,7 @@ def build(
     (tmp_path / "given").mkdir(exist_ok=True)
     arguments = ["sh", str(BUILD), str(tmp_path / "bin/ior"), str(tmp_path / "given")]
     settings = {"EEIO_IOR_URL": url, "EEIO_IOR_SHA256": sha256, "PATH": "/usr/bin:/bin"}
-    return subprocess.run(
-        arguments, env=settings, capture_output=True, text=True, timeout=300, check=False
-    )
+    return ran(arguments, env=settings, code=None)
 
 
 def test_a_release_is_fetched_and_built(tmp_path: Path, release: Path, url: str) -> None:

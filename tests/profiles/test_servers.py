@@ -15,6 +15,7 @@ import pytest
 from eeio_results import tools
 from tests.executables import executable
 from tests.mounts import unmount
+from tests.processes import ran
 from tests.profiles.conftest import is_present
 from tests.profiles.harness import PROFILES, Installed, copy_of
 from tests.waiting import until
@@ -246,13 +247,12 @@ def test_as_a_plain_user(served: Served, place: Path, tool: str) -> None:
         command = ["sh", str(profile / script), *arguments]
         if script == "run":
             command = [str(place / f"home/eeio-{tool}"), *arguments]
-        done = subprocess.run(
+        ran(
             ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", "-i",
              "PATH=/usr/bin:/bin", f"HOME={place}/home", f"EEIO_DIRECTORY={place}/disk",
              "EEIO_PRESET=quick", *command],
-            cwd="/", capture_output=True, text=True, timeout=300, check=False,
+            cwd="/",
         )  # fmt: skip
-        assert done.returncode == 0, (script, done.stderr)
         if script == "run":
             assert "ran as nobody" in (place / "home/output/eeio.json").read_text()
     assert list((place / "disk").iterdir()) == []

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns import records
+from tests.processes import ran
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.hosts import Hosts, write_suite
@@ -156,10 +157,9 @@ def _until(contains: Callable[[], bool], failure: str, folder: Path) -> None:
 
 
 def _idle_nodes(hosts: Hosts, environment: dict[str, str]) -> int:
-    done = subprocess.run(
-        hosts.on_first(["sinfo", "--noheader", "--Node", "--format=%T"]), env=environment,
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = ran(
+        hosts.on_first(["sinfo", "--noheader", "--Node", "--format=%T"]), env=environment, code=None
+    )
     return done.stdout.split().count("idle")
 
 

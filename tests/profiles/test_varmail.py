@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from eeio_results import tools
+from tests.processes import ran
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.programs import Program
@@ -36,7 +36,7 @@ def sizes(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_size for path in folder.rglob("mail.*")}
 
 
-def ran(program: Program, folder: Path, ranks: int, *options: str) -> dict[str, Any]:
+def one_run(program: Program, folder: Path, ranks: int, *options: str) -> dict[str, Any]:
     """The phase of a run on a tree that is there."""
     eeio = folder.parent / f"{folder.name}.json"
     program.good(ranks, *options, f"directory={folder}", f"eeio={eeio}")
@@ -95,7 +95,7 @@ def test_what_is_reported_is_what_the_kernel_observed(
 def test_the_figures_follow_from_the_files(program: Program, tmp_path: Path) -> None:
     program.good(4, "fill", "files=80", f"directory={tmp_path}")
     before = sizes(tmp_path)
-    phase = ran(program, tmp_path, 4, "files=80", "loops=201", "append=5000", "seed=3")
+    phase = one_run(program, tmp_path, 4, "files=80", "loops=201", "append=5000", "seed=3")
     after = sizes(tmp_path)
     metrics = phase["metrics"]
     assert len(after) == 80
@@ -120,7 +120,7 @@ def test_the_figures_follow_from_the_files(program: Program, tmp_path: Path) -> 
         folder = tmp_path / f"again{number}"
         folder.mkdir()
         program.good(4, "fill", "files=80", f"directory={folder}")
-        ran(program, folder, 4, "files=80", "loops=201", f"seed={seed}", "fsync=off")
+        one_run(program, folder, 4, "files=80", "loops=201", f"seed={seed}", "fsync=off")
         names.append(sorted(Path(name).name for name in sizes(folder)))
     assert names[0] == names[1] != names[2]
 
@@ -257,9 +257,7 @@ def test_a_machine_without_a_compiler(tmp_path: Path) -> None:
     profile = Installed("varmail", tmp_path / "home", tmp_path / "disk")
     (tmp_path / "commands").mkdir()
     for command in ("bash", "chmod", "cp", "rm"):
-        found = subprocess.run(
-            ["sh", "-c", f"command -v {command}"], capture_output=True, text=True, check=True
-        )
+        found = ran(["sh", "-c", f"command -v {command}"])
         (tmp_path / "commands" / command).symlink_to(found.stdout.strip())
     done = profile.install(PATH=str(tmp_path / "commands"), code=1)
     assert "a C compiler is missing: install the packages gcc and libc6-dev" in done.stderr

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from eeio.profiles import complete
 from tests.executables import executable
+from tests.processes import ran
 from tests.profiles.harness import FOLDERS, missing_files
 from tests.pts.harness import ROOT
 
@@ -44,10 +44,7 @@ def link(home: Path, pts: Path | None, *arguments: str, **more: str) -> tuple[in
     if pts is not None:
         environment["PTS_DIR"] = str(pts)
     wrapper = ["unshare", "-m", "sh", "-c", _USER, "sh"] if os.geteuid() == 0 else []
-    done = subprocess.run(
-        [*wrapper, str(SCRIPT), *arguments],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    done = ran([*wrapper, str(SCRIPT), *arguments], env=environment, code=None)
     if done.returncode == 77:
         pytest.skip("root without the right to make namespaces")
     return done.returncode, done.stdout + done.stderr

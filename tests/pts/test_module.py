@@ -14,6 +14,7 @@ import pytest
 from eeio.pts import entry
 from tests.executables import executable
 from tests.own_meter import BENCH
+from tests.processes import ran
 from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
 from tests.simulators import FakeHwmon
 from tests.simulators.powercap import FakeRapl, FakeZone
@@ -36,12 +37,18 @@ def run(
     folder.mkdir(exist_ok=True)
     shutil.rmtree(folder / "result", ignore_errors=True)
     own = {key: value for key, value in os.environ.items() if not key.startswith("EEIO_")}
-    done = subprocess.run(
+    done = ran(
         ["php", "-d", "display_errors=stderr", str(STUB), str(module), str(folder), *suites],
-        input=json.dumps(tests), capture_output=True, text=True, timeout=300, check=False,
-        env={**own, "EEIO_PYTHON": sys.executable, "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0",
-             **settings},
-    )  # fmt: skip
+        input=json.dumps(tests),
+        env={
+            **own,
+            "EEIO_PYTHON": sys.executable,
+            "EEIO_PRESET": "quick",
+            "EEIO_IDLE_S": "0",
+            **settings,
+        },
+        code=None,
+    )
     line = next((ln for ln in done.stdout.splitlines() if ln.startswith("RESULT ")), "RESULT {}")
     got = json.loads(line.removeprefix("RESULT "))
     for result in got.get("results", ()):
@@ -417,9 +424,9 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     session, script = tmp_path / "session", tmp_path / "ask.php"
     executable(session, LATE.format(python=sys.executable))
     script.write_text(REQUEST_TWICE)
-    done = subprocess.run(
+    done = ran(
         ["php", str(script), str(MODULE), str(tmp_path)],
-        capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "EEIO_PYTHON": str(session)},
-    )  # fmt: skip
+        code=None,
+    )
     assert done.stdout.splitlines() == ["the power session does not answer", '{"to":"two"}']

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio.pts import composite, read
+from tests.processes import ran
 from tests.pts.harness import ROOT, PtsHome, why_not
 
 ACCOUNT = "tester"
@@ -52,10 +53,7 @@ def test_the_same_archives_are_made_again_and_are_complete(made: Path, tmp_path:
 
 def test_an_existing_folder_and_a_wrong_name_are_rejected(tmp_path: Path) -> None:
     for arguments in ((ACCOUNT, tmp_path), ("no/account", tmp_path / "new")):
-        done = subprocess.run(
-            [sys.executable, ROOT / "ci/openbenchmarking", *arguments],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = ran([sys.executable, ROOT / "ci/openbenchmarking", *arguments], code=None)
         assert done.returncode != 0
     assert not (tmp_path / "new").exists()
 

@@ -1,11 +1,11 @@
 """Darshan's counters: of darshan-parser's output, and of logs by PyDarshan."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.eeio.importing.test_results import imported, phases
+from tests.processes import ran
 
 from eeio.importing.readers import darshan
 
@@ -88,9 +88,7 @@ def test_logs_by_pydarshan(
         "    c = r.records['POSIX'].to_df()['counters']\n"
         "    print(p, c.POSIX_BYTES_READ.sum(), c.POSIX_BYTES_WRITTEN.sum())\n"
     )
-    paths = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.split()
+    paths = ran([sys.executable, "-c", script]).stdout.split()
     if not paths:
         pytest.skip("this PyDarshan has no example logs")
     found = [p for p in phases(imported(capsys, paths[0], "--dry-run")) if p["engine"] == "POSIX"]

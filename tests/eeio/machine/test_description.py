@@ -3,10 +3,10 @@
 import errno
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.processes import ran
 
 from eeio.errors import RejectedError
 from eeio.machine import description as descriptions
@@ -130,10 +130,7 @@ def test_commands_answer_what_was_recorded_and_nothing_else(tmp_path: Path) -> N
     _, programs = descriptions.lay_out(COMPLETE, tmp_path / "machine")
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [programs / "hdparm", *arguments], env={"PATH": str(programs)}, capture_output=True,
-            text=True, timeout=300, check=False,
-        )  # fmt: skip
+        done = ran([programs / "hdparm", *arguments], env={"PATH": str(programs)}, code=None)
         return done.returncode, done.stdout, done.stderr
 
     assert run("-C", "/dev/sda") == (0, COMPLETE.commands[0].prints, "")
