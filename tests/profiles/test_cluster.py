@@ -389,7 +389,7 @@ def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
     target = tmp_path / "scratch"
     target.mkdir()
     root = Path(__file__).parents[2]
-    ran(
+    done = ran(
         ["bash", str(root / "docs/cluster/job.slurm"), str(target)],
         env={
             **programs.environment({"PATH": eeio_on_path}),
