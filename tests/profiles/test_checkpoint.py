@@ -221,8 +221,7 @@ def test_a_machine_without_mpi_gets_the_packages(tmp_path: Path) -> None:
 
 
 def test_too_little_room(installed: Installer) -> None:
-    done = installed("checkpoint").script("pre.sh", "size=65536g")
-    assert done.returncode == 2
+    done = installed("checkpoint").script("pre.sh", "size=65536g", code=2)
     assert re.search(r"needs \d+ bytes, \d+ are free\n$", done.stderr)
 
 
