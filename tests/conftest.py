@@ -181,6 +181,7 @@ def in_process(capsys: pytest.CaptureFixture[str]) -> InProcess:
     def run(*arguments: str, code: int = 0) -> CaptureResult[str]:
         from eeio.cli import main
 
+        capsys.readouterr()
         try:
             status: object = main([*arguments])
         except SystemExit as end:

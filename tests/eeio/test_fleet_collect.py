@@ -53,11 +53,9 @@ def collected(in_process: InProcess, *paths: Path, status: int = 0) -> dict[str,
     return found
 
 
-def test_the_slow_node_is_the_outlier(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
-) -> None:
+def test_the_slow_node_is_the_outlier(tmp_path: Path, in_process: InProcess) -> None:
     fleet_of(tmp_path, 12, slow=[4])
-    found = collected(capsys, tmp_path)
+    found = collected(in_process, tmp_path)
     outliers = found["outliers"]
     assert {(one["node"], one["metric"]) for one in outliers} == {("n4", "MB/s"), ("n4", "MB/J")}
     (slow,) = [one for one in outliers if one["metric"] == "MB/s"]
@@ -76,9 +74,7 @@ def test_the_slow_node_is_the_outlier(
     assert "Outliers" in page.read_text()
 
 
-def test_experiments_of_a_sweep_are_not_joined(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_experiments_of_a_sweep_are_not_joined(tmp_path: Path, in_process: InProcess) -> None:
     draw = np.random.default_rng(1)
     tests = [replace(EXPERIMENT, arguments=(("file_size", size),)) for size in ("1g", "2g")]
     for node in range(6):
@@ -89,44 +85,38 @@ def test_experiments_of_a_sweep_are_not_joined(
             rate = slow * 1e8 * float(np.exp(draw.normal(0.0, 0.01)))
             runs.append(run(number, (phase(rate),), test))
         stored(tmp_path / plan.name, runs, plan, machine=replace(MACHINE, hostname=f"n{node}"))
-    outliers = collected(capsys, tmp_path)["outliers"]
+    outliers = collected(in_process, tmp_path)["outliers"]
     assert {one["node"] for one in outliers} == {"n1"}
     (slow_row,) = [one for one in outliers if one["experiment"] != "all experiments"]
     assert "file_size=2g" in slow_row["experiment"]
     assert slow_row["difference"] == pytest.approx(-0.5, abs=0.03)
 
 
-def test_nodes_of_different_drives_are_not_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nodes_of_different_drives_are_not_compared(tmp_path: Path, in_process: InProcess) -> None:
     fleet_of(tmp_path, 6)
     for number in range(4):
         other = replace(MACHINE, device_model="HDD")
         store_node(tmp_path, f"h{number}", [2e7], machine=other)
-    found = collected(capsys, tmp_path)
+    found = collected(in_process, tmp_path)
     assert found["outliers"] == []
     assert any("a test needs 5" in reason and "HDD" in reason for reason in found["not_tested"])
     assert len({node["kind"] for node in found["nodes"]}) == 2
 
 
-def test_a_node_unlike_the_others_is_described(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_unlike_the_others_is_described(tmp_path: Path, in_process: InProcess) -> None:
     for number in range(5):
         store_node(tmp_path, f"n{number}", [1e8 + number])
     store_node(tmp_path, "n5", [1e8 + 7], machine=replace(MACHINE, kernel="5.10"))
-    *_, last = collected(capsys, tmp_path)["nodes"]
+    *_, last = collected(in_process, tmp_path)["nodes"]
     assert last["remarks"] == ["unlike the others: kernel: 6.1 -> 5.10"]
 
 
-def test_repeated_reports_copies_and_namesakes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repeated_reports_copies_and_namesakes(tmp_path: Path, in_process: InProcess) -> None:
     fleet_of(tmp_path / "a", 5)
     shutil.copytree(tmp_path / "a" / "nightly-n0", tmp_path / "b" / "nightly-n0")
     store_node(tmp_path / "b", "n1", [1e8], created_utc="2026-11-02T06:00:00+00:00")
     store_node(tmp_path / "b", "n2", [1e8], machine=replace(MACHINE, memory_bytes=4 << 30))
-    found = collected(capsys, tmp_path, status=3)
+    found = collected(in_process, tmp_path, status=3)
     names = [node["name"] for node in found["nodes"]]
     assert names == ["n0", "n1", "n2 (1)", "n2 (2)", "n3", "n4"]
     message = "\n".join(found["rejected"])
@@ -136,7 +126,7 @@ def test_repeated_reports_copies_and_namesakes(
     assert len(found["rejected"]) == 4
 
 
-def test_what_is_not_used_fails_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_used_fails_nothing(tmp_path: Path, in_process: InProcess) -> None:
     """A repeated report, and a campaign of another suite than that of most nodes."""
     fleet_of(tmp_path, 5)
     store_node(tmp_path / "b", "n1", [1e8], created_utc="2026-11-02T06:00:00+00:00")
@@ -144,13 +134,13 @@ def test_what_is_not_used_fails_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     body = json.loads((other / "campaign.json").read_text())
     body["suite"] = "bench"
     (other / "campaign.json").write_text(json.dumps(body))
-    found = collected(capsys, tmp_path)
+    found = collected(in_process, tmp_path)
     assert len(found["nodes"]) == 5 and len(found["rejected"]) == 2
     assert f"{other}: not used; its suite is bench, not" in "\n".join(found["rejected"])
 
 
 def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, in_process: InProcess
 ) -> None:
     fleet_of(tmp_path, 5)
     broken = store_node(tmp_path, "n5", [1e8])
@@ -158,7 +148,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
     (broken / "campaign.json").write_text(json.dumps({**body, "schema_version": 99}))
     store_node(tmp_path, "n6", [1e8], planned=3)
     store_node(tmp_path, "n7", [1e8], created_utc="2999-01-01T00:00:00+00:00")
-    found = collected(capsys, tmp_path, status=3)
+    found = collected(in_process, tmp_path, status=3)
     (rejected,) = found["rejected"]
     assert str(broken) in rejected and "99" in rejected
     states = {node["name"]: (node["state"], node["remarks"]) for node in found["nodes"]}
@@ -167,22 +157,22 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_shown(
     assert "its clock is wrong" in states["n7"][1][0]
 
 
-def test_result_files_of_pts_are_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_result_files_of_pts_are_nodes(tmp_path: Path, in_process: InProcess) -> None:
     for host in ("a", "b"):
         (tmp_path / host).mkdir()
         shutil.copy(PTS_FILE, tmp_path / host / "composite.xml")
     text = (tmp_path / "b" / "composite.xml").read_text()
     (tmp_path / "b" / "composite.xml").write_text(text.replace(PTS_SYSTEM, "other"))
-    found = collected(capsys, tmp_path)
+    found = collected(in_process, tmp_path)
     assert [node["name"] for node in found["nodes"]] == sorted([PTS_SYSTEM, "other"])
     assert all(node["state"] == "complete" and node["runs"] for node in found["nodes"])
     (tmp_path / "b" / "composite.xml").write_text(text[:500])
-    found = collected(capsys, tmp_path, status=3)
+    found = collected(in_process, tmp_path, status=3)
     assert len(found["nodes"]) == 1 and "composite.xml" in found["rejected"][0]
 
 
 def test_a_folder_that_cannot_be_read_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess
 ) -> None:
     fleet_of(tmp_path, 2)
     scandir = os.scandir
@@ -193,7 +183,7 @@ def test_a_folder_that_cannot_be_read_is_named(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", reject)
-    found = collected(capsys, tmp_path, status=3)
+    found = collected(in_process, tmp_path, status=3)
     assert found["rejected"] == [f"{tmp_path}/nightly-n1: Permission denied"]
 
 
@@ -216,7 +206,7 @@ def test_fictitious_and_measured_power_are_not_compared(
 
 
 def test_nodes_that_never_reported_are_listed_with_their_log(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, in_process: InProcess
 ) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "fleet.json").write_text(
@@ -228,7 +218,7 @@ def test_nodes_that_never_reported_are_listed_with_their_log(
     )  # fmt: skip
     (tmp_path / "logs" / "n3.log").write_text("eeio: /scratch: no space left\n")
     store_node(tmp_path / "nodes/n1/eeio/results", "any", [1e8])
-    found = collected(capsys, tmp_path, status=3)
+    found = collected(in_process, tmp_path, status=3)
     nodes = {node["name"]: node for node in found["nodes"]}
     assert "began 60 minutes before its job" in nodes["n1"]["remarks"][0]
     assert nodes["n2"]["state"] == nodes["n3"]["state"] == "no results"

@@ -101,14 +101,9 @@ OutputOf = Any
 
 
 @pytest.fixture
-def output_of(capsys: pytest.CaptureFixture[str], in_process: InProcess) -> OutputOf:
+def output_of(in_process: InProcess) -> OutputOf:
     """What a command prints."""
-
-    def call(*arguments: str) -> str:
-        capsys.readouterr()
-        return in_process(*list(arguments)).out
-
-    return call
+    return lambda *arguments: in_process(*arguments).out
 
 
 def spread(joules: Sequence[float], form: Any = number, between: str = " - ") -> tuple[str, str]:

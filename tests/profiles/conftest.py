@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ior_program
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.profiles.hosts import eeio_on_path, hosts
 from tests.profiles.programs import Program
 
@@ -75,7 +75,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, compiled: Callable[[str], Path]) -> Callable[[str], Installed]:
+def installed(tmp_path: Path, compiled: Callable[[str], Path]) -> Installer:
     """The profile of a tool, in a folder of the test's own."""
 
     def install(tool: str) -> Installed:
@@ -92,7 +92,7 @@ def installed(tmp_path: Path, compiled: Callable[[str], Path]) -> Callable[[str]
 
 
 @pytest.fixture
-def fio(installed: Callable[[str], Installed]) -> Installed:
+def fio(installed: Installer) -> Installed:
     return installed("fio")
 
 

@@ -6,7 +6,7 @@ import selectors
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -163,3 +163,7 @@ class Installed:
         )
         capture.save()
         return capture
+
+
+Installer = Callable[[str], Installed]
+"""Gives the installed profile of a tool."""

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,9 @@ from eeio.campaign import volumes
 from eeio.system import caches, counters, image
 from eeio.system.undo import UndoJournal
 from eeio_results import tools
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 
 pytestmark = pytest.mark.tools
-
-Installer = Callable[[str], Installed]
 
 
 @pytest.mark.parametrize("action", ["tar", "untar", "rsync", "zstd", "copy"])

@@ -6,7 +6,7 @@ import re
 import subprocess
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from eeio_results import tools
 from eeio_results.traces import strace
 from eeio_results.traces.events import find_phases
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 from tests.profiles.programs import Program
 from tests.waiting import until
 
@@ -274,16 +274,12 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(
-    installed: Callable[[str], Installed], arguments: str, reported: str
-) -> None:
+def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("btio")
     profile.rejects(arguments, reported)
 
 
-def test_machines_that_cannot_start_it(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_machines_that_cannot_start_it(installed: Installer, tmp_path: Path) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4")
     profile.run(*arguments, code=2)  # pre.sh has not run
@@ -314,9 +310,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.root
-def test_a_disk_that_is_too_small(
-    installed: Callable[[str], Installed], program: Program, small_disk: Path
-) -> None:
+def test_a_disk_that_is_too_small(installed: Installer, program: Program, small_disk: Path) -> None:
     profile = installed("btio")
     done = profile.script("pre.sh", "class=W", EEIO_DIRECTORY=str(small_disk), code=2)
     assert "needs 22118400 bytes, " in done.stderr
@@ -329,7 +323,7 @@ def test_a_disk_that_is_too_small(
     assert re.search(r"22118400 bytes are needed, \d+ are free", done.stderr), done.stderr
 
 
-def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -> None:
+def test_nothing_stays_when_a_rank_dies(installed: Installer) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4", "compute_ms=5000")
     profile.script("pre.sh", *arguments)
@@ -339,9 +333,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     profile.clean_up(*arguments)
 
 
-def test_what_watches_mpirun_delays_nothing(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_what_watches_mpirun_delays_nothing(installed: Installer, tmp_path: Path) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=1")
     profile.script("pre.sh", *arguments)
@@ -350,7 +342,7 @@ def test_what_watches_mpirun_delays_nothing(
     assert profile.leaves_its_pipe(*run, LOG_FILE=str(tmp_path / "log"))
 
 
-def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: Path) -> None:
+def test_parsed_as_two_phases(installed: Installer, tmp_path: Path) -> None:
     profile = installed("btio")
     factors = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}
     profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
@@ -423,9 +415,7 @@ def test_the_time_as_npb_counts_it(program: Program, tmp_path: Path) -> None:
         assert 0 < metrics["npb_io_time_s"] < metrics["io_time_s"]
 
 
-def test_the_original_is_run_and_read(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_the_original_is_run_and_read(installed: Installer, tmp_path: Path) -> None:
     npb = os.environ.get("EEIO_NPB", "")
     if not Path(npb, "bt.S.4.mpi_io_full").is_file():
         pytest.skip("EEIO_NPB names no folder with NPB's bt.S.4.mpi_io_full")

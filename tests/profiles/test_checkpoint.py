@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,12 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.profiles.programs import Program
 
 PROGRAM = "checkpoint"
 
 pytestmark = pytest.mark.tools
-
-Installer = Callable[[str], Installed]
 
 
 def ran(program: Program, folder: Path, ranks: int, *options: str) -> tuple[dict[str, Any], str]:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from tests.campaigns import records
 from tests.executables import executable
 from tests.processes import ran
 from tests.profiles import programs
-from tests.profiles.harness import PROFILES, Installed
+from tests.profiles.harness import PROFILES, Installed, Installer
 from tests.profiles.hosts import Hosts, ip, write_suite
 from tests.profiles.test_btio import check_file
 from tests.simulators import FakeRapl
@@ -34,7 +33,7 @@ def run(profile: Installed, hosts: Hosts, script: str, *arguments: str, **settin
 
 
 def test_servers_on_two_hosts_and_the_power_of_both(
-    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    installed: Installer, hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     profile = installed("dataserver")
@@ -81,7 +80,7 @@ def test_servers_on_two_hosts_and_the_power_of_both(
      ("free", ("operation=write", "replay=hou10ni", "request_size=1m"))],
 )  # fmt: skip
 def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
-    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    installed: Installer, hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path, pace: str, more: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Two servers on the first host, two clients on the second, whose meter nobody opens."""
@@ -109,7 +108,7 @@ def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
 
 @pytest.mark.slow
 def test_btio_on_two_hosts_writes_the_same_file(
-    installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
+    installed: Installer, hosts: Hosts, tmp_path: Path
 ) -> None:
     profile = installed("btio")
     for subtype in ("full", "simple"):
@@ -131,7 +130,7 @@ def test_btio_on_two_hosts_writes_the_same_file(
 
 
 def test_files_created_on_two_hosts_have_one_hosts_spans(
-    installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
+    installed: Installer, hosts: Hosts, tmp_path: Path
 ) -> None:
     profile = installed("metadata")
     arguments = ("processes=4", "files=3", "rounds=2")
@@ -148,7 +147,7 @@ def test_files_created_on_two_hosts_have_one_hosts_spans(
 
 
 def test_checkpoints_on_two_hosts_have_one_hosts_stretches_and_the_power_of_both(
-    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    installed: Installer, hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     profile = installed("checkpoint")
@@ -218,7 +217,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
 
 @pytest.mark.slow
 def test_a_rank_that_dies_on_the_other_host_ends_all(
-    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    installed: Installer, hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     profile = installed("btio")
@@ -256,9 +255,7 @@ def namespace(pid: int) -> str:
     return ip("netns", "identify", str(pid)).stdout.strip()
 
 
-def test_the_program_sees_ranks_that_mpi_did_not_join(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_the_program_sees_ranks_that_mpi_did_not_join(installed: Installer, tmp_path: Path) -> None:
     """As srun without PMIx starts them: four programs of one rank each."""
     profile = installed("btio")
     executable(tmp_path / "srun", '#!/bin/sh\nshift 2\nexec "$@"\n')

@@ -20,11 +20,10 @@ from tests.profiles import (
     test_servers,
     test_sqlite,
 )
-from tests.profiles.harness import FOLDERS, Installed
+from tests.profiles.harness import FOLDERS, Installer
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
 
 Cycle = tuple[str, str, list[tuple[str, int | None]]]
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -11,7 +11,7 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 from tests.profiles.programs import Program
 
 PROGRAM = "dataserver"
@@ -123,9 +123,7 @@ def test_each_page_lies_where_the_model_puts_it(
         assert read["checksum"]["wrong_pages"] == 0
 
 
-def test_a_damaged_stamp_makes_the_run_invalid(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_a_damaged_stamp_makes_the_run_invalid(installed: Installer, tmp_path: Path) -> None:
     profile = installed("dataserver")
     factors = {"processes": "2", "request_size": "64k", "file_size": "1m", "buffer": "on"}
     profile.script("pre.sh", *(f"{k}={v}" for k, v in factors.items()))
@@ -146,7 +144,7 @@ def test_a_damaged_stamp_makes_the_run_invalid(
 
 @pytest.mark.parametrize("api", ["posix", "mpiio"])
 def test_one_file_serves_one_server_and_a_shared_mode(
-    installed: Callable[[str], Installed], tmp_path: Path, api: str
+    installed: Installer, tmp_path: Path, api: str
 ) -> None:
     """Layers are compared on the same file, which is not written anew between them."""
     profile = installed("dataserver")
@@ -237,9 +235,7 @@ def test_ranks_that_work_one_after_the_other_are_not_counted_as_at_once(
         assert seconds > max(rank["seconds"] for rank in reported["ranks"])
 
 
-def test_a_replay_has_the_spatiality_of_its_trace(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_a_replay_has_the_spatiality_of_its_trace(installed: Installer, tmp_path: Path) -> None:
     profile = installed("dataserver")
     for step, reported in ((1, "sequential"), (3, "strided")):
         trace = tmp_path / f"trace.{step}"
@@ -282,7 +278,7 @@ def test_a_bad_trace_is_rejected_with_its_line(
     ],
 )
 def test_a_bad_trace_is_named_before_anything_is_written(
-    installed: Callable[[str], Installed], tmp_path: Path, line: str, reported: str
+    installed: Installer, tmp_path: Path, line: str, reported: str
 ) -> None:
     profile = installed("dataserver")
     path = tmp_path / "trace.csv"
@@ -415,16 +411,12 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(
-    installed: Callable[[str], Installed], arguments: str, reported: str
-) -> None:
+def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("dataserver")
     profile.rejects(arguments, reported)
 
 
-def test_machines_that_cannot_start_it(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_machines_that_cannot_start_it(installed: Installer, tmp_path: Path) -> None:
     profile = installed("dataserver")
     arguments = ("processes=2", "file_size=1m", "request_size=64k", "buffer=on")
     done = profile.script("pre.sh", *arguments, EEIO_MPIRUN="/nowhere", code=None)
@@ -450,7 +442,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.root
-def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_disk: Path) -> None:
+def test_a_disk_that_is_too_small(installed: Installer, small_disk: Path) -> None:
     profile = installed("dataserver")
     arguments = ("processes=2", "file_size=4m", "request_size=64k", "buffer=on")
     done = profile.script("pre.sh", *arguments, EEIO_DIRECTORY=str(small_disk), code=1)
@@ -461,9 +453,7 @@ def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_d
 
 
 @pytest.mark.root
-def test_what_watches_mpirun_delays_nothing(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_what_watches_mpirun_delays_nothing(installed: Installer, tmp_path: Path) -> None:
     """It looks every few seconds: neither who reads our output nor an umount waits for it."""
     profile = installed("dataserver")
     arguments = ("operation=write", "file_size=1m", "request_size=64k", "buffer=on")
@@ -480,7 +470,7 @@ def test_what_watches_mpirun_delays_nothing(
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun"])
 def test_nothing_stays_when_a_process_dies(
-    installed: Callable[[str], Installed], tmp_path: Path, victim: str
+    installed: Installer, tmp_path: Path, victim: str
 ) -> None:
     profile = installed("dataserver")
     trace = tmp_path / "trace.csv"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 from tests.profiles.programs import Program
 
 PROGRAM = "dataserver"
@@ -111,7 +110,7 @@ def test_a_limit_of_time_ends_collective_calls_on_all_ranks(slow: Program, tmp_p
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("flush", ["none", "end", "each"])
 def test_the_profile_reports_the_rate_until_durable(
-    installed: Callable[[str], Installed], tmp_path: Path, flush: str
+    installed: Installer, tmp_path: Path, flush: str
 ) -> None:
     profile = installed("dataserver")
     factors = {"operation": "write", "file_size": "4m", "request_size": "64k", "flush": flush}
@@ -128,9 +127,7 @@ def test_the_profile_reports_the_rate_until_durable(
     assert body["bandwidth_bytes_per_s"] == pytest.approx((4 << 20) / body["seconds"], rel=1e-3)
 
 
-def test_the_former_arguments_are_understood(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_the_former_arguments_are_understood(installed: Installer, tmp_path: Path) -> None:
     profile = installed("dataserver")
     for old, new in (("on", "end"), ("off", "none")):
         factors = {"operation": "write", "file_size": "1m", "request_size": "64k", "fsync": old}

@@ -2,13 +2,12 @@
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eeio_results import tools
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 from tests.profiles.programs import Program
 from tests.profiles.test_dataserver import PAGE, stamp
 
@@ -135,7 +134,7 @@ def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path:
     ],
 )  # fmt: skip
 def test_the_record_has_what_was_requested_and_what_was_observed(
-    installed: Callable[[str], Installed],
+    installed: Installer,
     tmp_path: Path, arguments: str, requested: str, found: str | None, moved: int,
 ) -> None:  # fmt: skip
     profile = installed("dataserver")

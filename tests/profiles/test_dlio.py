@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ import pytest
 from eeio.profiles import suite as suites
 from eeio_results import tools
 from tests.executables import executable
-from tests.profiles.harness import PROFILES, Installed
+from tests.profiles.harness import PROFILES, Installed, Installer
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
 
 FACTORS = {"workload": "unet3d", "files": "14", "record_size": "1m", "accelerator": "a100"}
 CHECKPOINT = {"workload": "checkpoint", "checkpoint_size": "7m", "checkpoints": "2"}

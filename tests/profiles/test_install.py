@@ -4,12 +4,11 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 
 TOOLS = ("fio", "iozone", "bonnie", "lmbench")
 PACKAGES = {"fio": "fio", "iozone": "iozone3", "bonnie": "bonnie++", "lmbench": "lmbench"}
@@ -20,7 +19,7 @@ COMMANDS = ("awk", "bash", "cat", "chmod", "cp", "cut", "dirname", "mkdir", "rm"
 
 @pytest.mark.tools
 @pytest.mark.parametrize("tool", TOOLS)
-def test_takes_the_systems_tool(installed: Callable[[str], Installed], tool: str) -> None:
+def test_takes_the_systems_tool(installed: Installer, tool: str) -> None:
     profile = installed(tool)
     lines = (profile.home / "tool.conf").read_text().splitlines()
     conf = dict(line.split("=", 1) for line in lines)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,12 +23,12 @@ from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.executables import executable
 from tests.profiles import test_slurm
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.profiles.hosts import Hosts
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
+
 SHORT = """[ior-rnd4K-easy-read]
 run = FALSE
 [mdtest-easy]

@@ -1,13 +1,12 @@
 """An offered load: a share of what fio reaches here at whole speed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eeio_results import tools
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.throttled import throttled_directory
 
 pytestmark = pytest.mark.tools
@@ -98,7 +97,7 @@ SERVERS = "operation=read request_size=64k file_size=16m runtime_s=2 processes=2
 
 
 @pytest.fixture
-def servers(installed: Callable[[str], Installed]) -> Installed:
+def servers(installed: Installer) -> Installed:
     return installed("dataserver")
 
 

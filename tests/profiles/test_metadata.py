@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.profiles.programs import Program
 
 pytestmark = pytest.mark.tools
@@ -420,9 +420,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_rejected(
-    installed: Callable[[str], Installed], arguments: str, reported: str
-) -> None:
+def test_factors_are_rejected(installed: Installer, arguments: str, reported: str) -> None:
     profile = installed("metadata")
     profile.rejects(arguments, reported)
 
@@ -461,9 +459,7 @@ def test_a_machine_without_a_compiler(tmp_path: Path) -> None:
     assert not (profile.home / "tool.conf").exists()
 
 
-def test_machines_that_cannot_start_it(
-    installed: Callable[[str], Installed], tmp_path: Path
-) -> None:
+def test_machines_that_cannot_start_it(installed: Installer, tmp_path: Path) -> None:
     programs.need("mpicc", "mpirun")
     profile = installed("metadata")
     assert tool_conf(profile)["mode"] == "mpi"
@@ -479,7 +475,7 @@ def test_machines_that_cannot_start_it(
 
 
 @pytest.mark.root
-def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], tmp_path: Path) -> None:
+def test_a_disk_that_is_too_small(installed: Installer, tmp_path: Path) -> None:
     profile = installed("metadata")
     with programs.memory_disk(tmp_path / "small", "size=1m,nr_inodes=50") as disk:
         for arguments, reported in (
@@ -498,9 +494,7 @@ def endless(mode: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("victim", ["rank", "parent"])
-def test_nothing_stays_when_a_process_dies(
-    installed: Callable[[str], Installed], mode: str, victim: str
-) -> None:
+def test_nothing_stays_when_a_process_dies(installed: Installer, mode: str, victim: str) -> None:
     if mode == "mpi":
         programs.need("mpicc", "mpirun")
     profile = installed("metadata")
@@ -542,7 +536,7 @@ def test_an_ended_run_removes_its_files(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_run_left_is_removed(installed: Callable[[str], Installed]) -> None:
+def test_what_a_killed_run_left_is_removed(installed: Installer) -> None:
     profile = installed("metadata")
     left = profile.directory / "eeio-scratch/eeio-metadata.files/round.1"
     for script in ("pre.sh", "interim.sh", "post.sh"):
@@ -554,7 +548,7 @@ def test_what_a_killed_run_left_is_removed(installed: Callable[[str], Installed]
 
 
 @pytest.fixture
-def captured(installed: Callable[[str], Installed], tmp_path: Path) -> Iterator[Installed]:
+def captured(installed: Installer, tmp_path: Path) -> Iterator[Installed]:
     profile = installed("metadata")
     profile.script("pre.sh")
     yield profile

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,11 @@ import pytest
 from eeio_results import tools
 from tests.executables import executable
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.waiting import until
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
 
 WORK = "keys=30000 operations=20000 runtime_s=0"
 FIRST = "DB path: [x]"

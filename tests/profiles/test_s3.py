@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,7 @@ from types import ModuleType
 import pytest
 
 from eeio_results import tools
-from tests.profiles.harness import PROFILES, Installed
+from tests.profiles.harness import PROFILES, Installed, Installer
 
 pytestmark = pytest.mark.tools
 
@@ -124,7 +124,7 @@ def store() -> Iterator[Objects]:
 
 
 @pytest.fixture
-def s3(installed: Callable[[str], Installed], store: Objects) -> Installed:
+def s3(installed: Installer, store: Objects) -> Installed:
     endpoint = f"http://127.0.0.1:{store.server_address[1]}"
     profile = installed("s3")
     profile.environment |= {

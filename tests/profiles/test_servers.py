@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from tests.executables import executable
 from tests.mounts import unmount
 from tests.processes import ran
 from tests.profiles.conftest import is_present
-from tests.profiles.harness import PROFILES, Installed, copy_of
+from tests.profiles.harness import PROFILES, Installed, Installer, copy_of
 from tests.waiting import until
 
 pytestmark = pytest.mark.tools
@@ -26,7 +25,7 @@ SERVERS = ("postgresql", "mariadb")
 FEW = {"postgresql": ["scale=1", "runtime_s=1"], "mariadb": ["rows=1000", "runtime_s=1"]}
 PROGRAMS = ("postgres", "pgbench", "mariadbd", "sysbench")
 
-Served = Callable[[str], Installed]
+Served = Installer
 
 
 @pytest.fixture

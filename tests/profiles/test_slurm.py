@@ -16,7 +16,7 @@ import pytest
 from tests.campaigns import records
 from tests.processes import ran
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installer
 from tests.profiles.hosts import Hosts, write_suite
 from tests.simulators import FakeRapl
 
@@ -231,7 +231,7 @@ def test_a_campaign_in_a_job_contains_the_power_of_all_nodes(
 
 @pytest.mark.slow
 def test_a_rank_that_dies_ends_the_step_on_both_nodes(
-    installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
+    installed: Installer, hosts: Hosts, tmp_path: Path
 ) -> None:
     profile = installed("btio")
     arguments = ("class=S", "processes=4", "compute_ms=5000")

@@ -2,17 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eeio_results import tools
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
 
 WORK = "rows=3000 transactions=40 runtime_s=0"
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import pytest
 from eeio_results import tools
 from tests.processes import ran
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import Installed, Installer
 from tests.profiles.programs import Program
 
 pytestmark = pytest.mark.tools
 
-Installer = Callable[[str], Installed]
 
 TREE = "eeio-varmail.files"
 
@@ -131,10 +129,10 @@ def test_it_ends_in_time_and_sanitizers_see_nothing(sanitized: Program, tmp_path
         folder.mkdir()
         sanitized.good(3, "fill", "files=30", "size=300000", f"directory={folder}")
     endless = ("loops=10000000", "runtime_s=1", "append=2097152")
-    phase = ran(sanitized, folders[0], 3, "files=30", *endless)
+    phase = one_run(sanitized, folders[0], 3, "files=30", *endless)
     assert 0 < phase["metrics"]["operations"] < 10_000_000
     # Some processes have nothing to do.
-    phase = ran(sanitized, folders[1], 3, "files=30", "loops=1", "fsync=off")
+    phase = one_run(sanitized, folders[1], 3, "files=30", "loops=1", "fsync=off")
     assert phase["metrics"]["operations"] == 1
 
 

@@ -9,7 +9,8 @@ from eeio.cli import main
 from eeio.pts import composite
 from tests.conftest import Eeio
 from tests.pts.harness import PtsHome, running
-from tests.pts.test_with_pts import QUICK, wait_for_meter
+from tests.pts.test_with_pts import QUICK
+from tests.waiting import until
 
 pytestmark = pytest.mark.pts
 
@@ -29,7 +30,7 @@ def test_a_command_has_its_bandwidth_power_and_efficiency(
     pts.add_suite("eeio-two", [("eeio-mine-1.0.0", f"{factors} size=4m", "Four")])
     (tmp_path / "files").mkdir()
     with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
-        wait_for_meter(tmp_path / "rapl")
+        until((tmp_path / "rapl/intel-rapl:0/energy_uj").exists)
         ran = pts.run(
             "benchmark", "eeio-two", timeout_s=120,
             environment=QUICK | {

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.eeio.importing.test_results import imported, phases
+from tests.eeio.importing.importer import Importer, phases
 from tests.processes import ran
 
 from eeio.importing.readers import darshan
@@ -36,12 +36,10 @@ TEXT = (
 )  # fmt: skip
 
 
-def test_each_file_and_api_has_its_counters(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_file_and_api_has_its_counters(tmp_path: Path, imported: Importer) -> None:
     path = tmp_path / "log.txt"
     path.write_text(TEXT)
-    body = imported(capsys, path, "--dry-run")
+    body = imported(path, "--dry-run")
     assert body["files"][0]["tool_version"] == "3.41"
     own, read, written, mpi = phases(body)
     assert (own["engine"], own["operation"], own["name"]) == ("POSIX", "write", "/d/own")
@@ -61,7 +59,7 @@ def test_each_file_and_api_has_its_counters(
 
 
 def test_a_log_without_a_reader_reports_what_to_install(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, imported: Importer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     path = tmp_path / "a.darshan"
@@ -70,12 +68,12 @@ def test_a_log_without_a_reader_reports_what_to_install(
     no_module = tmp_path / "darshan.py"
     no_module.write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (file,) = imported(capsys, path, code=2)["files"]
+    (file,) = imported(path, code=2)["files"]
     assert "pip install darshan" in file["rejected"] and "darshan-parser" in file["rejected"]
 
 
 def test_logs_by_pydarshan(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, imported: Importer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """The sums of PyDarshan's own example, and damaged copies of it, which must not end eeio."""
@@ -91,20 +89,18 @@ def test_logs_by_pydarshan(
     paths = ran([sys.executable, "-c", script]).stdout.split()
     if not paths:
         pytest.skip("this PyDarshan has no example logs")
-    found = [p for p in phases(imported(capsys, paths[0], "--dry-run")) if p["engine"] == "POSIX"]
+    found = [p for p in imported.phases(paths[0]) if p["engine"] == "POSIX"]
     for operation, wanted in zip(("read", "write"), map(int, paths[1:]), strict=True):
         assert sum(p["bytes"] for p in found if p["operation"] == operation) == wanted > 0
     complete = Path(paths[0]).read_bytes()
     for place, cut in enumerate((complete[:700], complete[:400] + b"\x99" * 40 + complete[440:])):
         path = tmp_path / f"{place}.darshan"
         path.write_bytes(cut)
-        (file,) = imported(capsys, path, "--dry-run", code=2)["files"]
+        (file,) = imported(path, "--dry-run", code=2)["files"]
         assert "cannot read it" in file["rejected"] and path.exists()
 
 
-def test_sums_over_years_and_sizes_that_cannot_be(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sums_over_years_and_sizes_that_cannot_be(tmp_path: Path, imported: Importer) -> None:
     """A million processes need more than a year together; Darshan 3.2 may print any size."""
     path = tmp_path / "log.txt"
     path.write_text(
@@ -112,15 +108,15 @@ def test_sums_over_years_and_sizes_that_cannot_be(
             f"ACCESS2_ACCESS\t{KIB}\t", "ACCESS2_ACCESS\t4576131523236855808\t"
         )
     )
-    written = phases(imported(capsys, path, "--dry-run"))[2]
+    written = imported.phases(path)[2]
     assert written["bytes"] == 8 * MIB and written["metrics"] == {"write_calls": 8}
     assert written["options"] == {"command": "./app", "access sizes": f"{MIB} x 8"}
 
 
 def test_the_output_of_the_dxt_parser_is_rejected_by_name(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     path = tmp_path / "log.txt"
     path.write_text(TEXT.partition("\n\n")[0] + "\n\n# DXT, file_id: 9, file_name: /d/own\n")
-    (file,) = imported(capsys, path, "--dry-run", code=2)["files"]
+    (file,) = imported(path, "--dry-run", code=2)["files"]
     assert "darshan-dxt-parser" in file["rejected"]

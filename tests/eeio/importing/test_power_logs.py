@@ -13,8 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.conftest import InProcess
-from tests.eeio.importing.test_results import _rows as rows_of
-from tests.eeio.importing.test_results import imported
+from tests.eeio.importing.importer import Importer
 
 from eeio.importing import power_logs
 from eeio.importing.power_of_results import Window, aligned, energy_of
@@ -220,7 +219,7 @@ LOGS: dict[str, tuple[Callable[[], str], str, str, str]] = {
 
 @pytest.mark.parametrize("name", LOGS)
 def test_each_log_gives_the_energy_of_the_runs(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, imported: Importer, name: str
 ) -> None:
     made, domain, form, kind = LOGS[name]
     results = write_results(tmp_path)
@@ -230,7 +229,7 @@ def test_each_log_gives_the_energy_of_the_runs(
         found = power_logs.read(log)
         assert found.rejected and domain in found.rejected
         return
-    body = imported(capsys, *results, "--dry-run", "--power", log, "--power-offset", "0")
+    body = imported(*results, "--dry-run", "--power", log, "--power-offset", "0")
     (used,) = body["power"]
     (series,) = [one for one in used["series"] if one["domain"] == domain][:1]
     assert (used["rejected"], series["form"], series["kind"]) == (None, form, kind)
@@ -249,7 +248,7 @@ def test_each_log_gives_the_energy_of_the_runs(
 
 
 def test_energy_is_stored_and_reported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+    home: Path, tmp_path: Path, imported: Importer, in_process: InProcess
 ) -> None:
     results = write_results(tmp_path)
     log = tmp_path / "power"
@@ -259,7 +258,7 @@ def test_energy_is_stored_and_reported(
     campaign = load(home / "data/eeio/results/x")
     energies = [run.phases[0].energy for run in campaign.runs]
     assert all(one.valid and one.meter == "wattsup" for (one,) in energies)
-    (row,) = rows_of("x", capsys)
+    (row,) = imported.rows("x")
     (figures,) = row["domains"]
     assert figures["power_domain"] == "system" and figures["n"] == 5
     # Later, power cannot be added.
@@ -291,12 +290,12 @@ def test_energy_is_stored_and_reported(
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_right_is_rejected(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, why: str
+    tmp_path: Path, imported: Importer, content: str, why: str
 ) -> None:
     results = write_results(tmp_path)
     log = tmp_path / "power"
     log.write_text(content)
-    body = imported(capsys, *results, "--dry-run", "--power", log, code=3)
+    body = imported(*results, "--dry-run", "--power", log, code=3)
     (used,) = body["power"]
     assert why in used["rejected"]
     assert all(f["reports"][0]["phases"][0]["energy"] == [] for f in body["files"])
@@ -309,38 +308,34 @@ def readings(body: dict[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def test_times_without_a_zone_need_the_offset(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_times_without_a_zone_need_the_offset(tmp_path: Path, imported: Importer) -> None:
     results = write_results(tmp_path)
     log = tmp_path / "power"
     log.write_text(ptdaemon())
-    found = readings(imported(capsys, *results, "--dry-run", "--power", log))
+    found = readings(imported(*results, "--dry-run", "--power", log))
     assert all("--power-offset" in one["reasons"][0] and not one["valid"] for one in found)
     log.write_text(perf().partition("\n\n")[2])
-    body = imported(capsys, *results, "--dry-run", "--power", log)
+    body = imported(*results, "--dry-run", "--power", log)
     assert "minus the Unix time of that start" in readings(body)[0]["reasons"][0]
-    body = imported(capsys, *results, "--dry-run", "--power", log, "--power-offset", str(-START_S))
+    body = imported(*results, "--dry-run", "--power", log, "--power-offset", str(-START_S))
     assert all(one["valid"] for one in readings(body))
 
 
 def test_an_offset_that_the_load_contradicts_is_doubtful(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     results = write_results(tmp_path)
     log = tmp_path / "power"
     log.write_text(wattsup())
-    body = imported(capsys, *results, "--dry-run", "--power", log, "--power-offset", "20")
+    body = imported(*results, "--dry-run", "--power", log, "--power-offset", "20")
     assert all(one["doubtful"] for one in readings(body))
 
 
-def test_results_at_the_same_time_share_the_energy(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_at_the_same_time_share_the_energy(tmp_path: Path, imported: Importer) -> None:
     results = write_results(tmp_path, [*RUNS, (101.0, 110.0)])
     log = tmp_path / "power"
     log.write_text(wattsup())
-    body = imported(capsys, *results, "--dry-run", "--power", log, "--power-offset", "0")
+    body = imported(*results, "--dry-run", "--power", log, "--power-offset", "0")
     invalid = [one for one in readings(body) if not one["valid"]]
     assert len(invalid) == 2 and "at the same time" in invalid[0]["reasons"][0]
 
@@ -406,7 +401,7 @@ def test_energy_of_simulated_logs_is_right_or_missing(
 
 
 def test_eeio_s_own_samples_have_the_time_of_their_header(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     channel = Channel("rapl:package-0", "package", "energy_j", accuracy_relative=0.01)
     core = Channel("rapl:core", "package", "energy_j", in_domain_total=False)
@@ -416,7 +411,7 @@ def test_eeio_s_own_samples_have_the_time_of_their_header(
         file.write(header_line([info], 500.0, iso(START_S)))
         for t, _ in means():
             file.write(sample_lines(t - START_S + 500, 0, [joules(START_S, t), 1.0]))
-    body = imported(capsys, *write_results(tmp_path), "--dry-run", "--power", log)
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", log)
     found = readings(body)
     assert [one["meter"] for one in found] == ["rapl:package-0"] * len(RUNS)
     for reading, (begin, end) in zip(found, RUNS, strict=True):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import InProcess
+from tests.eeio.importing.importer import Importer, phases
 
 from eeio import paths
 from eeio.cli import main
@@ -25,26 +26,8 @@ OTHERS = Path(__file__).parents[2] / "data"
 KIB = 1024
 
 
-def imported(
-    capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
-) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["import", *map(str, arguments), "--format", "json"]) == code
-    body: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return body
-
-
-def phases(body: dict[str, Any], place: int = 0) -> list[dict[str, Any]]:
-    (file,) = body["files"]
-    assert file["rejected"] is None
-    found: list[dict[str, Any]] = file["reports"][place]["phases"]
-    return found
-
-
 @pytest.mark.parametrize("path", sorted((DATA / "fio").glob("*.json")), ids=lambda path: path.stem)
-def test_fio_json_has_one_row_for_each_group_and_direction(
-    home: Path, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_json_has_one_row_for_each_group_and_direction(path: Path, imported: Importer) -> None:
     """Compared with another reading of the same file: sums over groups, during the longest job."""
     body = json.loads(path.read_text())
     wanted: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
@@ -58,7 +41,7 @@ def test_fio_json_has_one_row_for_each_group_and_direction(
                 sums[1] += one["iops"] * one["runtime"]
                 sums[2] += one["io_bytes"] * (KIB if old else 1)
                 sums[3] = max(sums[3], one["runtime"])
-    found = imported(capsys, path, "--dry-run")
+    found = imported(path, "--dry-run")
     rows = {(p["group"], p["operation"]): p for p in phases(found)}
     assert rows.keys() == wanted.keys() and len(rows) == len(phases(found))
     for key, (bandwidth, iops, moved, longest) in wanted.items():
@@ -88,9 +71,7 @@ def _number(text: str) -> float:
 
 
 @pytest.mark.parametrize("path", sorted((DATA / "fio").glob("*.txt")), ids=lambda path: path.stem)
-def test_fio_text_of_every_version(
-    home: Path, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_text_of_every_version(path: Path, imported: Importer) -> None:
     text = path.read_text().partition("All clients")[0]
     requests: dict[tuple[str, str], float] = defaultdict(float)
     longest: dict[tuple[str, str], float] = defaultdict(float)
@@ -105,7 +86,7 @@ def test_fio_text_of_every_version(
             requests[group, figure[1]] += _number(figure[2]) * lasted
             longest[group, figure[1]] = max(longest[group, figure[1]], lasted)
     iops = {key: value / longest[key] for key, value in requests.items()}
-    rows = {(p["group"], p["operation"]): p for p in phases(imported(capsys, path, "--dry-run"))}
+    rows = {(p["group"], p["operation"]): p for p in imported.phases(path)}
     assert rows.keys() == iops.keys()
     for key, wanted in iops.items():
         row = rows[key]
@@ -119,17 +100,15 @@ def test_fio_text_of_every_version(
         assert rows["1", "read"]["started_utc"].startswith("2026-11-24T09:4")
 
 
-def test_appended_reports_and_noise(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_appended_reports_and_noise(tmp_path: Path, imported: Importer) -> None:
     for suffix in ("json", "txt"):
         both = tmp_path / f"both.{suffix}"
         parts = [(DATA / f"fio/jobs-{v}.{suffix}").read_text() for v in ("3.1", "3.41")]
         both.write_text("fio: this is noise\n" + parts[0] + "\n" + parts[1])
-        (file,) = imported(capsys, both, "--dry-run")["files"]
+        (file,) = imported(both, "--dry-run")["files"]
         assert [report["report"] for report in file["reports"]] == [0, 1]
         assert [len(report["phases"]) for report in file["reports"]] == [4, 4]
-        alone = phases(imported(capsys, DATA / f"fio/jobs-3.41.{suffix}", "--dry-run"))
+        alone = imported.phases(DATA / f"fio/jobs-3.41.{suffix}")
         assert file["reports"][1]["phases"] == alone
 
 
@@ -153,9 +132,9 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_outputs_of_other_tools(home: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_of_other_tools(name: str, imported: Importer) -> None:
     tool, count, wanted = EXPECTED[name]
-    body = imported(capsys, DATA / name, "--dry-run")
+    body = imported(DATA / name, "--dry-run")
     found = [p for report in body["files"][0]["reports"] for p in report["phases"]]
     assert body["files"][0]["tool"] == tool and len(found) == count
     rows = {(p["name"], p["group"]): p for p in found}
@@ -166,24 +145,20 @@ def test_outputs_of_other_tools(home: Path, name: str, capsys: pytest.CaptureFix
         assert rows[key]["iops"] == (iops and pytest.approx(iops, rel=1e-3))
 
 
-def test_numbers_that_are_no_json(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numbers_that_are_no_json(tmp_path: Path, imported: Importer) -> None:
     """fio prints -nan for the mean of nothing; a noise line may contain a brace."""
     text = (DATA / "fio/jobs-2.1.json").read_text()
     path = tmp_path / "a.json"
     path.write_text("set() {\n }\n" + re.sub(r'"bw_dev" : [\d.]+', '"bw_dev" : -nan', text))
-    wanted = phases(imported(capsys, DATA / "fio/jobs-2.1.json", "--dry-run"))
+    wanted = imported.phases(DATA / "fio/jobs-2.1.json")
     assert "-nan" in path.read_text()
-    assert phases(imported(capsys, path, "--dry-run")) == wanted
+    assert imported.phases(path) == wanted
 
 
-def test_iozone_s_table_has_a_row_for_each_cell(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_iozone_s_table_has_a_row_for_each_cell(imported: Importer) -> None:
     text = (DATA / "others/iozone-auto.txt").read_text()
     (row,) = re.findall(r"^ +8192 +1024 +(\d.*)$", text, re.M)
-    found = [p for p in phases(imported(capsys, DATA / "others/iozone-auto.txt", "--dry-run"))
+    found = [p for p in imported.phases(DATA / "others/iozone-auto.txt")
              if p["request_bytes"] == KIB**2]  # fmt: skip
     assert [round(p["bandwidth_bytes_per_s"] / KIB) for p in found] == list(map(int, row.split()))
     assert [p["name"] for p in found] == [
@@ -193,7 +168,7 @@ def test_iozone_s_table_has_a_row_for_each_cell(
 
 
 def test_all_is_stored_once_and_reported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+    home: Path, tmp_path: Path, imported: Importer, in_process: InProcess
 ) -> None:
     source = tmp_path / "old"
     for disk in ("hdd", "ssd"):
@@ -203,12 +178,12 @@ def test_all_is_stored_once_and_reported(
             text = (DATA / "fio/jobs-3.12.json").read_text()
             (source / disk / f"run{run}.json").write_text(f"{disk} {run}\n{text}")
     (source / "notes.txt").write_text("it rained\n")
-    body = imported(capsys, source, "--dry-run", code=3)
+    body = imported(source, "--dry-run", code=3)
     assert not list((home / "data/eeio").glob("results/*"))
     (note,) = [file for file in body["files"] if file["rejected"]]
     assert note["path"].endswith("notes.txt") and "no result of a known tool" in note["rejected"]
-    assert imported(capsys, source, code=3)["campaigns"] == ["old"]
-    assert imported(capsys, source, code=3)["campaigns"] == ["old"]  # nothing is added
+    assert imported(source, code=3)["campaigns"] == ["old"]
+    assert imported(source, code=3)["campaigns"] == ["old"]  # nothing is added
     assert [path.name for path in (home / "data/eeio/results").iterdir()] == ["old"]
     rows = json.loads(in_process("report", "old", "--format", "json").out)["characterization"]
     reads = [
@@ -218,12 +193,10 @@ def test_all_is_stored_once_and_reported(
     assert [row["n"] for row in reads] == [3, 3]
 
 
-def test_the_same_content_counts_once(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_content_counts_once(tmp_path: Path, imported: Importer) -> None:
     for name in ("a", "b"):
         shutil.copy(DATA / "others/dd.txt", tmp_path / name)
-    first, second = imported(capsys, tmp_path, code=3)["files"]
+    first, second = imported(tmp_path, code=3)["files"]
     assert first["rejected"] is None and "the same content as" in second["rejected"]
 
 
@@ -240,20 +213,18 @@ def test_the_same_content_counts_once(
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_rejected_by_name(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], imported: Importer, in_process: InProcess,
     name: str, content: bytes, why: str,
 ) -> None:  # fmt: skip
     (tmp_path / name).write_bytes(content)
-    (file,) = imported(capsys, tmp_path / name, code=2)["files"]
+    (file,) = imported(tmp_path / name, code=2)["files"]
     assert why in file["rejected"] and file["reports"] == []
     capsys.readouterr()
     assert f"{name}: rejected: " in in_process("import", str(tmp_path / name), code=2).err
     assert main(["import", str(tmp_path / "gone")]) == 2
 
 
-def test_each_tool_in_one_file_is_read(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_tool_in_one_file_is_read(tmp_path: Path, imported: Importer) -> None:
     texts = {
         "fio": DATA / "fio/jobs-3.1.txt", "dd": DATA / "others/dd.txt",
         "ior": DATA / "ior/ior-3.2.1.txt", "mdtest": DATA / "ior/mdtest-4.0.0.txt",
@@ -262,13 +233,13 @@ def test_each_tool_in_one_file_is_read(
     }  # fmt: skip
     alone = {}
     for tool, path in texts.items():
-        (file,) = imported(capsys, path, "--dry-run")["files"]
+        (file,) = imported(path, "--dry-run")["files"]
         alone[tool] = file["reports"]
         assert file["tool"] == tool and file["reports"]
     for order in (list(texts), list(reversed(texts))):
         log = tmp_path / f"{order[0]}.log"
         log.write_text("\n".join(f"$ ./run {tool}\n{texts[tool].read_text()}" for tool in order))
-        files = imported(capsys, log, "--dry-run")["files"]
+        files = imported(log, "--dry-run")["files"]
         assert {file["tool"]: file["reports"] for file in files} == alone
         assert len(files) == len(texts) and len({file["sha256"] for file in files}) == 1
     assert main(["import", str(log), "--name", "log"]) == 0
@@ -285,19 +256,19 @@ def test_each_tool_in_one_file_is_read(
 
 
 def test_what_cannot_be_read_of_one_of_two_tools_is_named(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     both = tmp_path / "log.txt"
     cut = (DATA / "fio/jobs-3.41.txt").read_text()[:900]
     both.write_text((DATA / "ior/ior-3.2.1.txt").read_text() + cut)
-    files = imported(capsys, both, code=3)["files"]
+    files = imported(both, code=3)["files"]
     assert [file["tool"] for file in files] == ["ior", "fio"]
     assert files[0]["reports"] and not files[1]["reports"]
     assert "results of 1 of 6 jobs" in files[1]["rejected"]
 
 
 def test_settings_of_fio_reports_in_one_text_are_their_own(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     """The settings of the next report are above its version, right below the report before."""
     text = (DATA / "fio/jobs-3.41.txt").read_text()
@@ -306,11 +277,11 @@ def test_settings_of_fio_reports_in_one_text_are_their_own(
     alone = []
     for number, one in enumerate(texts):
         (tmp_path / f"{number}.txt").write_text(one)
-        body = imported(capsys, tmp_path / f"{number}.txt", "--dry-run")
+        body = imported(tmp_path / f"{number}.txt", "--dry-run")
         alone += [report["phases"] for report in body["files"][0]["reports"]]
     assert len({phase["request_bytes"] for phases in alone for phase in phases}) > 1
     (tmp_path / "all.txt").write_text("\n".join(texts))
-    body = imported(capsys, tmp_path / "all.txt", "--dry-run")
+    body = imported(tmp_path / "all.txt", "--dry-run")
     assert [report["phases"] for report in body["files"][0]["reports"]] == alone
 
 
@@ -380,12 +351,11 @@ def test_numbers_in_names_may_be_settings(
 
 
 def test_fio_text_names_its_drives_and_may_lack_leading_blanks(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     text = (DATA / "fio/jobs-3.41.txt").read_text()
-    wanted = phases(imported(capsys, DATA / "fio/jobs-3.41.txt", "--dry-run"))
-    (tmp_path / "notes.md").write_text(re.sub(r"^[ \t]+", "", text, flags=re.M))
-    found = phases(imported(capsys, tmp_path / "notes.md", "--dry-run"))
+    wanted = imported.phases(DATA / "fio/jobs-3.41.txt")
+    found = imported.phases_of(re.sub(r"^[ \t]+", "", text, flags=re.M), "notes.md")
     assert [p["bandwidth_bytes_per_s"] for p in found] == [
         p["bandwidth_bytes_per_s"] for p in wanted
     ]
@@ -398,25 +368,20 @@ def test_fio_text_names_its_drives_and_may_lack_leading_blanks(
     assert "nvme3n1" in str([run.experiment.arguments for run in campaign.runs])
 
 
-def test_fio_s_bits_of_networks(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "net.log").write_text(
+def test_fio_s_bits_of_networks(imported: Importer) -> None:
+    (phase,) = imported.phases_of(
         "r: (g=0): rw=read, bs=64K-64K/64K-64K/64K-64K, ioengine=net, iodepth=8\nfio-2.8\n"
         "r: (groupid=0, jobs=1): err= 0: pid=1: Mon Dec 31 19:52:46 2007\n"
         "  read : io=8000.0MB, bw=8388.6Mbit/s, iops=16000, runt=  8000msec\n"
-        "Run status group 0 (all jobs):\n"
+        "Run status group 0 (all jobs):\n",
+        "net.log",
     )
-    (phase,) = phases(imported(capsys, tmp_path / "net.log", "--dry-run"))
     assert phase["bandwidth_bytes_per_s"] == pytest.approx(1000 * KIB**2, rel=1e-3)
 
 
-def test_results_of_io500_of_2017(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_io500_of_2017(tmp_path: Path, imported: Importer) -> None:
     line = "[RESULT] BW   phase 1   ior_easy_write   0.500 GB/s : time 300.00 seconds\n"
-    (tmp_path / "a.txt").write_text(line + line)
-    (phase,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    (phase,) = imported.phases_of(line + line)
     assert phase["bandwidth_bytes_per_s"] == 512 << 20
     (tmp_path / "b.txt").write_text(line + line.replace("0.500", "0.750"))
     (campaign,) = results.campaigns(results.found([tmp_path / "b.txt"]), "x")
@@ -428,34 +393,28 @@ def test_an_empty_folder_is_rejected(home: Path, tmp_path: Path, in_process: InP
     assert "no file in it" in in_process("import", str(tmp_path), code=2).err
 
 
-def _rows(name: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    assert main(["report", name, "--format", "json"]) == 0
-    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["characterization"]
-    return [row for row in rows if row["tool"]]
-
-
 def test_settings_that_differ_keep_rows_apart(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+    tmp_path: Path, imported: Importer, in_process: InProcess
 ) -> None:
     """Sizes of a file in IOzone's table, and an option of fio that no column shows."""
     shutil.copy(DATA / "others/iozone-two-sizes.txt", tmp_path / "a.txt")
-    imported(capsys, tmp_path / "a.txt", "--name", "sizes")
-    rows = _rows("sizes", capsys)
+    imported(tmp_path / "a.txt", "--name", "sizes")
+    rows = imported.rows("sizes")
     assert len(rows) == 8 and {row["n"] for row in rows} == {1}
     for share in (30, 70):
         text = (DATA / f"fio/mix-{share}.json").read_text()
         for run in (1, 2, 3):
             number = run + (share == 70) * 3  # only the digits of the names differ
             (tmp_path / f"mix{number}.json").write_text(text + "\n" * run)
-    imported(capsys, *sorted(tmp_path.glob("mix*.json")), "--name", "mix")
-    found = [(row["operation"], row["n"]) for row in _rows("mix", capsys)]
+    imported(*sorted(tmp_path.glob("mix*.json")), "--name", "mix")
+    found = [(row["operation"], row["n"]) for row in imported.rows("mix")]
     assert sorted(found) == [("read", 3), ("read", 3), ("write", 3), ("write", 3)]
     shown = in_process("report", "mix").out
     assert "rwmixread=30" in shown and "rwmixread=70" in shown
 
 
 def test_reports_without_settings_are_no_repetitions(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, imported: Importer
 ) -> None:
     """elbencho's tables do not report the size of a request: two of them may differ in all."""
     table = (
@@ -468,7 +427,7 @@ def test_reports_without_settings_are_no_repetitions(
     )
     path = tmp_path / "log.txt"
     path.write_text(table.format(100) + table.format(900))
-    imported(capsys, path, "--name", "tables")
+    imported(path, "--name", "tables")
     runs = load(home / "data/eeio/results/tables").runs
     assert len({run.experiment.id for run in runs}) == len(runs) == 2
 
@@ -491,24 +450,19 @@ def test_memory_of_an_import_is_bounded(
     assert most / phases < 5000
 
 
-def test_lmbench_counts_in_powers_of_ten(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lmbench_counts_in_powers_of_ten(imported: Importer) -> None:
     """Its source says so; sizes above 1 MB are printed with two decimals."""
-    path = tmp_path / "host.0"
-    path.write_text(
+    found = imported.phases_of(
         "[lmbench3.0 results for Linux h1 6.1.0 x86_64 GNU/Linux]\n"
         "File /var/tmp/XXX write bandwidth: 345678 KB/sec\n\n"
-        '"read bandwidth\n0.000512 210.50\n1.05 9000.00\n134.22 8000.00\n3.00 7000.00\n'
+        '"read bandwidth\n0.000512 210.50\n1.05 9000.00\n134.22 8000.00\n3.00 7000.00\n',
+        "host.0",
     )
-    found = phases(imported(capsys, path, "--dry-run"))
     assert [p["bandwidth_bytes_per_s"] for p in found] == [345678e3, 210.5e6, 9e9, 8e9, 7e9]
     assert [p["bytes"] for p in found] == [None, 512, 1 << 20, 1 << 27, None]
 
 
-def test_parts_of_a_vdbench_run_are_no_repetitions(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parts_of_a_vdbench_run_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
     """Its folder has the run once more for each host, slave and volume."""
     text = (
         "{0:%H:%M:%S}.001 Starting RD=rd1; I/O rate: 100; elapsed=5; For loops: None\n\n"
@@ -526,7 +480,7 @@ def test_parts_of_a_vdbench_run_are_no_repetitions(
     # Two runs of one definition that are next to each other stay two.
     again = text.format(datetime(2026, 3, 4, 6, 6, 7), 500, 1.95)
     (tmp_path / "a/stdout2.txt").write_text(again)
-    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
     used = {f["path"].partition(f"{tmp_path}/")[2]: f for f in files if not f["rejected"]}
     assert set(used) == {"a/summary.html", "b/summary.html", "a/stdout2.txt"}
     assert sum("repeats the runs of summary.html" in (f["rejected"] or "") for f in files) == 4
@@ -535,9 +489,7 @@ def test_parts_of_a_vdbench_run_are_no_repetitions(
     assert phase["started_utc"] == "2026-03-04T05:06:07.001"
 
 
-def test_a_phase_of_elbencho_without_a_figure_is_no_row(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_phase_of_elbencho_without_a_figure_is_no_row(tmp_path: Path, imported: Importer) -> None:
     path = tmp_path / "log.txt"
     path.write_text(
         "OPERATION   RESULT TYPE         FIRST DONE  LAST DONE\n"
@@ -546,7 +498,7 @@ def test_a_phase_of_elbencho_without_a_figure_is_no_row(
         "WRITE       Elapsed ms       :         990       1001\n"
         "            Throughput MiB/s :         250        251\n"
     )
-    (report,) = imported(capsys, path, "--dry-run")["files"][0]["reports"]
+    (report,) = imported(path, "--dry-run")["files"][0]["reports"]
     assert [p["name"] for p in report["phases"]] == ["write"]
 
 
@@ -563,9 +515,7 @@ FILE_SYSTEM = (
 )
 
 
-def test_vdbench_with_file_systems(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_vdbench_with_file_systems(tmp_path: Path, imported: Importer) -> None:
     """Their columns are others than those of volumes, in all files of the folder."""
     (tmp_path / "run").mkdir()
     values = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
@@ -586,23 +536,21 @@ def test_vdbench_with_file_systems(
         ),
     ):
         (tmp_path / "run" / file).write_text(text)
-    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
     (used,) = [f for f in files if not f["rejected"]]
     (phase,) = used["reports"][0]["phases"]
     assert len(files) == 5 and used["path"].endswith("summary.html")
     assert all("repeats the runs of summary.html" in f["rejected"] for f in files if f != used)
     for name in ("totals.html", "logfile.html", "flatfile.html"):
         (tmp_path / name).write_bytes((tmp_path / "run" / name).read_bytes())
-        (row,) = phases(imported(capsys, tmp_path / name, "--dry-run"))
+        (row,) = imported.phases(tmp_path / name)
         assert row["bandwidth_bytes_per_s"] == phase["bandwidth_bytes_per_s"] == 112.5 * KIB**2
         assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
         if name != "flatfile.html":
             assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
 
 
-def test_runs_of_vdbench_in_loops_are_no_repetitions(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
     """One run definition with several thread counts has one name."""
     row = "05:06:{:02}.000     avg_2-5    {}.0     2.00    4096  100.00    0.012\n"
     start = "05:06:{:02}.000 Starting RD=rd1; I/O rate: 9; elapsed=5; For loops: threads={}\n"
@@ -619,7 +567,7 @@ def test_runs_of_vdbench_in_loops_are_no_repetitions(
     )
     (tmp_path / "c").mkdir()
     (tmp_path / "c/flatfile.html").write_text(flat)
-    files = imported(capsys, tmp_path)["files"]
+    files = imported(tmp_path)["files"]
     assert [len(file["reports"][0]["phases"]) for file in files] == [3, 1, 3]
     sets: dict[Any, list[float]] = defaultdict(list)
     for run in load(paths.campaigns().popitem()[1]).runs:
@@ -627,46 +575,37 @@ def test_runs_of_vdbench_in_loops_are_no_repetitions(
     assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
 
 
-def test_fio_with_less_than_a_kibibyte_a_second(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_with_less_than_a_kibibyte_a_second(imported: Importer) -> None:
     """fio 2.0 prints a blank before the unit B."""
-    path = tmp_path / "a.txt"
-    path.write_text(
+    (row,) = imported.phases_of(
         "tiny: (g=0): rw=randread, bs=7-7/7-7/7-7, ioengine=sync, iodepth=1\nfio-2.0.13\n"
         "Starting 1 process\n\ntiny: (groupid=0, jobs=1): err= 0: pid=9: Mon Sep 16 22:13:14 2013\n"
         "  read : io=70000 B, bw=700 B/s, iops=100 , runt=100000msec\n\n"
         "Run status group 0 (all jobs):\n"
     )
-    (row,) = phases(imported(capsys, path, "--dry-run"))
     assert (row["bandwidth_bytes_per_s"], row["iops"], row["bytes"]) == (700, 100, 70000)
 
 
-def test_fio_s_kb_is_binary_if_its_iops_fit_neither(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_s_kb_is_binary_if_its_iops_fit_neither(imported: Importer) -> None:
     """The IOPS of 32 jobs that ended at different times are 7 % too small for their bandwidth."""
-    path = tmp_path / "a.txt"
-    path.write_text(
+    (row,) = imported.phases_of(
         "big: (g=0): rw=read, bs=512K-512K/512K-512K/512K-512K, ioengine=libaio, iodepth=128\n...\n"
         "fio-2.2.10\nStarting 32 processes\n\n"
         "big: (groupid=0, jobs=32): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
         "  read : io=24000MB, bw=409600KB/s, iops=745, runt= 60000msec\n\n"
         "Run status group 0 (all jobs):\n"
     )
-    (row,) = phases(imported(capsys, path, "--dry-run"))
     assert row["bandwidth_bytes_per_s"] == 409600 * KIB
 
 
 def test_fio_json_behind_a_character_and_a_log_of_one_line(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     text = (DATA / "fio/jobs-3.41.json").read_text()
     (tmp_path / "a.json").write_text(f"> {text}")
-    wanted = phases(imported(capsys, DATA / "fio/jobs-3.41.json", "--dry-run"))
-    assert phases(imported(capsys, tmp_path / "a.json", "--dry-run")) == wanted
-    (tmp_path / "a_lat.1.log").write_text("0, 36128, 1, 4096, 0")
-    (row,) = phases(imported(capsys, tmp_path / "a_lat.1.log", "--dry-run"))
+    wanted = imported.phases(DATA / "fio/jobs-3.41.json")
+    assert imported.phases(tmp_path / "a.json") == wanted
+    (row,) = imported.phases_of("0, 36128, 1, 4096, 0", "a_lat.1.log")
     assert (row["operation"], row["request_bytes"]) == ("write", 4096)
 
 
@@ -681,16 +620,14 @@ def test_fio_json_behind_a_character_and_a_log_of_one_line(
     ],
 )
 def test_iozone_leaves_columns_of_other_tests_blank(
-    home: Path, name: str, wanted: list[str], capsys: pytest.CaptureFixture[str]
+    name: str, wanted: list[str], imported: Importer
 ) -> None:
     # The second figure of `read` is 0: -+n.
     path = OTHERS / "iozone" / (f"{name}.txt" if "other" in name else f"{name}/stdout.txt")
-    assert [p["name"] for p in phases(imported(capsys, path, "--dry-run"))] == wanted
+    assert [p["name"] for p in imported.phases(path)] == wanted
 
 
-def test_bonnie_without_characters_has_blank_columns(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bonnie_without_characters_has_blank_columns(tmp_path: Path, imported: Importer) -> None:
     """With -f. The line of CSV has more digits than the table."""
     csv = "1.98,2.00a,box,1,9,512M,,4,5,,,57873,46,216859,90,,,1572864,85,9216,99" + 29 * ","
     both = (
@@ -699,8 +636,7 @@ def test_bonnie_without_characters_has_blank_columns(
         "Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n"
         "box         512M:4k           56.5m  46  212m  90            1.5g  85  9216  99\n"
     )
-    (tmp_path / "a.txt").write_text(both)
-    found = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    found = imported.phases_of(both)
     assert [(p["name"], p["bandwidth_bytes_per_s"], p["iops"]) for p in found] == [
         ("write", 56.5 * KIB**2, None),
         ("rewrite", 212 * KIB**2, None),
@@ -709,7 +645,7 @@ def test_bonnie_without_characters_has_blank_columns(
     ]
     (tmp_path / "b.txt").write_text(f"{both}\n{csv}\n")
     (tmp_path / "c.txt").write_text(f"{csv}\n")
-    one, other = (phases(imported(capsys, tmp_path / n, "--dry-run")) for n in ("b.txt", "c.txt"))
+    one, other = (imported.phases(tmp_path / n) for n in ("b.txt", "c.txt"))
     assert one == other != found and one[0]["bandwidth_bytes_per_s"] == 57873 * KIB
 
 
@@ -719,9 +655,7 @@ SYSBENCH_RUN = (
 )
 
 
-def test_sysbench_of_all_versions(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sysbench_of_all_versions(tmp_path: Path, imported: Importer) -> None:
     new = (
         "Throughput:\n         read:  IOPS=4800.00 75.00 MiB/s (78.64 MB/s)\n"
         "         write: IOPS=3200.00 50.00 MiB/s (52.43 MB/s)\n         fsync: IOPS=10.0\n"
@@ -738,7 +672,7 @@ def test_sysbench_of_all_versions(
         for version, colon, end in (("1.1.0", "", new), ("0.5", ":", old))
     )
     (tmp_path / "a.txt").write_text(prepare + first + other + second)
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     assert len(file["reports"]) == 2
     for report in file["reports"]:
         read, write = report["phases"]
@@ -746,16 +680,16 @@ def test_sysbench_of_all_versions(
         assert (write["bandwidth_bytes_per_s"], write["iops"]) == (50 << 20, 3200)
     ended_early = SYSBENCH_RUN.format(version="1", colon="", end="")
     (tmp_path / "b.txt").write_text(ended_early)
-    (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run", code=2)["files"]
+    (file,) = imported(tmp_path / "b.txt", "--dry-run", code=2)["files"]
     assert "cut off" in file["rejected"]
     (tmp_path / "c.txt").write_text(first + ended_early)
-    (file,) = imported(capsys, tmp_path / "c.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "c.txt", "--dry-run")["files"]
     (report,) = file["reports"]
     assert len(report["phases"]) == 2 and "1 other tests" in report["notes"][0]
 
 
 def test_sysbench_s_runs_without_the_beginning_of_their_output(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     """Scripts keep a part of each run: with the settings, or only its results."""
     text = (DATA / "others/sysbench.txt").read_text()
@@ -763,7 +697,7 @@ def test_sysbench_s_runs_without_the_beginning_of_their_output(
     results_only = text[text.index("File operations:") :].replace("95.53", "70.5")
     settings = other[other.index("Extra file open flags") :]
     (tmp_path / "a.txt").write_text(results_only + text + settings + results_only)
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     reads = [report["phases"][0] for report in file["reports"]]
     assert [(p["request_bytes"], p["bandwidth_bytes_per_s"] / (1 << 20)) for p in reads] == [
         (None, 70.5), (16384, 95.53), (65536, 80.25), (None, 70.5),
@@ -1391,31 +1325,25 @@ def test_requests_of_older_fio_are_those_that_it_counted(tmp_path: Path, printed
         "4194304 bytes transferred in 0.5 secs (8388608 bytes/sec)",
     ],
 )
-def test_dd_in_other_languages(
-    home: Path, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.txt").write_text(f"4+0 x\n4+0 x\n{line}\n")
-    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+def test_dd_in_other_languages(line: str, imported: Importer) -> None:
+    (row,) = imported.phases_of(f"4+0 x\n4+0 x\n{line}\n")
     assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
 
 
 def test_dd_before_another_tool_is_not_what_the_file_is_of(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     text = (DATA / "others/dd.txt").read_text() + (DATA / "others/iozone-auto.txt").read_text()
     (tmp_path / "a.txt").write_text(text)
-    file, dd = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    file, dd = imported(tmp_path / "a.txt", "--dry-run")["files"]
     (report,) = file["reports"]
     assert file["tool"] == "iozone" and not report["notes"]
     assert dd["tool"] == "dd" and len(dd["reports"]) == 2
 
 
-def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(imported: Importer) -> None:
     """128 jobs with a request each: the count is 1.3 % above the bytes that fio prints."""
-    path = tmp_path / "a.txt"
-    path.write_text(
+    (row,) = imported.phases_of(
         "slow: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
         "ioengine=psync, iodepth=1\nfio-3.12\n"
         "slow: (groupid=0, jobs=128): err= 0: pid=9: Tue Aug 11 23:54:11 2020\n"
@@ -1423,13 +1351,12 @@ def test_fio_s_requests_that_did_not_end_in_time_are_not_counted(
         "     issued rwts: total=10005,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
         "Run status group 0 (all jobs):\n"
     )
-    (row,) = phases(imported(capsys, path, "--dry-run"))
     assert row["bandwidth_bytes_per_s"] == pytest.approx(1317 * KIB, rel=2e-3)
     assert row["bytes"] == pytest.approx(38.6 * KIB**2, rel=1e-3)
 
 
 def test_files_with_repetitions_of_their_own_are_not_joined(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     """`take2.txt` and `take3.txt` with two runs each are two sets; with one each they are one."""
     text = (DATA / "others/sysbench.txt").read_text()
@@ -1438,44 +1365,40 @@ def test_files_with_repetitions_of_their_own_are_not_joined(
         folder.mkdir()
         for name in ("take2", "take3"):
             (folder / f"{name}.txt").write_text("".join(f"{name}\n{text}" for _ in range(count)))
-        imported(capsys, folder, "--name", f"x{count}")
+        imported(folder, "--name", f"x{count}")
         sets: dict[Any, int] = defaultdict(int)
         for run in load(paths.campaigns()[f"x{count}"]).runs:
             sets[run.experiment] += 1
         assert sorted(sets.values()) == sorted(sizes * 2)
 
 
-def test_noise_before_an_output_may_be_long(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_noise_before_an_output_may_be_long(tmp_path: Path, imported: Importer) -> None:
     """A line of each of thousands of processes."""
     noise = "".join(f"rank {rank}: library loaded\n" for rank in range(10_000))
     for name in ("ior/ior-3.2.1.txt", "ior/mdtest-3.2.1.txt"):
         (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
-        wanted = phases(imported(capsys, DATA / name, "--dry-run"))
-        assert phases(imported(capsys, tmp_path / "a.txt", "--dry-run")) == wanted
+        wanted = imported.phases(DATA / name)
+        assert imported.phases(tmp_path / "a.txt") == wanted
 
 
-def test_fio_json_as_a_list_on_one_long_line(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_json_as_a_list_on_one_long_line(tmp_path: Path, imported: Importer) -> None:
     path = DATA / "fio/jobs-3.41.json"
     body = json.loads(path.read_text())
     (tmp_path / "a.json").write_text(json.dumps([body] * 9))
     assert len((tmp_path / "a.json").read_text()) > 1 << 16
-    wanted = phases(imported(capsys, path, "--dry-run"))
-    (file,) = imported(capsys, tmp_path / "a.json", "--dry-run")["files"]
+    wanted = imported.phases(path)
+    (file,) = imported(tmp_path / "a.json", "--dry-run")["files"]
     assert [report["phases"] for report in file["reports"]] == [wanted] * 9
 
 
 def test_fio_s_complete_reports_are_read_next_to_one_that_is_cut_off(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     path = DATA / "fio/jobs-3.41.txt"
-    text, wanted = path.read_text(), phases(imported(capsys, path, "--dry-run"))
+    text, wanted = path.read_text(), imported.phases(path)
     failed = "fio-3.41\nfio: the disk is full\n"
     (tmp_path / "a.txt").write_text(failed + text + text[: len(text) // 2])
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     (report,) = file["reports"]
     assert report["phases"] == wanted
     assert "2 other reports of the file are not read" in report["notes"][0]
@@ -1484,21 +1407,19 @@ def test_fio_s_complete_reports_are_read_next_to_one_that_is_cut_off(
 @pytest.mark.parametrize("label", ["stdout[0] ", "[1,0]<stdout>:", "0: "])
 @pytest.mark.parametrize("name", ["ior-3.2.1", "ior-2.10.3", "mdtest-4.0.0"])
 def test_labels_of_processes_before_each_line(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, name: str
+    tmp_path: Path, imported: Importer, label: str, name: str
 ) -> None:
     path = DATA / f"ior/{name}.txt"
     (tmp_path / path.name).write_text(
         "".join(f"{label}{line}" for line in path.read_text().splitlines(keepends=True))
     )
     (wanted,), (file,) = (
-        imported(capsys, one, "--dry-run")["files"] for one in (path, tmp_path / path.name)
+        imported(one, "--dry-run")["files"] for one in (path, tmp_path / path.name)
     )
     assert file["reports"] == wanted["reports"] and file["reports"]
 
 
-def test_ior_prints_the_header_of_its_tables_once(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ior_prints_the_header_of_its_tables_once(tmp_path: Path, imported: Importer) -> None:
     def test(access: str, rows: str) -> str:
         return (
             "IOR-2.10.1: MPI Coordinated Test of Parallel I/O\n\n"
@@ -1522,7 +1443,7 @@ def test_ior_prints_the_header_of_its_tables_once(
         test("single-shared-file", header + rows.format(256.00, 512.00))
         + test("file-per-process", rows.format(320.00, 640.00))
     )
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     assert [
         (phase["options"]["access"], phase["operation"], phase["bandwidth_bytes_per_s"] / (1 << 20))
         for report in file["reports"] for phase in report["phases"]
@@ -1532,9 +1453,7 @@ def test_ior_prints_the_header_of_its_tables_once(
     ]  # fmt: skip
 
 
-def test_sysbench_s_modes_keep_rows_apart(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sysbench_s_modes_keep_rows_apart(tmp_path: Path, imported: Importer) -> None:
     end = "Throughput:\n         write: IOPS=320.00 5.00 MiB/s (5.24 MB/s)\n"
     run = SYSBENCH_RUN.format(version="1.1.0", colon="", end=end)
     settings = "Extra file open flags: {}\nUsing {} I/O mode\nDoing {} test"
@@ -1548,7 +1467,7 @@ def test_sysbench_s_modes_keep_rows_apart(
     (tmp_path / "a.txt").write_text(
         "".join(run.replace(old, "Block size 16KiB\n" + settings.format(*one)) for one in made)
     )
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     found = [phase for report in file["reports"] for phase in report["phases"]]
     assert [phase["direct"] for phase in found] == [False, True, False, False, False]
     (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
@@ -1556,23 +1475,18 @@ def test_sysbench_s_modes_keep_rows_apart(
 
 
 @pytest.mark.parametrize("before", ["  ", "W: ", "stderr: ", '"', "> ", "# ", "// "])
-def test_dd_behind_a_label(
-    home: Path, tmp_path: Path, before: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dd_behind_a_label(before: str, imported: Importer) -> None:
     line = "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s"
-    (tmp_path / "a.txt").write_text(f"notes\n{before}{line}\n")
-    (row,) = phases(imported(capsys, tmp_path / "a.txt", "--dry-run"))
+    (row,) = imported.phases_of(f"notes\n{before}{line}\n")
     assert (row["bytes"], row["bandwidth_bytes_per_s"]) == (4 << 20, 8 << 20)
 
 
-def test_dd_s_progress_is_no_other_copy(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dd_s_progress_is_no_other_copy(tmp_path: Path, imported: Importer) -> None:
     command = "# dd if=/dev/zero of=x bs=1M status=progress\n"
     progress = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 1 s, 2.1 MB/s"
     complete = "4+0 records in\n4+0 records out\n4194304 bytes (4.2 MB) copied, 2 s, 2.1 MB/s\n"
     (tmp_path / "a.txt").write_text(f"{command}{progress}^C\n{complete}{command}{progress}\n")
-    (file,) = imported(capsys, tmp_path / "a.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     rows = [report["phases"][0] for report in file["reports"]]
     assert [(row["bytes"], row["operation"]) for row in rows] == [
         (4 << 20, "write"), (2 << 20, "write")
@@ -1580,7 +1494,7 @@ def test_dd_s_progress_is_no_other_copy(
     # A smaller copy below is another one, also if its command is not in the file.
     smaller = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 3 s, 0.3 MB/s\n"
     (tmp_path / "b.txt").write_text(f"{command}{progress}\n{smaller}")
-    (file,) = imported(capsys, tmp_path / "b.txt", "--dry-run")["files"]
+    (file,) = imported(tmp_path / "b.txt", "--dry-run")["files"]
     assert [report["phases"][0]["bytes"] for report in file["reports"]] == [2 << 20, 1 << 20]
 
 
@@ -1602,10 +1516,10 @@ Memory latencies in nanoseconds - smaller is better
 
 
 def test_lmbench_s_summary_is_read_unless_its_results_are(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, imported: Importer
 ) -> None:
     (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY)
-    (file,) = imported(capsys, tmp_path, "--dry-run")["files"]
+    (file,) = imported(tmp_path, "--dry-run")["files"]
     rates = {
         (report["host"], phase["name"]): phase["bandwidth_bytes_per_s"]
         for report in file["reports"] for phase in report["phases"]
@@ -1617,15 +1531,13 @@ def test_lmbench_s_summary_is_read_unless_its_results_are(
     (tmp_path / "a.0").write_text(
         '[lmbench3.0 results for Linux host-a 5.10.0 x86_64]\n"read bandwidth\n1.05 2500.50\n\n'
     )
-    summary = imported(capsys, tmp_path, "--dry-run")["files"][1]
+    summary = imported(tmp_path, "--dry-run")["files"][1]
     assert [report["host"] for report in summary["reports"]] == ["host-b"]
     (tmp_path / "summary.out").write_text(LMBENCH_SUMMARY.replace("File   Mmap", "Disk   Mmap"))
-    assert imported(capsys, tmp_path, "--dry-run", code=3)["files"][1]["rejected"]
+    assert imported(tmp_path, "--dry-run", code=3)["files"][1]["rejected"]
 
 
-def test_vdbench_s_flatfile_as_csv(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_vdbench_s_flatfile_as_csv(tmp_path: Path, imported: Importer) -> None:
     head = ["date", "Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "read%", "threads"]
     made = [
         ["10:00:01.000", "one", "1", "max", "999.0", "9.0", "4096", "100.0", "8"],
@@ -1633,8 +1545,7 @@ def test_vdbench_s_flatfile_as_csv(
         ["10:01:05.000", "two", "avg_2-5", "max", "256.0", "1.0", "4096", "0.0", "8"],
     ]  # fmt: skip
     table = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in [head, *made])
-    (tmp_path / "flatfile.csv").write_text(table)
-    rows = phases(imported(capsys, tmp_path / "flatfile.csv", "--dry-run"))
+    rows = imported.phases_of(table, "flatfile.csv")
     assert [(row["name"], row["operation"], row["iops"]) for row in rows] == [
         ("one", "read", 512), ("two", "write", 256)
     ]  # fmt: skip
@@ -1643,15 +1554,15 @@ def test_vdbench_s_flatfile_as_csv(
         "\n".join(" ".join(["tod" if cell == "date" else cell for cell in row])
                   for row in [head, *made])
     )  # fmt: skip
-    files = imported(capsys, tmp_path, "--dry-run", code=3)["files"]
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
     assert [bool(file["reports"]) for file in files] == [True, False]
     assert files[1]["rejected"] == "repeats the runs of flatfile.csv, or a part"
     (tmp_path / "flatfile.html").unlink()
     (tmp_path / "later.csv").write_text(table.replace("512.0", "640.0").replace("2.0", "2.5"))
-    files = imported(capsys, tmp_path, "--dry-run")["files"]
+    files = imported(tmp_path, "--dry-run")["files"]
     assert [len(file["reports"]) for file in files] == [1, 1]
     (tmp_path / "flatfile.csv").write_text(table[: table.rindex(",")])
-    assert "cut off" in imported(capsys, tmp_path, "--dry-run", code=3)["files"][0]["rejected"]
+    assert "cut off" in imported(tmp_path, "--dry-run", code=3)["files"][0]["rejected"]
 
 
 _WIDE = (
@@ -1661,18 +1572,14 @@ _WIDE = (
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, len(_WIDE) - 8, len(_WIDE) - 1])
-def test_fio_s_settings_that_a_terminal_broke_at_its_width(
-    width: int, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_s_settings_that_a_terminal_broke_at_its_width(width: int, imported: Importer) -> None:
     settings = "\n".join(_WIDE[k : k + width] for k in range(0, len(_WIDE), width))
-    path = tmp_path / "a.txt"
-    path.write_text(
+    (row,) = imported.phases_of(
         f"{settings}\nfio-3.28\nStarting 1 process\n\n"
         "randread: (groupid=0, jobs=1): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
         "  read: IOPS=16.0k, BW=62.5MiB/s (65.5MB/s)(1875MiB/30000msec)\n\n"
         "Run status group 0 (all jobs):\n"
     )
-    (row,) = phases(imported(capsys, path, "--dry-run"))
     assert (row["iodepth"], row["request_bytes"], row["engine"]) == (16, 4096, "libaio")
 
 
@@ -1718,9 +1625,7 @@ def test_files_of_several_things_are_no_repetitions(
     assert set(runs.values()) == {repetitions}
 
 
-def test_fio_reports_without_their_version_are_apart(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fio_reports_without_their_version_are_apart(tmp_path: Path, imported: Importer) -> None:
     """Notes often have only what is below `fio-3.1`; some have no line `Run status`."""
 
     def job(pid: int, mib_s: int, seconds: int = 10, jobs: int = 4) -> str:
@@ -1745,11 +1650,11 @@ def test_fio_reports_without_their_version_are_apart(
     assert rates[-1] == 41 and 81 not in rates
     # One job each: they are of one group, and are added.
     path.write_text(job(1, 40, jobs=1) + job(2, 41, jobs=1) + end)
-    (row,) = phases(imported(capsys, path, "--dry-run"))
+    (row,) = imported.phases(path)
     assert round(row["bandwidth_bytes_per_s"] / KIB**2) == 81
     # --status-interval: the same process, later.
     path.write_text(job(1, 40, 10) + end + job(1, 42, 20) + end)
-    (row,) = phases(imported(capsys, path, "--dry-run"))
+    (row,) = imported.phases(path)
     assert round(row["bandwidth_bytes_per_s"] / KIB**2) == 42
 
 

@@ -18,20 +18,19 @@ duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed (extra `q
 CAMPAIGNS = DATA / "campaigns"
 
 
-def answers(capsys: pytest.CaptureFixture[str], sql: str, *sources: str) -> list[dict[str, Any]]:
-    assert main(["query", sql, *sources, "--format", "json"]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+def answers(in_process: InProcess, sql: str, *sources: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(
+        in_process("query", sql, *sources, "--format", "json").out
+    )
     return found
 
 
 @pytest.mark.parametrize("name", ["quick-before", "board", "server", "invalid", "estimates", "nfs"])
-def test_medians_are_those_of_the_report(
-    name: str, capsys: pytest.CaptureFixture[str], in_process: InProcess
-) -> None:
+def test_medians_are_those_of_the_report(name: str, in_process: InProcess) -> None:
     campaign = str(CAMPAIGNS / name)
     rows = json.loads(in_process("report", campaign, "--format", "json").out)["characterization"]
     found = answers(
-        capsys,
+        in_process,
         "SELECT level, tool, r.operation, r.access_pattern, r.request_bytes, buffer, r.api, target,"
         " processes, name, list(bandwidth_bytes_per_s) mbs, list(j_per_gb) jgb,"
         " count(DISTINCT experiment_id) experiments FROM phases p JOIN runs r USING (run_id)"
@@ -63,7 +62,7 @@ def test_medians_are_those_of_the_report(
 
 
 def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
-    home: Path, eeio: Eeio, capsys: pytest.CaptureFixture[str], in_process: InProcess
+    home: Path, eeio: Eeio, in_process: InProcess
 ) -> None:
     suite = dummy.suite(home, "level=filesystem operation=read spatiality=random sleep_s=0.5")
     for name, meter in (("a", "demo"), ("b", "none")):
@@ -75,7 +74,7 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
     # Again: replaced, not added.
     in_process("export", "parquet", "a", "-o", out)
     rows = answers(
-        capsys,
+        in_process,
         "SELECT campaign, count(*) n, count(energy_j) known, any_value(energy_kind) kind,"
         " any_value(energy_reason) why FROM phases GROUP BY campaign ORDER BY campaign",
         out,
@@ -85,12 +84,12 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
     ]  # fmt: skip
     assert rows[0]["why"] is None and rows[1]["why"] == "no power was read in this window"
     (power,) = answers(
-        capsys,
+        in_process,
         "SELECT count(*) n, min(watts) least, max(interval_s) gap, min(t_utc) t_utc,"
         " any_value(domain) domain FROM power WHERE domain = 'system'",
         out,
     )
-    (run,) = answers(capsys, "SELECT min(start_utc) t FROM runs WHERE campaign = 'a'", out)
+    (run,) = answers(in_process, "SELECT min(start_utc) t FROM runs WHERE campaign = 'a'", out)
     assert power["n"] > 3 and power["least"] > 0 and 0 < power["gap"] < 5
     assert power["t_utc"] < run["t"] and power["t_utc"][:13] == run["t"][:13]
     # A campaign by name and a folder together, and none twice.
@@ -98,22 +97,22 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
     assert "is given itself, too: its rows would be counted twice" in done.err
     for path in Path(out).glob("*-a.parquet"):
         path.unlink()
-    assert answers(capsys, "SELECT count(*) n FROM runs", out, "a") == [{"n": 4}]
+    assert answers(in_process, "SELECT count(*) n FROM runs", out, "a") == [{"n": 4}]
 
 
-def test_imported_files_keep_their_sha256_and_options(
-    home: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
-) -> None:
+def test_imported_files_keep_their_sha256_and_options(home: Path, in_process: InProcess) -> None:
     files = DATA / "imports/fio"
     in_process("import", str(files / "jobs-3.41.json"), "--name", "old")
-    (file,) = answers(capsys, "SELECT * FROM files", "old")
+    (file,) = answers(in_process, "SELECT * FROM files", "old")
     assert file["path"] == str(files / "jobs-3.41.json") and file["tool"] == "fio"
     found = answers(
-        capsys, "SELECT count(*) n, count(DISTINCT sha256) files, min(report_no) r FROM runs", "old"
+        in_process,
+        "SELECT count(*) n, count(DISTINCT sha256) files, min(report_no) r FROM runs",
+        "old",
     )
     assert found[0]["n"] > 1 and (found[0]["files"], found[0]["r"]) == (1, 0)
     (metrics,) = answers(
-        capsys,
+        in_process,
         "SELECT count(*) n FROM metrics WHERE latency_kind = 'completion' AND statistic = 'p99'"
         " AND unit = 's'",
         "old",
@@ -200,34 +199,30 @@ def refusal(in_process: InProcess, *sources: object) -> str:
     return line
 
 
-def test_rows_are_not_counted_twice(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "counted twice" in refusal(capsys, exported, exported)
-    assert "counted twice" in refusal(capsys, exported, CAMPAIGNS / "board")
+def test_rows_are_not_counted_twice(exported: Path, tmp_path: Path, in_process: InProcess) -> None:
+    assert "counted twice" in refusal(in_process, exported, exported)
+    assert "counted twice" in refusal(in_process, exported, CAMPAIGNS / "board")
     other = Path(shutil.copytree(exported, tmp_path / "other"))
-    assert "counted twice" in refusal(capsys, exported, other)
+    assert "counted twice" in refusal(in_process, exported, other)
     for path in list(exported.glob("*.parquet")):
         shutil.copy(path, path.with_name(path.name.replace("-board", "-copy")))
-    assert "its rows are of the campaign 'board'" in refusal(capsys, exported)
+    assert "its rows are of the campaign 'board'" in refusal(in_process, exported)
 
 
-def test_missing_and_exchanged_tables_are_named(
-    exported: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_and_exchanged_tables_are_named(exported: Path, in_process: InProcess) -> None:
     (exported / "runs-board.parquet").unlink()
-    assert "runs-board.parquet is missing" in refusal(capsys, exported)
+    assert "runs-board.parquet is missing" in refusal(in_process, exported)
     shutil.copy(exported / "phases-board.parquet", exported / "runs-board.parquet")
-    assert "not the columns of the table runs" in refusal(capsys, exported)
+    assert "not the columns of the table runs" in refusal(in_process, exported)
 
 
 def test_campaigns_of_two_nodes_with_one_name_are_not_joined(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: InProcess
+    exported: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     node = Path(shutil.copytree(CAMPAIGNS / "board", tmp_path / "node/board"))
     machine = json.loads((node / "machine.json").read_text())
     (node / "machine.json").write_text(json.dumps(machine | {"hostname": "node2"}))
-    assert "two campaigns are called" in refusal(capsys, node, CAMPAIGNS / "board")
+    assert "two campaigns are called" in refusal(in_process, node, CAMPAIGNS / "board")
     for arguments in ((node, CAMPAIGNS / "board", "-o", tmp_path / "new"), (node, "-o", exported)):
         assert "own folder" in in_process("export", "parquet", *map(str, arguments), code=2).err
     assert not (tmp_path / "new").exists()
