@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.conftest import Eeio, InProcess
-from tests.eeio.test_undo import left_by
+from tests.eeio.system.test_undo import left_by
 from tests.kill.harness import drop_last_runs
 
 from eeio.cli import main

@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 Answer = Callable[[], Any]
@@ -52,12 +51,7 @@ class FakeHttp:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.flowing.set()
         self._server.shutdown()
         self._server.server_close()

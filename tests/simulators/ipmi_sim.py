@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
@@ -93,12 +92,7 @@ class IpmiSim:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait(_END_S)

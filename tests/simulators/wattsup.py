@@ -13,7 +13,6 @@ import tty
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 FIELDS = (
@@ -69,12 +68,7 @@ class FakeWattsUp:
         self.plug_in()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.unplug()
 
     def plug_in(self) -> None:

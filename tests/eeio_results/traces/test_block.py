@@ -1,10 +1,10 @@
 """What the kernel says of requests to a drive."""
 
 import pytest
+from tests.conftest import DATA
 
 from eeio_results.traces.block import parse
 from eeio_results.traces.order import Request, describe
-from tests.conftest import DATA
 
 NEW = (
     "             fio-4711    [001] ...1.  1234.567890: block_rq_issue: "

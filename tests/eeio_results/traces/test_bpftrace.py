@@ -10,7 +10,7 @@ from eeio_results.errors import ToolOutputError
 from eeio_results.traces import bpftrace
 from eeio_results.traces.events import Unobserved, find_phases
 
-REAL = Path(__file__).parents[1] / "data" / "bpftrace" / "0.17" / "shell.txt"
+REAL = Path(__file__).parents[2] / "data" / "bpftrace" / "0.17" / "shell.txt"
 F, G = "/srv/eeio-example/sub/f", "/srv/eeio-example/sub/g"
 
 TRACE = """\

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
@@ -18,7 +17,7 @@ from eeio_power.grades import breakdown
 from eeio_power.meters import discover, open_meters
 from eeio_power.reading import WALL, EnergyReading, only
 
-SOURCE = Path(__file__).parent.parent / "simulators" / "nvml.c"
+SOURCE = Path(__file__).parents[2] / "simulators" / "nvml.c"
 HWMON = "sys/class/hwmon"
 
 
@@ -45,21 +44,22 @@ def put(library: ctypes.CDLL, name: str, value: int) -> None:
 
 def test_energy_where_there_is_a_counter_and_power_elsewhere(nvml: ctypes.CDLL) -> None:
     put(nvml, "energy_mj", 5_000_500)
-    meter = one_meter("nvml")
+    (meter,) = open_meters(["nvml"])
     assert meter.read() == [5000.5, 75.25]
     assert [(c.name, c.domain, c.quantity) for c in meter.channels] == [
         ("nvml:GPU-a", "accelerator", "energy_j"), ("nvml:GPU-b", "accelerator", "power_w"),
     ]  # fmt: skip
     assert meter.kind == "device-reported" and meter.channels[0].contents == only("gpu")
     assert "Stand-in V100" in str(meter.channels[0].remark)
-    meter = one_meter("nvml:GPU-b")
+    meter.close()
+    (meter,) = open_meters(["nvml:GPU-b"])
     assert meter.read() == [75.25]
     meter.close()
     assert ctypes.c_int.in_dll(nvml, "opened").value == 0
 
 
 def test_a_lost_gpu_is_missing(nvml: ctypes.CDLL) -> None:
-    meter = one_meter("nvml:0")
+    (meter,) = open_meters(["nvml:0"])
     try:
         put(nvml, "status", 15)
         with pytest.raises(PowerError, match="GPU is lost; check the GPU with nvidia-smi"):
@@ -127,14 +127,14 @@ def test_gpus_of_hwmon_are_added_and_never_the_system(tmp_path: Path) -> None:
         "xe", {"energy1_input": 5_000_000, "energy1_label": "card", "energy2_input": 4_000_000}
     )
     chips.add_chip("amdgpu", APU)
-    meter = one_meter("gpu", tmp_path)
+    (meter,) = open_meters(["gpu"], tmp_path)
     assert dict(zip([c.name for c in meter.channels], meter.read(), strict=True)) == {
         "gpu:amdgpu/power1": 212.0, "gpu:amdgpu@hwmon1/power1": 9.0, "gpu:i915/energy1": 7.0,
         "gpu:xe/energy1": 5.0,
     }  # fmt: skip
     assert {c.domain for c in meter.channels} == {"accelerator"}
     assert open_meters(["auto"], tmp_path) == []
-    one = one_meter("gpu,only=xe/energy1", tmp_path)
+    (one,) = open_meters(["gpu,only=xe/energy1"], tmp_path)
     assert one.read() == [5.0]
     for sensor in ("amdgpu/power1", "i915_gt0/energy1", "xe/energy2"):
         with pytest.raises(PowerError, match="--meter gpu"):
@@ -146,7 +146,8 @@ def test_a_second_die_is_no_gpu_and_an_apu_is_named_as_left_out(tmp_path: Path) 
     hwmon.add_chip("amdgpu", AMD)
     hwmon.add_chip("amdgpu", {**AMD, "power1_average": 0, "power1_cap": 0})
     hwmon.add_chip("amdgpu", APU)
-    (channel,) = one_meter(f"gpu,root={tmp_path / HWMON}").channels
+    (meter,) = open_meters([f"gpu,root={tmp_path / HWMON}"])
+    (channel,) = meter.channels
     assert "without amdgpu@hwmon2/power1" in (channel.remark or "")
 
 
