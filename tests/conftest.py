@@ -1,15 +1,16 @@
 """Everything a test writes stays in its own temporary folder."""
 
+import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import hypothesis
 import pytest
@@ -17,7 +18,7 @@ from _pytest.capture import CaptureResult
 
 from tests import limits
 from tests.mounts import attached
-from tests.processes import Code, Done, check_code
+from tests.processes import Code, Done, check_code, ran
 from tests.simulators import FakeRapl
 from tests.started import Starter
 
@@ -135,9 +136,6 @@ def ior_program() -> str | None:
     return shutil.which(os.environ.get("EEIO_IOR") or "ior", path=path)
 
 
-Eeio = Callable[..., Done]
-
-
 @pytest.fixture(scope="session")
 def starter() -> Iterator[Starter]:
     starter = Starter()
@@ -145,29 +143,42 @@ def starter() -> Iterator[Starter]:
     starter.close()
 
 
-@pytest.fixture
-def eeio(home: Path, starter: Starter) -> Eeio:
-    """Runs the command as a user would, and gives what it printed. It ends with `code`, or with
-    one of those; None is any."""
+class Eeio:
+    """Runs the command as a user would, and gives what it printed."""
 
-    def run(
-        *arguments: str, code: Code = 0, environment: Mapping[str, str] | None = None,
+    def __init__(self, home: Path, starter: Starter) -> None:
+        self._home = home
+        self._starter = starter
+
+    def __call__(
+        self, *arguments: str, code: Code = 0, environment: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
     ) -> Done:  # fmt: skip
-        """With words `before` it, and where the environment changes how an interpreter starts, in
-        an interpreter of its own."""
+        """It ends with `code`, or with one of those; None is any. With words `before` it, and where
+        the environment changes how an interpreter starts, in an interpreter of its own."""
         merged = {**os.environ, **(environment or {})}
-        if not before and starter.fits(merged):
-            done = starter.run(arguments, merged)
-        else:
-            done = subprocess.run(
-                [*before, sys.executable, "-m", "eeio", *arguments], env=merged, check=False,
-                stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            )  # fmt: skip
+        if before or not self._starter.fits(merged):
+            command = [*before, sys.executable, "-m", "eeio", *arguments]
+            return ran(command, code, env=merged, timeout=None)
+        done = self._starter.run(arguments, merged)
         check_code(done, code)
         return done
 
-    return run
+    def run(self, suite: str, *arguments: str, **options: Any) -> Done:
+        """A campaign in `target`, the folder of the fixture `home`."""
+        return self("run", suite, "--directory", str(self._home / "target"), *arguments, **options)
+
+    def plan(self, suite: str, *arguments: str, **options: Any) -> Done:
+        return self("plan", suite, "--directory", str(self._home / "target"), *arguments, **options)
+
+    def json(self, *arguments: str, **options: Any) -> Any:
+        """What it prints as JSON."""
+        return json.loads(self(*arguments, "--format", "json", **options).stdout)
+
+
+@pytest.fixture
+def eeio(home: Path, starter: Starter) -> Eeio:
+    return Eeio(home, starter)
 
 
 InProcess = Callable[..., CaptureResult[str]]

@@ -294,7 +294,7 @@ def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, aft
 def test_a_rule_that_makes_no_sense_is_rejected(
     home: Path, eeio: Eeio, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), *arguments, code=2)
+    done = eeio.plan("dummy-suite", *arguments, code=2)
     assert message in done.stderr
 
 
@@ -321,10 +321,7 @@ def test_every_suite_that_repeats_by_no_rule_of_its_own_has_the_preset(
 ) -> None:
     for suite in sorted((DATA.parents[1] / "suites").glob("eeio-*")):
         protocol = yaml.safe_load((suite / "protocol.yaml").read_text())
-        done = eeio(
-            "plan", str(suite), "--preset", "adaptive", "--directory", str(home / "target"),
-            "--format", "json", code=(0, 2),
-        )  # fmt: skip
+        done = eeio.plan(str(suite), "--preset", "adaptive", "--format", "json", code=(0, 2))
         if "study" in protocol or "steady" in protocol["presets"]["standard"]:
             assert "no preset 'adaptive'" in done.stderr
         else:
@@ -362,7 +359,7 @@ def _plan_reports(home: Path, eeio: Eeio) -> None:
         "--directory",
         str(home / "target"),
     )
-    body = json.loads(eeio(*arguments, "--detect", "5%", "--format", "json").stdout)
+    body = eeio.json(*arguments, "--detect", "5%")
     requested = body["detect"]
     assert (
         requested["earlier"] == "c" and requested["share"] == 0.05 and requested["expected_s"] > 0
@@ -388,7 +385,7 @@ def _plan_reports(home: Path, eeio: Eeio) -> None:
 def _extend_repeats(home: Path, eeio: Eeio) -> None:
     folder = home / "data/eeio/results/c"
     before = load(folder)
-    report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]
+    report = eeio.json("report", "c")["adaptive"][0]
     assert [q["answer"] for q in report["questions"]] == ["open"] and report["alpha"] == 0.05
     assert report["time_s"] > 0 and report["fixed_s"] > 0
     dry = eeio("resume", "--extend", "c", "--dry-run")
@@ -405,7 +402,7 @@ def _extend_repeats(home: Path, eeio: Eeio) -> None:
     assert [r.experiment.id for r in after.runs[: len(before.runs)]] == [
         r.experiment.id for r in before.runs
     ]
-    report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]
+    report = eeio.json("report", "c")["adaptive"][0]
     assert report["extensions"] == 1 and report["alpha"] == 0.025, "two looks share the level"
 
 

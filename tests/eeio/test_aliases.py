@@ -44,7 +44,7 @@ def test_a_former_command(former: str, now: str, capsys: pytest.CaptureFixture[s
 
 def test_json_and_former_options(home: Path, eeio: Eeio) -> None:
     done = eeio("list", "--json")
-    assert json.loads(done.stdout) == json.loads(eeio("list", "--format", "json").stdout)
+    assert json.loads(done.stdout) == eeio.json("list")
     assert done.stderr == "eeio: `--json` is now `--format json`\n"
     done = eeio("report", "nothing", "--busy", "10%", code=2)
     assert "`--busy` is now `--duty-cycle`" in done.stderr and "nothing" in done.stderr

@@ -72,12 +72,12 @@ def test_transactions_stand_next_to_bytes(home: Path, eeio: Eeio) -> None:
         f"{COMMON} transactions=20 journal=wal synchronous=full flush=each",
         f"{COMMON} transactions=20 journal=delete synchronous=off flush=none",
     )
-    eeio(
-        "run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name", "apps",
-        "--filesystem", "ext4,ext4+nojc", "--meter", "none", "--repetitions", "1",
+    eeio.run(
+        suite, "--preset", "quick", "--name", "apps", "--filesystem", "ext4,ext4+nojc", "--meter",
+        "none", "--repetitions", "1",
     )  # fmt: skip
     assert list((home / "target").iterdir()) == []
-    body = json.loads(eeio("report", "apps", "--format", "json").stdout)
+    body = eeio.json("report", "apps")
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     rows = [row for row in body["characterization"] if row["tool"] == "sqlite"]
     assert sorted((row["target"], row["phase"], row["flush"] or "-") for row in rows) == [
@@ -101,9 +101,10 @@ def test_calls_are_delayed_where_delayjc_is_requested(home: Path, eeio: Eeio) ->
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     suite = _suite(home, f"{COMMON} transactions=40 journal=wal synchronous=full flush=each")
-    eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
-                "apps", "--meter", "none", "--repetitions", "1", "--filesystem",
-                "ext4,ext4+delayjc")  # fmt: skip
+    eeio.run(
+        suite, "--preset", "quick", "--name", "apps", "--meter", "none", "--repetitions", "1",
+        "--filesystem", "ext4,ext4+delayjc",
+    )  # fmt: skip
     runs = {run["experiment"]["target"]: run for run in records(home, "apps")}
     plain, delayed = runs["file on ext4"], runs["file on ext4+delayjc"]
     write, read = delayed["phases"]
@@ -123,9 +124,8 @@ def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) 
     suite = _suite(
         home, f"{factors} interval_s=600", f"{factors} interval_s=soon", tool="checkpoint"
     )
-    done = eeio(
-        "plan", suite, "--preset", "quick", "--directory", str(home / "target"), "--meter", "none",
-        "--repetitions", "1", "--format", "json",
+    done = eeio.plan(
+        suite, "--preset", "quick", "--meter", "none", "--repetitions", "1", "--format", "json",
     )  # fmt: skip
     # What the profile refuses itself has no time here.
     assert 4200 <= json.loads(done.stdout)["expected_s"] < 4260
@@ -172,14 +172,15 @@ def test_commits_of_the_journal_are_counted_where_requested(home: Path, eeio: Ee
         home, f"{COMMON} transactions=40 journal=delete synchronous=full flush=each",
         f"{COMMON} transactions=40 journal=wal synchronous=off flush=none",
     )  # fmt: skip
-    eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
-                "apps", "--meter", "none", "--repetitions", "1", "--filesystem", "ext4,xfs",
-                "--trace-journal")  # fmt: skip
+    eeio.run(
+        suite, "--preset", "quick", "--name", "apps", "--meter", "none", "--repetitions", "1",
+        "--filesystem", "ext4,xfs", "--trace-journal",
+    )  # fmt: skip
     notes = [note for run in records(home, "apps") for note in run["notes"]]
     assert any("not on ext4 but on xfs" in note for note in notes)
     if any("not traced" in note and "on xfs" not in note for note in notes):
         pytest.skip(next(note for note in notes if "not traced" in note and "xfs" not in note))
-    body = json.loads(eeio("report", "apps", "--format", "json").stdout)
+    body = eeio.json("report", "apps")
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     writes = {
         (row["target"], row["flush"]): row["journal"]

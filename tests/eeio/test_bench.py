@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from tests.campaigns import killed, records
-from tests.conftest import Code, Eeio
+from tests.conftest import Eeio
+from tests.processes import Code
 from tests.simulators import FakeRapl
 
 from eeio.bench import plan, request, trial

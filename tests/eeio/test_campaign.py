@@ -27,10 +27,8 @@ SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 
 def _run(home: Path, eeio: Eeio, suite: str, *arguments: str, expected: int = 0) -> dict[str, Any]:
     """Runs a campaign `c` and gives its report, checked against the published schema."""
-    eeio(
-        "run", suite, "--directory", str(home / "target"), "--name", "c", *arguments, code=expected
-    )
-    body: dict[str, Any] = json.loads(eeio("report", "c", "--format", "json").stdout)
+    eeio.run(suite, "--name", "c", *arguments, code=expected)
+    body: dict[str, Any] = eeio.json("report", "c")
     jsonschema.validate(body, json.loads((SCHEMAS / "report.schema.json").read_text()))
     return body
 
@@ -166,8 +164,8 @@ def test_a_profile_that_cannot_be_installed(home: Path, eeio: Eeio) -> None:
     for file in source.iterdir():
         (profile / file.name).write_bytes(file.read_bytes())
     (profile / "install.sh").write_text("echo 'dummy: install the package dummy'; exit 1\n")
-    done = eeio(
-        "run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+    done = eeio.run(
+        "dummy-suite", "--meter", "none",
         environment={"EEIO_TEST_PROFILES": str(home / "profiles")}, code=3,
     )  # fmt: skip
     assert "install the package dummy" in done.stdout
@@ -175,8 +173,7 @@ def test_a_profile_that_cannot_be_installed(home: Path, eeio: Eeio) -> None:
 
 def test_the_seed_repeats_the_order(home: Path, eeio: Eeio) -> None:
     def order(name: str, seed: str) -> list[str]:
-        eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
-                    "--seed", seed, "--name", name)  # fmt: skip
+        eeio.run("dummy-suite", "--meter", "none", "--seed", seed, "--name", name)
         body = json.loads((home / f"data/eeio/results/{name}/campaign.json").read_text())
         runs = records(home, name)
         assert len(body["order"]) == len(runs) == 6
@@ -236,8 +233,9 @@ def test_a_full_results_disk_stops_the_campaign_and_keeps_what_it_has(
     if mounted.returncode != 0:
         pytest.skip("mount is not permitted here")
     try:
-        done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
-                    "--name", "c", "--repetitions", "20", code=1)  # fmt: skip
+        done = eeio.run(
+            "dummy-suite", "--meter", "none", "--name", "c", "--repetitions", "20", code=1,
+        )  # fmt: skip
         assert "no space left" in done.stderr and "eeio resume c" in done.stderr
         subprocess.run(["mount", "-o", "remount,size=64m", str(results)], check=True)
         eeio("resume", "c")
@@ -247,14 +245,14 @@ def test_a_full_results_disk_stops_the_campaign_and_keeps_what_it_has(
 
 
 def test_plan_touches_nothing(home: Path, eeio: Eeio) -> None:
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"))
+    done = eeio.plan("dummy-suite")
     assert "3 experiments x 2 repetitions = 6 runs" in done.stdout
     assert list((home / "target").iterdir()) == []
     assert not (home / "data").exists() and not (home / "state").exists()
 
 
 def test_doctor_reports_the_cost_of_what_is_missing(eeio: Eeio) -> None:
-    body = json.loads(eeio("doctor", "--format", "json").stdout)
+    body = eeio.json("doctor")
     kinds = {finding["kind"] for finding in body["findings"]}
     assert {"tool", "meter", "privilege", "device", "file system"} <= kinds
     for finding in body["findings"]:
@@ -292,10 +290,7 @@ optional:
     assert rows["filesystem"]["n"] > 0
     assert (rows["library"]["n"], rows["library"]["api"]) == (0, "mpiio")
     assert "name it by EEIO_MADE_UP_TOOL" in rows["library"]["reason"]
-    found = eeio(
-        "plan", str(suite), "--directory", str(home / "target"),
-        environment={"EEIO_MADE_UP_TOOL": "sh"},
-    )  # fmt: skip
+    found = eeio.plan(str(suite), environment={"EEIO_MADE_UP_TOOL": "sh"})
     assert "2 experiments" in found.stdout
 
 
@@ -304,9 +299,9 @@ def test_a_command_that_leaves_a_child_with_its_output_delays_nothing(
 ) -> None:
     """--drop-caches-by 'sleep 33 & true' waited for the child in every run."""
     suite = _suite(home, "level=filesystem operation=read spatiality=sequential")
-    done = eeio(
-        "run", suite, "--directory", str(home / "target"), "--meter", "none", "--name", "c",
-        "--drop-caches-by", f"sleep 1000 & echo $! >>{home}/left",
+    done = eeio.run(
+        suite, "--meter", "none", "--name", "c", "--drop-caches-by",
+        f"sleep 1000 & echo $! >>{home}/left",
     )  # fmt: skip
     left = [int(word) for word in (home / "left").read_text().split()]
     for pid in left:
@@ -322,10 +317,7 @@ def test_what_a_tool_leaves_running_is_ended(
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(dummy.profile(home, script)))
     tool = "good" if mode == "daemon" else "orphan"
     suite = _suite(home, f"level=filesystem operation=read spatiality=sequential mode={tool}")
-    eeio(
-        "run", suite, "--directory", str(home / "target"), "--meter", "none", "--name", "c",
-        "--repetitions", "1",
-    )  # fmt: skip
+    eeio.run(suite, "--meter", "none", "--name", "c", "--repetitions", "1")
     (raw,) = (home / "data/eeio/results/c/raw").iterdir()
     pid = int(((raw / "orphan") if mode == "orphan" else (home / "daemon")).read_text())
     assert start_ticks(pid) is None
@@ -336,9 +328,9 @@ def test_what_a_tool_leaves_running_is_ended(
 def test_test_files_are_open_to_a_server_s_user_whatever_the_umask(home: Path, eeio: Eeio) -> None:
     script = 'mkdir -p "$EEIO_DIRECTORY/eeio-scratch"; touch "$EEIO_DIRECTORY/eeio-scratch/file"\n'
     folder = dummy.profile(home, "", before=script)
-    eeio(
-        "run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none", "--name",
-        "c", "--repetitions", "1", before=["sh", "-c", 'umask 077; exec "$@"', "sh"],
+    eeio.run(
+        "dummy-suite", "--meter", "none", "--name", "c", "--repetitions", "1",
+        before=["sh", "-c", 'umask 077; exec "$@"', "sh"],
         environment={"EEIO_TEST_PROFILES": str(folder)},
     )  # fmt: skip
     scratch = home / "target/eeio-scratch"
@@ -349,8 +341,7 @@ def test_test_files_are_open_to_a_server_s_user_whatever_the_umask(home: Path, e
 
 
 def test_a_campaign_may_have_any_name(home: Path, eeio: Eeio) -> None:
-    eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
-                "--name", "lock")  # fmt: skip
+    eeio.run("dummy-suite", "--meter", "none", "--name", "lock")
 
 
 def test_two_processes_cannot_write_one_campaign(home: Path, eeio: Eeio) -> None:

@@ -117,7 +117,7 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     assert one["node"] == path.stem
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
     files = [str(p) for p in sorted(nodes.glob("*.json"))]
-    total = json.loads(eeio("meter", "sum", "--format", "json", "--nodes", "2", *files).stdout)
+    total = eeio.json("meter", "sum", "--nodes", "2", *files)
     assert sorted(total["nodes"]) == sorted(["other", path.stem])
     for reading, alone in zip(total["readings"], one["readings"], strict=True):
         assert math.isclose(reading["energy_j"], 2 * alone["energy_j"])

@@ -409,7 +409,7 @@ def test_a_damaged_definition_hides_no_other(home: Path, eeio: Eeio, kind: str) 
 
 @pytest.mark.parametrize("option", ["--repetitions=1000000000", "--seed=" + "9" * 80, "--seed=-5"])
 def test_numbers_that_no_campaign_contains(home: Path, eeio: Eeio, option: str) -> None:
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), option, code=2)
+    done = eeio.plan("dummy-suite", option, code=2)
     assert "an integer" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -63,7 +63,7 @@ def test_numbers_for_programs_carry_the_kind(campaigns: Path, eeio: Eeio) -> Non
     measured = [row for row in rows if row["power_w_median"]]
     assert measured and all(row["energy_kind"] == "demo" for row in measured)
     assert all(row["ranked_reason"] == "demo power is not ranked" for row in measured)
-    body = json.loads(eeio("report", "a", "--format", "json").stdout)
+    body = eeio.json("report", "a")
     (row,) = [row for row in body["characterization"] if row["n"]]
     assert row["energy_kind"] == "demo" and row["ranked"] is False
 

@@ -122,9 +122,9 @@ def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Ee
     for _ in range(5):
         shutil.rmtree(home / "data", ignore_errors=True)
         with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS) as rapl:
-            eeio(
-                "run", suite, "--directory", str(home / "target"), "--name", "c", "--meter",
-                f"rapl,root={home / 'powercap'}", "--idle", "0.3", code=(0, 3),
+            eeio.run(
+                suite, "--name", "c", "--meter", f"rapl,root={home / 'powercap'}", "--idle",
+                "0.3", code=(0, 3),
             )  # fmt: skip
         found = list(phases(home))
         late = [phase["durable_reason"] for _, phase in found if phase["until_durable"] is None]

@@ -190,9 +190,10 @@ def _run(home: Path, eeio: Eeio, script: str, monkeypatch: pytest.MonkeyPatch) -
     count = f'echo run >>{home}/count\n[ "$(wc -l <{home}/count)" != 4 ]'
     folder = dummy.profile(home, f"{count} || {script}")
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(folder))
-    done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
-                "--repetitions", "3", "--name", "c", "--idle", "0", "--settle", "0",
-                code=None)  # fmt: skip
+    done = eeio.run(
+        "dummy-suite", "--meter", "none", "--repetitions", "3", "--name", "c", "--idle", "0",
+        "--settle", "0", code=None,
+    )  # fmt: skip
     (home / "said").write_text(done.stderr)
     return done.returncode
 

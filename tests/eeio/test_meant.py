@@ -1,7 +1,6 @@
 """What a mistyped word may have meant, and what a shell completes."""
 
 import argparse
-import json
 from pathlib import Path
 
 import pytest
@@ -87,7 +86,7 @@ def test_suites_presets_and_meters_are_completed(stored: str) -> None:
 
 
 def test_lists_as_json(stored: str, eeio: Eeio) -> None:
-    body = json.loads(eeio("list", "--format", "json").stdout)
+    body = eeio.json("list")
     assert body["schema_version"] == 1
     (campaign,) = body["campaigns"]
     assert (campaign["name"], campaign["stored_runs"], campaign["reason"]) == (stored, 1, None)

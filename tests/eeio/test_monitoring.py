@@ -388,10 +388,9 @@ def campaign(home: Path, eeio: Eeio) -> Callable[..., "subprocess.CompletedProce
     suite = dummy.suite(home, "level=filesystem operation=read sleep_s=0.05 bytes_moved=1000")
 
     def run(**environment: str) -> "subprocess.CompletedProcess[str]":
-        return eeio(
-            "run", str(suite), "--directory", str(home / "target"), "--meter", "none",
-            "--name", "mine", "--repetitions", "2", "--idle", "0.1", environment=environment,
-            code=None,
+        return eeio.run(
+            str(suite), "--meter", "none", "--name", "mine", "--repetitions", "2", "--idle",
+            "0.1", environment=environment, code=None,
         )  # fmt: skip
 
     return run

@@ -1,6 +1,5 @@
 """`eeio profile new`: a command of one's own as a profile and a suite."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -36,9 +35,11 @@ def _made(home: Path, eeio: Eeio, *arguments: str) -> Path:
 def _report(home: Path, eeio: Eeio, *arguments: str, expected: int = 0) -> list[dict[str, Any]]:
     if mount_of(home).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
-    eeio("run", str(home / "try"), "--preset", "quick", "--directory", str(home / "target"),
-                "--name", "c", "--repetitions", "1", *arguments, code=expected)  # fmt: skip
-    body = json.loads(eeio("report", "c", "--format", "json").stdout)
+    eeio.run(
+        str(home / "try"), "--preset", "quick", "--name", "c", "--repetitions", "1", *arguments,
+        code=expected,
+    )  # fmt: skip
+    body = eeio.json("report", "c")
     return [row for row in body["characterization"] if row["tool"]]
 
 
@@ -84,8 +85,7 @@ def test_a_plan_reports_what_is_written_or_that_nobody_knows(
         _made(home, eeio, name, *arguments, "--operation", "write", "--suite", str(home / name),
               "--", "true")  # fmt: skip
     planned = {
-        name: eeio("plan", str(home / name), "--preset", "quick", "--directory",
-                   str(home / "target"), "--allow-memory-filesystem").stdout
+        name: eeio.plan(str(home / name), "--preset", "quick", "--allow-memory-filesystem").stdout
         for name in ("one", "two")
     }  # fmt: skip
     assert "plus the writes of 1 experiments" in planned["one"]

@@ -14,8 +14,7 @@ from eeio.cli import main
 @pytest.fixture
 def stored(home: Path, eeio: Eeio) -> Path:
     suite = dummy.suite(home, "level=filesystem operation=read spatiality=sequential")
-    eeio("run", suite, "--directory", str(home / "target"), "--name", "a", "--meter", "none",
-                "--repetitions", "2")  # fmt: skip
+    eeio.run(suite, "--name", "a", "--meter", "none", "--repetitions", "2")
     return home
 
 

@@ -249,7 +249,7 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     }  # fmt: skip
     assert not (folder / "raw" / "pilot").exists()
     assert "pilot:" not in eeio("resume", "c").stderr
-    report = json.loads(eeio("report", "c", "--format", "json").stdout)
+    report = eeio.json("report", "c")
     rows = [row for row in report["characterization"] if row["tool"]]
     # On a busy machine the fixed work lasts long enough, too.
     assert len(rows) == 2 and max(row["duration_s"]["median"] for row in rows) >= 0.3

@@ -1,6 +1,5 @@
 """`eeio plan` tells all before it refuses; `eeio doctor` begins with what can be measured."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ HUGE = "eeio-suite"
 
 
 def _plan(eeio: Eeio, home: Path, *arguments: str) -> "tuple[int, str, str]":
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"),
-                "--allow-memory-filesystem", *arguments, code=None)  # fmt: skip
+    done = eeio.plan("dummy-suite", "--allow-memory-filesystem", *arguments, code=None)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -30,8 +28,10 @@ def test_a_meter_that_run_rejects_is_rejected_after_the_plan(home: Path, eeio: E
 
 def test_without_the_room_it_still_reports_the_time(home: Path, eeio: Eeio) -> None:
     """No disk has room for a run of 2^60 bytes."""
-    done = eeio("plan", "eeio-suite", "--directory", str(home / "target"), "--work", "1048576t",
-                "--meter", "none", "--allow-memory-filesystem", code=2)  # fmt: skip
+    done = eeio.plan(
+        "eeio-suite", "--work", "1048576t", "--meter", "none", "--allow-memory-filesystem",
+        code=2,
+    )  # fmt: skip
     assert "about " in done.stdout and "GB written" in done.stdout
     assert "would refuse this" in done.stderr and "free" in done.stderr
 
@@ -84,6 +84,6 @@ def test_each_command_has_help_all(command: str, in_process: InProcess) -> None:
 
 
 def test_the_json_reports_it_too(eeio: Eeio) -> None:
-    body = json.loads(eeio("doctor", "--format", "json").stdout)
+    body = eeio.json("doctor")
     assert [line.partition(":")[0] for line in body["can_measure"][:2]] == ["bandwidth", "energy"]
     assert eeio("doctor").stdout.startswith("bandwidth: ")

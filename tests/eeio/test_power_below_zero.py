@@ -42,9 +42,9 @@ def test_a_campaign_stores_a_power_below_zero_and_goes_on(
     home: Path, eeio: Eeio, sensor: Callable[[Path], str]
 ) -> None:
     made = suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.4")
-    eeio(
-        "run", made, "--directory", str(home / "target"), "--name", "killed", "--idle", "0.5",
-        "--repetitions", "3", "--meter", sensor(home / "sensors"),
+    eeio.run(
+        made, "--name", "killed", "--idle", "0.5", "--repetitions", "3", "--meter",
+        sensor(home / "sensors"),
     )  # fmt: skip
     drop_last_runs(home, 1)
     eeio("resume", "killed")
@@ -69,7 +69,7 @@ def test_a_campaign_stores_a_power_below_zero_and_goes_on(
 
 
 def _row(eeio: Eeio) -> dict[str, Any]:
-    body = json.loads(eeio("report", "killed", "--format", "json").stdout)
+    body = eeio.json("report", "killed")
     (row,) = [row for row in body["characterization"] if row["tool"]]
     found: dict[str, Any] = row
     return found

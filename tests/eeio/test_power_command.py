@@ -225,7 +225,7 @@ def test_recording_needs_no_shell(tmp_path: Path) -> None:
 
 
 def test_list(eeio: Any) -> None:
-    body = json.loads(eeio("meter", "list", "--format", "json").stdout)
+    body = eeio.json("meter", "list")
     assert body["schema_version"] == 2
     assert {m["spec"].partition(":")[0] for m in body["meters"]} == set(meter_names())
     for meter in body["meters"]:
@@ -526,9 +526,7 @@ def test_a_meter_is_opened_and_its_choice_is_shown(home: Path, eeio: Eeio) -> No
              "power2_input": (pin_w - 5) * 1_000_000},
         )  # fmt: skip
     spec = f"hwmon,root={hwmon.root}"
-    (probed,) = json.loads(eeio("meter", "list", "--meter", spec, "--format", "json").stdout)[
-        "probed"
-    ]
+    (probed,) = eeio.json("meter", "list", "--meter", spec)["probed"]
     added = [(c["value"], c["added"]) for c in probed["channels"]]
     assert sorted(added) == [(55.0, False), (60.0, True), (85.0, False), (90.0, True)]
     output = eeio("meter", "list", "--meter", spec).stdout

@@ -53,8 +53,7 @@ def test_too_little_room_is_found_before_anything_runs(home: Path, eeio: Eeio) -
     suite.mkdir(parents=True)
     for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
         (suite / file.name).write_text(file.read_text().replace("eeio-dummy", "eeio-big"))
-    done = eeio("run", str(suite), "--directory", str(home / "target"),
-                environment={"EEIO_TEST_PROFILES": str(home / "profiles")}, code=2)  # fmt: skip
+    done = eeio.run(str(suite), environment={"EEIO_TEST_PROFILES": str(home / "profiles")}, code=2)
     assert "needed" in done.stderr and str(home / "target") in done.stderr
 
 

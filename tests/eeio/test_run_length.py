@@ -1,6 +1,5 @@
 """How short a run may be: what a pilot's whole run proves, and whether a stored proof holds."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -203,7 +202,7 @@ def test_a_damaged_pilot_is_reported_and_hides_no_other(home: Path, eeio: Eeio) 
     assert "length-x-y.json: no pilot of eeio" in done.stdout
     line = next(line for line in done.stdout.splitlines() if "runtime_s" in line)
     assert "60 -> 20" in line and "not valid here: hostname was board" in line
-    body = json.loads(eeio("list", "--pilots", "--format", "json").stdout)
+    body = eeio.json("list", "--pilots")
     assert body["pilots"][0]["found"] == "20" and body["pilots"][0]["holds_here"] is False
 
 

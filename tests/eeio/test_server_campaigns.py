@@ -99,7 +99,7 @@ def test_a_transaction_costs_joules(home: Path, place: Path, eeio: Eeio) -> None
             "--repetitions", "1",
         )  # fmt: skip
     assert list(place.iterdir()) == []
-    body = json.loads(eeio("report", "db", "--format", "json").stdout)
+    body = eeio.json("report", "db")
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     rows = [row for row in body["characterization"] if row["tool"] in EXPERIMENTS]
     assert sorted(row["tool"] for row in rows) == ["mariadb", "postgresql"]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.campaigns import records
-from tests.conftest import Code, Eeio
+from tests.conftest import Eeio
 from tests.dummy import suite as _suite
+from tests.processes import Code
 from tests.simulators.powercap import FakeRapl
 
 EXPERIMENT = "level=filesystem operation=read spatiality=sequential sleep_s=0.6"
@@ -35,9 +36,10 @@ def _on_server(home: Path, name: str = "nas") -> str:
     return shlex.join(["unshare", "--uts", "sh", "-c", line])
 
 
-def _run(home: Path, eeio: Eeio, *arguments: str, code: Code = 0) -> str:
-    done = eeio("run", _suite(home, EXPERIMENT), "--directory", str(home / "target"), "--name",
-                "c", "--repetitions", "1", *arguments, code=code)  # fmt: skip
+def _run(home: Path, eeio: Eeio, *arguments: str, code: Code = (0, 3)) -> str:
+    done = eeio.run(
+        _suite(home, EXPERIMENT), "--name", "c", "--repetitions", "1", *arguments, code=code,
+    )  # fmt: skip
     return done.stderr
 
 

@@ -64,16 +64,15 @@ def test_what_cannot_be_switched_is_rejected(
 def test_a_campaign_has_them_as_factors(home: Path, eeio: Eeio) -> None:
     root = pstate_tree(home / "tree")
     before = bytes_of(root)
-    eeio(
-        "run", suite(home, ARGUMENTS), "--name", "c", "--directory", str(home / "target"),
-        "--meter", "none", "--sysfs-root", str(root), "--smt", "on,off", "--turbo", "off",
-        code=(0, 3),
+    eeio.run(
+        suite(home, ARGUMENTS), "--name", "c", "--meter", "none", "--sysfs-root", str(root),
+        "--smt", "on,off", "--turbo", "off", code=(0, 3),
     )  # fmt: skip
     assert bytes_of(root) == before
     design = json.loads((home / "data/eeio/results/c/campaign.json").read_text())
     found = {(e["smt"], e["turbo"]) for e in design["experiments"]}
     assert found == {("on", "off"), ("off", "off")}
-    reported = json.loads(eeio("compare", "c", "--format", "json").stdout)
+    reported = eeio.json("compare", "c")
     factors = {finding["factor"] for group in reported["groups"] for finding in group["findings"]}
     assert "smt" in factors
 
@@ -89,8 +88,5 @@ def test_wrong_use_touches_nothing(
     home: Path, eeio: Eeio, arguments: tuple[str, ...], reason: str
 ) -> None:
     root = pstate_tree(home / "tree")
-    done = eeio(
-        "plan", suite(home, ARGUMENTS), "--directory", str(home / "target"), "--sysfs-root",
-        str(root), *arguments, code=2,
-    )  # fmt: skip
+    done = eeio.plan(suite(home, ARGUMENTS), "--sysfs-root", str(root), *arguments, code=2)
     assert reason in done.stderr

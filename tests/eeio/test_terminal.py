@@ -46,9 +46,10 @@ def test_an_error_with_a_hostile_name(eeio: Eeio) -> None:
 @pytest.fixture
 def campaign(home: Path, eeio: Eeio) -> Path:
     """A campaign whose machine, reasons and meters have hostile names."""
-    eeio("run", "dummy-suite", "--directory", str(home / "target"), "--name", "hostile",
-         "--repetitions", "1", "--meter", "none", "--allow-memory-filesystem",
-         code=(0, 3))  # fmt: skip
+    eeio.run(
+        "dummy-suite", "--name", "hostile", "--repetitions", "1", "--meter", "none",
+        "--allow-memory-filesystem", code=(0, 3),
+    )  # fmt: skip
     folder = home / "data/eeio/results/hostile"
     machine = json.loads((folder / "machine.json").read_text())
     machine |= {"hostname": HOSTILE, "cpu_model": HOSTILE, "device_model": f"-{HOSTILE}"}

@@ -68,7 +68,7 @@ def test_an_option_that_is_no_work_is_rejected(eeio: Eeio, work: str) -> None:
 
 
 def test_a_tool_without_a_file_of_a_chosen_size_keeps_its_own(home: Path, eeio: Eeio) -> None:
-    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), "--work", "1g")
+    done = eeio.plan("dummy-suite", "--work", "1g")
     assert "file_size" not in done.stdout
 
 
@@ -96,9 +96,6 @@ def test_what_a_tool_was_built_with_is_queried(
     tool = executable(
         home / "made-up", f'#!/bin/sh\n[ "$1" = -h ] && printf "{reported}" >&2\nexit 1\n'
     )
-    done = eeio(
-        "plan", str(protocol.parent), "--directory", str(home / "target"),
-        environment={"EEIO_MADE_UP_TOOL": str(tool)},
-    )  # fmt: skip
+    done = eeio.plan(str(protocol.parent), environment={"EEIO_MADE_UP_TOOL": str(tool)})
     assert f"{experiments} experiments" in done.stdout
     assert ("one with HDF5 is not here" in done.stdout) == (experiments == 3)

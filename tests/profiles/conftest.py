@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @functools.cache
     def install(tool: str) -> Path:
         profile = Installed(tool, root / tool, root / "disk")
-        named = {key: os.environ[key] for key in ("EEIO_IOR", "EEIO_IO500") if key in os.environ}
+        named: dict[str, Any] = {
+            key: os.environ[key] for key in ("EEIO_IOR", "EEIO_IO500") if key in os.environ
+        }
         if tool == "dlio":
             named["EEIO_DLIO"] = str(dlio_program())
         if tool == "s3":

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from eeio.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
-from tests.processes import Code, Done, check_code
+from tests.processes import Done, check_code
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 FOLDERS = sorted(path.parent for path in PROFILES.glob("*/test-definition.xml"))
@@ -68,16 +69,16 @@ class Installed:
             "EEIO_PRESET": "quick",
         }
 
-    def script(self, name: str, *arguments: str, code: Code = 0, **settings: str) -> Done:
+    def script(self, name: str, *arguments: str, code: Any = 0, **settings: str) -> Done:
         """One of the profile's scripts, with settings such as EEIO_KEEP_FILES."""
         return self.command("bash", str(self.profile / name), *arguments, code=code, **settings)
 
-    def run(self, *arguments: str, code: Code = 0, **settings: str) -> Done:
+    def run(self, *arguments: str, code: Any = 0, **settings: str) -> Done:
         """The executable that install.sh made."""
         program = str(self.home / f"eeio-{self.name}")
         return self.command(program, *arguments, code=code, **settings)
 
-    def command(self, *arguments: str, code: Code = 0, **settings: str) -> Done:
+    def command(self, *arguments: str, code: Any = 0, **settings: str) -> Done:
         """It ends with `code`; None is any."""
         done = subprocess.run(
             arguments, cwd=self.home, env={**self.environment, **settings}, check=False,
@@ -96,7 +97,7 @@ class Installed:
             assert line.startswith(f"eeio-{self.name}: ") and message in line
         assert list(self.directory.iterdir()) == []
 
-    def clean_up(self, *arguments: str, **settings: str) -> None:
+    def clean_up(self, *arguments: str, **settings: Any) -> None:
         """post.sh leaves no file."""
         self.script("post.sh", *arguments, **settings)
         assert list(self.directory.iterdir()) == []
@@ -119,7 +120,7 @@ class Installed:
             os.close(reading)
         return True
 
-    def install(self, code: Code = 0, **settings: str) -> Done:
+    def install(self, code: Any = 0, **settings: str) -> Done:
         return self.script("install.sh", f"{self.home}/", code=code, **settings)
 
     def capture(self, output: Path, factors: Mapping[str, str]) -> Capture:

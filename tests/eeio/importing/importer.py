@@ -27,7 +27,7 @@ class Importer:
         body: dict[str, Any] = json.loads(self._in_process(*words, code=code).out)
         return body
 
-    def phases(self, source: Path) -> list[dict[str, Any]]:
+    def phases(self, source: Path | str) -> list[dict[str, Any]]:
         return phases(self(source, "--dry-run"))
 
     def phases_of(self, text: str, name: str = "a.txt") -> list[dict[str, Any]]:

@@ -96,10 +96,10 @@ def _of_machine(body: dict[str, object]) -> list[object]:
 def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio) -> None:
     file = str(tmp_path / "machine.tar.gz")
     assert "would hold of this machine" in eeio("doctor", "--capture", file, "--yes").stdout
-    here, there = (json.loads(eeio("doctor", "--format", "json", *arguments).stdout)
+    here, there = (eeio.json("doctor", *arguments)
                    for arguments in ((), ("--replay", file)))  # fmt: skip
     assert _of_machine(there) == _of_machine(here)
-    here, there = (json.loads(eeio("meter", "list", "--format", "json", *arguments).stdout)
+    here, there = (eeio.json("meter", "list", *arguments)
                    for arguments in ((), ("--replay", file)))  # fmt: skip
     for meter in (*here["meters"], *there["meters"]):
         # The power now, and why a capture has none, differ.

@@ -70,7 +70,7 @@ def test_compare_reports_what_changed_and_whether_it_helped(imported: Path, eeio
     done = eeio("compare", "two-small", "two-big")
     assert "two-big against two-small: " in done.stdout
     assert "Changes: J/GB, two-small to two-big" in done.stdout
-    body = json.loads(eeio("compare", "two-small", "two-big", "--format", "json").stdout)
+    body = eeio.json("compare", "two-small", "two-big")
     (found,) = body["changes"]
     assert (found["before"], found["after"], len(found["experiments"])) == (
         "two-small", "two-big", 2,

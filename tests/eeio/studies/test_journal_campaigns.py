@@ -58,7 +58,7 @@ def _arguments(home: Path, suite: str, *more: str) -> list[str]:
 
 
 def _cells(eeio: Eeio) -> list[dict[str, Any]]:
-    body = json.loads(eeio("report", "c", "--format", "json").stdout)
+    body = eeio.json("report", "c")
     jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     cells: list[dict[str, Any]] = body["cells"]
     return cells

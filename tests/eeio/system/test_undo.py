@@ -76,8 +76,7 @@ def test_restore_after_sigkill(home: Path, eeio: Eeio) -> None:
 
 def test_the_next_run_restores_too(home: Path, eeio: Eeio) -> None:
     _killed_after_changes(home)
-    eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
-                "--name", "next")  # fmt: skip
+    eeio.run("dummy-suite", "--meter", "none", "--name", "next")
     assert (home / "setting").read_text() == "original"
 
 

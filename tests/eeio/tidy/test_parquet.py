@@ -66,8 +66,7 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
 ) -> None:
     suite = dummy.suite(home, "level=filesystem operation=read spatiality=random sleep_s=0.5")
     for name, meter in (("a", "demo"), ("b", "none")):
-        eeio("run", suite, "--directory", str(home / "target"), "--name", name, "--meter",
-                    meter, "--repetitions", "2", "--idle", "0.2")  # fmt: skip
+        eeio.run(suite, "--name", name, "--meter", meter, "--repetitions", "2", "--idle", "0.2")
     out = str(home / "out")
     done = in_process("export", "a", "b", "--format", "parquet", "-o", out)
     assert len(done.out.split()) == 2 * len(TABLES)
