@@ -109,7 +109,7 @@ def test_pauses_are_written_as_csv(
         eeio(
             "drive", "states", "--device", loop, "--meter", f"rapl,root={home / 'rapl'}",
             "--gap", "0.2,0.4,0.8", "--repetitions", "1", "-o", str(home / "pauses.csv"),
-            environment=drive,
+            environment=drive, code=(0, 3),
         )  # fmt: skip
     rows = list(csv.DictReader((home / "pauses.csv").open()))
     sides = {(row["gap_s"], row["saving"]) for row in rows}
