@@ -93,7 +93,8 @@ def test_states_are_written_for_papers_and_scripts(
         with FakeRapl(rapl, power_w=lambda time_s: 20.0):
             eeio(
                 "drive", "states", "--device", loop, "--meter", f"rapl,root={rapl}",
-                "--seconds", "0.3", "--settle", "0", "-o", str(home / name), environment=drive, code=(0, 3),
+                "--seconds", "0.3", "--settle", "0", "-o", str(home / name),
+                environment=drive, code=(0, 3),
             )  # fmt: skip
     rows = list(csv.DictReader((home / "states.csv").open()))
     assert {row["state"] for row in rows} == {"active", "idle", "standby", "spin-up"}

@@ -99,11 +99,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     statistics.add(
         "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
     )
-    statistics.add(
+    statistics.rare(
         "--indifference", type=float, default=0.05, metavar="SHARE",
         help="equivalence margin (default: %(default)s)",
     )  # fmt: skip
-    statistics.add(
+    statistics.rare(
         "--floor", type=float, default=0.01, metavar="SHARE",
         help="smallest effect to report (default: %(default)s)",
     )  # fmt: skip

@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from eeio.arguments import OptionGroup, add_help_all
 from eeio.calibration import against, clock
 from eeio.commands import campaign_options
 from eeio.commands.meter.meters import seconds
@@ -32,13 +33,15 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser.add_argument("--forget", metavar="METER", help="remove the calibrations of a meter")
     parser.add_argument("--save", type=Path, metavar="FILE", help="store the times of the pulses")
     parser.add_argument("--pulses", type=Path, metavar="FILE", help="use stored pulse times")
-    parser.add_argument(
+    experts = OptionGroup(parser)
+    experts.rare(
         "--count", type=int, default=alignment.PULSES, help="number of pulses (default: 10)"
     )
-    parser.add_argument(
+    experts.rare(
         "--search", type=seconds, default=alignment.SEARCH_S, metavar="S",
         help="largest clock offset to search (default: 60)",
     )  # fmt: skip
+    add_help_all(parser)
     parser.set_defaults(action=calibrate)
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio import foreground
-from eeio.arguments import add_format
+from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.restoring import restoring
@@ -37,11 +37,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         dest="wanted",
         help="frequency: 1.6GHz, 1600MHz, 1600000000, lowest or highest",
     )
-    parser.add_argument(
+    OptionGroup(parser).rare(
         "--sysfs-root", metavar="DIR", type=Path, default=Path("/"),
         help="use the tree under DIR instead of / (for testing)",
     )  # fmt: skip
     add_format(parser)
+    add_help_all(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=frequency)
 

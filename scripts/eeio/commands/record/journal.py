@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio import terminal
-from eeio.arguments import add_format
+from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.journal import delayjc, program
 from eeio_results.errors import EeioError
@@ -27,7 +27,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--directory", metavar="DIR", type=Path, default=Path(),
         help="trace the file system of DIR (default: here)",
     )  # fmt: skip
-    parser.add_argument(
+    experts = OptionGroup(parser)
+    experts.rare(
         "--counters", metavar="STATE", type=Path,
         help="only print the counters in this state file of libdelayjc.so",
     )  # fmt: skip
@@ -41,24 +42,25 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="trace no system calls: lower cost, no waiting times",
     )  # fmt: skip
     parser.add_argument("--delayjc", action="store_true", help="delay fsync calls in a window")
-    parser.add_argument(
+    experts.rare(
         "--window", metavar="MS", type=float, default=1.0,
         help="delay window; each fsync call restarts it (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
+    experts.rare(
         "--max-resets",
         metavar="N",
         type=int,
         default=64,
         help="maximum restarts of a window (default: %(default)s)",
     )
-    parser.add_argument(
+    experts.rare(
         "--no-flush-first", action="store_true", help="delay before writing the file's data"
     )
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, help="output folder (default: journal-TIME)"
     )
     add_format(parser)
+    add_help_all(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=journal)
 

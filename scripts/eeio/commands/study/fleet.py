@@ -4,7 +4,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, Parser
+from eeio.arguments import OptionGroup, Parser, add_help_all
 from eeio.commands import run
 from eeio.commands.campaign_folders import analysis, reject_mixed_demo
 from eeio.commands.output_file import add_formats, write_document
@@ -62,12 +62,13 @@ def _add_submit(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="new folder (default: ./fleet-SUITE-TIME)",
     )  # fmt: skip
     options.add("--partition", metavar="NAME", help="partition of Slurm")
-    options.add("--template", metavar="FILE", type=Path, help="job script to use")
-    options.add(
+    options.rare("--template", metavar="FILE", type=Path, help="job script to use")
+    options.rare(
         "--show-template", action=_ShowTemplate, nargs=0,
         help="print the job script that --template replaces, and exit",
     )  # fmt: skip
     options.add("--dry-run", action="store_true", help="make the folder, do not submit")
+    add_help_all(parser)
     parser.set_defaults(action=submit)
 
 
