@@ -21,8 +21,8 @@ from unittest.mock import patch
 import yaml
 
 from eeio import cluster
+from eeio.calibration import clock
 from eeio.campaign import pilot_store, server_power
-from eeio.commands.meter import calibrate
 from eeio.importing import mapping, outputs, power_logs, power_of_results, results, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
@@ -488,7 +488,7 @@ def record_targets() -> list[Target]:
         Target("power-sum", [node], summed),
         Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
         Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
-               lambda folder: calibrate._load_pulses(folder / "pulses.json")),
+               lambda folder: clock.load_pulses(folder / "pulses.json")),
         Target("calibrations", [{"calibrations.json": CALIBRATIONS}],
                lambda folder: calibration.load(folder / "calibrations.json")),
     ]  # fmt: skip

@@ -8,7 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.importing.readers import darshan, fio, ior, others
+from eeio.importing.readers import (
+    bonnie,
+    darshan,
+    dd,
+    elbencho,
+    fio,
+    hyperfine,
+    ior,
+    iozone,
+    lmbench,
+    npb,
+    sysbench,
+    vdbench,
+)
 from eeio.importing.readers.found import FoundReport
 
 Read = Callable[[str], Iterator[FoundReport]]
@@ -36,31 +49,31 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^[^\[\n]{0,40}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
     (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
-                                                          others.read_elbencho_csv)),
-    (others.ELBENCHO_TEXT, Kind("elbencho", "text", others.read_elbencho_text)),
-    (others.IOZONE, Kind("iozone", "text", others.read_iozone)),
-    (others.BONNIE_CSV, Kind("bonnie", "csv", others.read_bonnie_csv)),
-    (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
-    (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
-    (others.LMBENCH_SUMMARY, Kind("lmbench", "summary", others.read_lmbench_summary)),
-    (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
-    (others.VDBENCH_FLATFILE, Kind("vdbench", "flatfile", others.read_vdbench_flatfile)),
-    (others.VDBENCH_FLATFILE_CSV, Kind("vdbench", "flatfile",
-                                       others.read_vdbench_flatfile_csv)),
-    (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
-    (others.NPB, Kind("npb-btio", "text", others.read_npb)),
-    (others.HYPERFINE, Kind("hyperfine", "text", others.read_hyperfine_text)),
-    (others.HYPERFINE_TIMES, Kind("hyperfine", "text", others.read_hyperfine_text)),
-    (others.HYPERFINE_MARKDOWN, Kind("hyperfine", "markdown", others.read_hyperfine_markdown)),
-    (others.HYPERFINE_CSV, Kind("hyperfine", "csv", others.read_hyperfine_csv)),
-    (others.DD, Kind("dd", "text", others.read_dd)),
+                                                          elbencho.read_csv)),
+    (elbencho.TEXT, Kind("elbencho", "text", elbencho.read_text)),
+    (iozone.TEXT, Kind("iozone", "text", iozone.read_text)),
+    (bonnie.CSV, Kind("bonnie", "csv", bonnie.read_csv)),
+    (bonnie.TEXT, Kind("bonnie", "text", bonnie.read_text)),
+    (lmbench.TEXT, Kind("lmbench", "text", lmbench.read_text)),
+    (lmbench.SUMMARY, Kind("lmbench", "summary", lmbench.read_summary)),
+    (sysbench.TEXT, Kind("sysbench", "text", sysbench.read_text)),
+    (vdbench.FLATFILE, Kind("vdbench", "flatfile", vdbench.read_flatfile)),
+    (vdbench.FLATFILE_CSV, Kind("vdbench", "flatfile",
+                                       vdbench.read_flatfile_csv)),
+    (vdbench.TEXT, Kind("vdbench", "text", vdbench.read_text)),
+    (npb.TEXT, Kind("npb-btio", "text", npb.read_text)),
+    (hyperfine.TEXT, Kind("hyperfine", "text", hyperfine.read_text)),
+    (hyperfine.TIMES, Kind("hyperfine", "text", hyperfine.read_text)),
+    (hyperfine.MARKDOWN, Kind("hyperfine", "markdown", hyperfine.read_markdown)),
+    (hyperfine.CSV, Kind("hyperfine", "csv", hyperfine.read_csv)),
+    (dd.TEXT, Kind("dd", "text", dd.read_text)),
 )  # fmt: skip
 _JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     (('"fio version"', '"jobs"'), Kind("fio", "json", fio.read_json)),
     (('"fio version"', '"client_stats"'), Kind("fio", "json", fio.read_json)),
-    (('"phase_type"', '"last_done"'), Kind("elbencho", "json", others.read_elbencho_json)),
+    (('"phase_type"', '"last_done"'), Kind("elbencho", "json", elbencho.read_json)),
     (('"tests"', '"Results"', '"Parameters"'), Kind("ior", "json", ior.read_json)),
-    (('"results"', '"command"', '"mean"'), Kind("hyperfine", "json", others.read_hyperfine)),
+    (('"results"', '"command"', '"mean"'), Kind("hyperfine", "json", hyperfine.read_json)),
 )
 
 

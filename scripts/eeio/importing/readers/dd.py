@@ -1,0 +1,126 @@
+"""dd's last lines, with the command above them."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from eeio.importing.readers.found import (
+    KIB,
+    FoundPhase,
+    FoundReport,
+    count,
+    figure,
+    size,
+)
+from eeio.importing.readers.labels import headings, label
+
+TEXT = re.compile(
+    # Behind blanks or a label, as in notes and logs.
+    r"^(?:[ \t]{0,20}(?:#|//)?[ \t]{0,20}"
+    r"|[^\r\n]{0,40}?(?:[:\"'`>|\]]|/dev/[\w/-]{1,40})[ \t]{0,3})"
+    r"(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) ([\d.,e-]{1,30}) "
+    r"(?:s|secs?|seconds?)\b"
+    # In other languages, as coreutils has them: `1048576 Bytes (1,0 MB) kopiert, 0,5 s, 2,1 MB/s`.
+    r"|^(\d{1,20}) ?[^\W\d]\w{0,19} ?[(（][^)）\n]*[)）] ?[^\d\n]{1,40}([\d.,e-]{1,30}) "
+    r"\w{1,9}[,，] ?[\d.,]{1,30} [kKMGT]?B/\w",
+    re.M,
+)
+
+
+_RECORDS = re.compile(r"^\s{0,20}\d{1,20}\+\d{1,20}\s", re.M)
+"""dd's records in and out, above the line of a copy that has ended."""
+
+
+def _amounts(copy: re.Match[str]) -> tuple[int, float]:
+    """Bytes and seconds."""
+    return int(copy[1] or copy[3]), figure((copy[2] or copy[4]).replace(",", "."))
+
+
+def _is_progress(below: str, above: str) -> bool:
+    """Whether dd's records are below a line and not above it, and no other dd begins below."""
+    records = _RECORDS.search(below) and not _RECORDS.search(above)
+    return bool(records) and not re.search(r"\bdd\s", below)
+
+
+def _planned(options: Mapping[str, str]) -> int | None:
+    """The bytes that a command copies if nothing ends it; None if it does not say."""
+    blocks = count(options.get("count"))
+    return None if blocks is None else _in_blocks(options, blocks)
+
+
+def _in_blocks(options: Mapping[str, str], blocks: int) -> int | None:
+    bs = options.get("bs", "512")
+    length = size(bs, 1000 if bs[-1:] == "B" else KIB)
+    return None if length is None else blocks * length
+
+
+def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
+    """Whether a copy of so many bytes may be of a command with these options."""
+    planned = _planned(options)
+    return planned is None or moved <= 1.001 * planned
+
+
+_OPTION = re.compile(r"\b(if|of|bs|count|oflag|iflag|conv)=([^\s;|&<>]{1,300})")
+_SHELL_MARKS = re.compile("[\"'`)]")
+_ONLY_RECORDS = re.compile(
+    r"[^\n]{0,200}\n(?:\s{0,20}\d{1,20}\+\d{1,20} [^\n]{1,80}\n|\s{0,9}\n){0,9}"
+)
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """One report for each copy. dd reports neither direction nor options; its command line, if the
+    file has it above, does."""
+    start, options = 0, dict[str, str]()
+    copies = list(TEXT.finditer(text))
+    above_each = headings(text, [copy.start() for copy in copies])
+    for place, (copy, following, heading) in enumerate(
+        zip(copies, [*copies[1:], None], above_each, strict=True)
+    ):
+        above = text[start : copy.start()]
+        if following is not None and _is_progress(text[copy.end() : following.start()], above):
+            (moved, seconds), (all_bytes, all_s) = _amounts(copy), _amounts(following)
+            if moved <= all_bytes and seconds <= all_s:
+                continue  # of the same copy, which ends later
+        start = copy.end()
+        moved, seconds = _amounts(copy)
+        command = [
+            dict(_OPTION.findall(_SHELL_MARKS.sub("", line)))
+            for line in re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
+        ]
+        if len(command) > 1:  # such as a list of what was run
+            # The blocks that dd has counted exclude commands with blocks of another size.
+            if blocks := re.findall(r"^\s{0,20}(\d{1,20})\+0\s", above, re.M):
+                command = [c for c in command if _in_blocks(c, int(blocks[-1])) == moved]
+            exact = [one for one in command if _planned(one) == moved]
+            ends_itself = bool(command) and _planned(command[-1]) is None
+            if bool(exact) == ends_itself:
+                command = []  # It may be of either, or is of neither.
+            else:
+                command = exact if len({one.get("of") for one in exact}) == 1 else command[-1:]
+            options = {}
+        if command:
+            options = command[-1]
+        elif options and not _ONLY_RECORDS.fullmatch(above):
+            options = {}  # else it is the next one of a loop
+        command = command or ([options] if options else [])
+        amount = copy.start(1 if copy[1] else 3)
+        before = label(text[copy.start() : amount].rstrip("\"'` "))
+        if not _may_be_of(options, moved):
+            command, options = [], {}
+        operation = None
+        # Without `of` it writes into a pipe, and from such a device to /dev/null it moves nothing.
+        made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
+        if "of" in options and made != (options["of"] == "/dev/null"):
+            # Without `if` it reads a pipe: what fills that is not known.
+            operation = "write" if made else "read" if "if" in options else None
+        bs = options.get("bs", "")
+        flags = options.get("oflag", "") + options.get("iflag", "")
+        yield FoundReport((FoundPhase(
+            name="dd", operation=operation,
+            access_pattern="sequential", group=str(place),
+            # `1M` is binary, `1MB` is not (dd(1)).
+            request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
+            direct=("direct" in flags) if command else None,
+            jobs=1, bytes=moved, runtime_s=seconds,
+            bandwidth_bytes_per_s=moved / seconds if seconds else None,
+            options=options | {"bytes": str(moved)} | ({"label": before} if before else {}),
+        ),), heading=heading)  # fmt: skip
