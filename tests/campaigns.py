@@ -1,4 +1,4 @@
-"""Campaigns as they lie in a folder, and as a signal meets them."""
+"""The stored records of campaigns, and campaigns that a signal ends."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ import pytest
 
 
 def records(home: Path, name: str = "c") -> list[dict[str, Any]]:
-    """The runs of that user's campaign."""
+    """The runs of a campaign of the user whose folder is `home`."""
     return records_in(home / "data/eeio/results" / name)
 
 
@@ -23,16 +23,17 @@ def records_in(folder: Path) -> list[dict[str, Any]]:
 def signalled(
     signum: int, progress: str, *arguments: str, before: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """How the command ended: it got the signal when it said a line that begins so."""
+    """Runs eeio, sends it the signal at the first line on stderr that begins with `progress`, and
+    waits for its end."""
     process = subprocess.Popen(
         [*before, sys.executable, "-m", "eeio", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
     if not any(line.startswith(progress) for line in process.stderr):
-        pytest.fail(f"the campaign ended before it said {progress}")
+        pytest.fail(f"the campaign ended before it printed {progress}")
     process.send_signal(signum)
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=900)
     return subprocess.CompletedProcess(process.args, process.returncode, "", errors)
 
 

@@ -107,7 +107,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that every user can pass; pytest's own are closed."""
+    """A folder that every user may enter; those of pytest are closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="eeio-"))
     folder.chmod(0o755)
     yield folder
@@ -154,8 +154,9 @@ class Eeio:
         self, *arguments: str, code: Code = 0, environment: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
     ) -> Done:  # fmt: skip
-        """It ends with `code`, or with one of those; None is any. With words `before` it, and where
-        the environment changes how an interpreter starts, in an interpreter of its own."""
+        """Runs eeio. It must end with the exit code `code`, or with one of several; None: with any.
+        `before` are words before the command; with them, and with an environment that changes how
+        Python starts, it runs in a new process."""
         merged = {**os.environ, **(environment or {})}
         if before or not self._starter.fits(merged):
             command = [*before, sys.executable, "-m", "eeio", *arguments]
@@ -165,14 +166,14 @@ class Eeio:
         return done
 
     def run(self, suite: str, *arguments: str, **options: Any) -> Done:
-        """A campaign in `target`, the folder of the fixture `home`."""
+        """Runs a suite in the folder `target` of the fixture `home`."""
         return self("run", suite, "--directory", str(self._home / "target"), *arguments, **options)
 
     def plan(self, suite: str, *arguments: str, **options: Any) -> Done:
         return self("plan", suite, "--directory", str(self._home / "target"), *arguments, **options)
 
     def json(self, *arguments: str, **options: Any) -> Any:
-        """What it prints as JSON."""
+        """Returns the JSON that the command prints."""
         return json.loads(self(*arguments, "--format", "json", **options).stdout)
 
 
@@ -186,8 +187,7 @@ InProcess = Callable[..., CaptureResult[str]]
 
 @pytest.fixture
 def in_process(capsys: pytest.CaptureFixture[str]) -> InProcess:
-    """Runs the command in the test's own process, and gives what it printed. It ends with
-    `code`."""
+    """Runs the command in the test's process and returns its output. It must end with `code`."""
 
     def run(*arguments: str, code: int = 0) -> CaptureResult[str]:
         from eeio.cli import main

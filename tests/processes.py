@@ -10,17 +10,17 @@ Code = int | tuple[int, ...] | None
 
 
 def check_code(done: Done, code: Code = 0) -> None:
-    """It ended with this, or with one of those; None is any."""
+    """The program must have ended with this exit code, or with one of these; None: with any."""
     codes = code if isinstance(code, tuple) else (code,)
     known = (done.returncode, done.stdout, done.stderr)
     assert code is None or done.returncode in codes, known
 
 
 def ran(command: Sequence[str | Path], code: Code = 0, **options: Any) -> Done:
-    """What it printed; further options are those of subprocess.run."""
+    """Runs a program to its end. Further options are those of subprocess.run."""
     if "input" not in options:
         options = {"stdin": subprocess.DEVNULL, **options}
-    settings = {"capture_output": True, "text": True, "timeout": 300, **options}
+    settings = {"capture_output": True, "text": True, "timeout": 900, **options}
     done = subprocess.run(command, check=False, **settings)
     check_code(done, code)
     return done

@@ -218,7 +218,7 @@ def test_a_killed_campaign_leaves_nothing(
             stdout=subprocess.DEVNULL, stderr=stderr,
         )  # fmt: skip
     scratch = target / "eeio-ext4/eeio-scratch"
-    until(lambda: list(scratch.glob(at_work)), 60, process)
+    until(lambda: list(scratch.glob(at_work)), process)
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:

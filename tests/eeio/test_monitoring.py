@@ -163,7 +163,7 @@ def test_the_file_is_replaced_in_one_step_and_removed_at_the_end(tmp_path: Path)
     )
     writer.start()
     try:
-        until(file.exists, PATIENCE_S)
+        until(file.exists)
         observed = []
         for _ in range(200):
             lines = file.read_text().split("\n")
@@ -195,7 +195,7 @@ def test_sigterm_ends_the_command_and_removes_the_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "eeio", "meter", "serve", "--meter", "demo",
                "--textfile", str(file)]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        until(file.exists, PATIENCE_S)
+        until(file.exists)
         text = file.read_text()
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=PATIENCE_S)[0] == f"{file}\n"
@@ -210,7 +210,7 @@ def test_sigterm_ends_the_command_and_removes_the_file(tmp_path: Path) -> None:
         exporter, "--collector.disable-defaults", "--collector.textfile",
         f"--collector.textfile.directory={tmp_path}", f"--web.listen-address=127.0.0.1:{port}",
     ):  # fmt: skip
-        page = until(lambda: answer(f"http://127.0.0.1:{port}/metrics"), PATIENCE_S)
+        page = until(lambda: answer(f"http://127.0.0.1:{port}/metrics"))
     assert "node_textfile_scrape_error 0" in page
     assert re.search(r'^eeio_power_watts\{domain="system",kind="demo",meter="demo"\} ', page, re.M)
 
@@ -297,7 +297,7 @@ def test_prometheus_scrapes_evaluates_the_rules_and_fills_the_dashboard(tmp_path
             f"--storage.tsdb.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}",
         ):  # fmt: skip
             recorded = "instance_meter_domain:eeio_energy_joules:rate5m"
-            until(lambda: series(f"count_over_time({recorded}[1m]) > 3"), PATIENCE_S)
+            until(lambda: series(f"count_over_time({recorded}[1m]) > 3"))
             (target,) = requested("targets")["activeTargets"]
             assert (target["health"], target["lastError"]) == ("up", "")
             assert {one["metric"]["domain"] for one in series(recorded)} == {"package", "dram"}

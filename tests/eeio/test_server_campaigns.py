@@ -155,7 +155,7 @@ def test_a_killed_campaign_leaves_no_server(
     volume = place / "eeio-ext4"
     ready = volume / f"eeio-scratch/eeio-{name}.data/made-by-eeio"
     # pgbench fills the tables, too: it is the run only when they are whole.
-    until(lambda: ready.is_file() and ready.read_text() and client in _running(volume), 60)
+    until(lambda: ready.is_file() and ready.read_text() and client in _running(volume))
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:

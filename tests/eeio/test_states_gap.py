@@ -222,7 +222,7 @@ def test_after_sigkill_restore_puts_the_drive_back(
         changed, wanted = home / "fake", "standby\n"
         if not saving:
             changed, wanted = home / "fake.apm", "254\n"
-        until(lambda: changed.read_text() == wanted, 60, process)
+        until(lambda: changed.read_text() == wanted, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert changed.read_text() == wanted

@@ -179,7 +179,7 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
         # A killed process leaves its temporary folder.
         env={**os.environ, "TMPDIR": str(file.parent)},
     )  # fmt: skip
-    until(lambda: not FakeNvmeStates(file).body()["autonomous"], 60, process)
+    until(lambda: not FakeNvmeStates(file).body()["autonomous"], process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     done = eeio(file, "doctor", "restore")

@@ -55,7 +55,7 @@ def test_the_model_stands_in_only_where_estimates_are_allowed(
     def opened(wanted: tuple[str, ...]) -> list[str]:
         return ["the model"] if wanted == ("modelled",) else []
 
-    monkeypatch.setattr(monitor, "", opened)
+    monkeypatch.setattr(monitor, "open_meters", opened)
     assert open_source(specs, estimates_allowed=True).meters == ("the model",)
     rejected = open_source(specs, estimates_allowed=False)
     assert rejected.meters == () and "no measured power source" in str(rejected.reason)

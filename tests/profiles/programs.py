@@ -207,7 +207,7 @@ def all_at_work(path: Path, file: str, ranks: int) -> list[int]:
         pids = at_work(path, file)
         return pids if len(pids) >= ranks else []
 
-    return until(found, 60)
+    return until(found)
 
 
 def _has_open(pid: int, file: str) -> bool:

@@ -183,7 +183,7 @@ def test_a_wrong_value_is_reported(program: Program, tmp_path: Path) -> None:
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        until(lambda: path.exists() and path.stat().st_size == TABLE["S"][3], 60, process)
+        until(lambda: path.exists() and path.stat().st_size == TABLE["S"][3], process)
         with path.open("r+b") as file:
             file.seek(69_120 * 7 + 80)
             file.write(b"\xff")

@@ -369,12 +369,12 @@ def test_a_server_ends_with_whoever_started_it(
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     client = "pgbench" if tool == "postgresql" else "sysbench"
-    until(lambda: client in running(place), 30)
+    until(lambda: client in running(place))
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     (workload,) = map(int, children)
     os.kill(workload, signum)
     assert process.wait(30) == (143 if signum == signal.SIGTERM else 137)
-    until(lambda: running(place) == [], 30)
+    until(lambda: running(place) == [])
     assert data(profile).exists() is (signum == signal.SIGKILL)
     profile.script("post.sh")
     assert list(place.iterdir()) == []

@@ -129,7 +129,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
     )  # fmt: skip
     limit = tree / "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
     # The setting is made before the tool starts, and the tool sleeps.
-    until(lambda: limit.read_text().strip() == "1600000", 60, process)
+    until(lambda: limit.read_text().strip() == "1600000", process)
     process.send_signal(signum)
     assert process.wait(60) == (-signum if signum == signal.SIGKILL else 128 + signum)
     if signum == signal.SIGKILL:
