@@ -178,7 +178,7 @@ class Phase:
 
     name: str
     operation: Annotated[str, OPERATIONS]
-    spatiality: Annotated[str, SPATIALITIES]
+    spatiality: Annotated[str, SPATIALITIES] | None
     request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
     bytes_moved: Annotated[int, q.SIZE] | None
     bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None
@@ -393,7 +393,7 @@ class Machine:
     hostname: str
     architecture: str
     cpu_model: str | None
-    logical_cpus: Annotated[int, q.COUNT]
+    logical_cpus: Annotated[int, q.COUNT] | None
     governor: str | None
     frequency_min_hz: Annotated[int, q.FREQUENCY] | None
     frequency_max_hz: Annotated[int, q.FREQUENCY] | None

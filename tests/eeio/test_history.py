@@ -98,3 +98,14 @@ def test_damaged_copied_and_demo_campaigns_are_left_out(home: Path, in_process: 
     assert [point["campaign"] for point in series["points"]] == ["day-00", "day-01", "day-02"]
     assert "day-03: its power is fictitious" in found.err
     assert "later is a copy of day-00" in found.err and "day-04" in found.err
+
+
+def test_a_history_of_fictitious_power_is_marked(home: Path, in_process: InProcess) -> None:
+    for number in range(2):
+        stored(home, number, 1e8, "6.1.0")
+        runs = home / f"data/eeio/results/day-0{number}/runs.jsonl"
+        runs.write_text(re.sub(r'"kind": ?"[\w-]+"', '"kind": "demo"', runs.read_text()))
+    assert "*** DEMO: fictitious power" in in_process("history", "nightly").out
+    body = json.loads(in_process("history", "nightly", "--format", "json").out)
+    assert "DEMO: fictitious power" in body["warnings"][0]
+    assert "DEMO: fictitious power" in in_process("history", "nightly", "--format", "html").out

@@ -175,7 +175,7 @@ def test_without_a_journal_there_are_no_commits(tmp_path: Path, eeio: Eeio) -> N
         body = _journal(eeio, directory)
         metrics = body["metrics"]
         assert isinstance(metrics, dict)
-        assert (metrics["threads"], metrics["commits"]) == (8, 0)
+        assert (metrics["threads"], metrics["commits"], body["has_journal"]) == (8, 0, False)
         assert body["jbd2_transactions"] is None
 
 

@@ -271,7 +271,7 @@ def _cell(
         "tool": experiment.tool,
         "target": experiment.target,
         "operation": first.operation,
-        "spatiality": first.spatiality,
+        "spatiality": first.spatiality or "unknown",
         "size": size_label(first.request_size_bytes),
         "buffer": experiment.cache.buffer or "as found",
         "disk": experiment.cache.disk or "as found",

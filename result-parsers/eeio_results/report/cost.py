@@ -25,11 +25,15 @@ _NAMES = {
 }  # fmt: skip
 
 
-def document(costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str = "") -> Document:
-    """The answer of `eeio cost`: which system costs less, then the tables."""
+def document(
+    costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str = "", *, demo: bool = False
+) -> Document:
+    """The answer of `eeio cost`: which system costs less, then the tables. `demo`: the power is
+    fictitious, and each sentence says so."""
+    mark = "DEMO: " if demo else ""
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
-        parts=(*map(less_text, less), *tables(costs)),
+        parts=(*(f"{mark}{less_text(one)}" for one in less), *tables(costs)),
         data=lambda: _to_json(costs, less, domain),
         records=lambda: [
             {"system": cost.system, "workload": cost.workload, "answer": name}

@@ -1,5 +1,6 @@
 """The history of a suite as a document."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from eeio_results.comparison.history import History, Series, Step
@@ -10,16 +11,18 @@ from eeio_results.report.parts import Table
 from eeio_results.statistics.change_points import LEVEL
 
 
-def document(found: History) -> Document:
+def document(found: History, warnings: Sequence[str] = ()) -> Document:
+    """`warnings` are those of the campaigns: QUICK, fictitious power."""
     changed = sum(bool(one.steps) for one in found.series)
+    used = {point.campaign for one in found.series for point in one.points}
     answer = (
         f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
-        f"over {len(found.campaigns)} campaigns"
+        f"over {len(used)} campaigns"
     )
     return Document(
         title=f"History of {found.suite}",
         parts=(answer, _table(found)),
-        data=lambda: {"schema_version": 1, **asdict(found)},
+        data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
                 "machine": one.machine, "experiment": one.label, **asdict(point),
@@ -29,6 +32,7 @@ def document(found: History) -> Document:
             for one in found.series
             for point in one.points
         ],
+        warnings=tuple(warnings),
         hint="eeio compare BEFORE AFTER shows two campaigns in detail",
     )  # fmt: skip
 

@@ -115,7 +115,8 @@ def _estimated_values(row: Row) -> list[float]:
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    text = f"{row.tool_label} {row.spatiality} {operation_label(row)}{size}"
+    order = f" {row.spatiality}" if row.spatiality else ""
+    text = f"{row.tool_label}{order} {operation_label(row)}{size}"
     if row.experiment.target not in ("file", "device"):
         text += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:

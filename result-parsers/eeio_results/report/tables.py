@@ -181,7 +181,7 @@ def _explaining_spread(table: Table) -> Table:
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     """The notes on a row below its table."""
-    label = f"{row.tool_label}, {operation_label(row)} {row.spatiality}"
+    label = f"{row.tool_label}, {operation_label(row)} {row.spatiality or ''}".rstrip()
     best = row.measured
     yield from row.device_checks
     if experiment.level == "application" and row.work.bytes is not None:

@@ -188,7 +188,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
             "of the difference"
         )
     made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
-    write_document(arguments, report.document(made, verdicts, domain))
+    write_document(arguments, report.document(made, verdicts, domain, demo=bool(demo)))
     return EXIT_DONE
 
 

@@ -105,7 +105,7 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     phase = Phase(
         name=found.operation or found.name,
         operation=found.operation if found.operation in _OPERATIONS else "mixed",
-        spatiality=found.access_pattern or "mixed",
+        spatiality=found.access_pattern,
         request_size_bytes=found.request_bytes,
         bytes_moved=found.bytes if found.operation != "metadata" else 0,
         bandwidth_bytes_per_s=found.bandwidth_bytes_per_s,
@@ -120,8 +120,6 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     reasons = [found.error] if found.error else []
     if found.operation not in _OPERATIONS:
         reasons.append("neither a read nor a write, or the file does not report which")
-    elif found.access_pattern is None:
-        reasons.append("the file does not report the access pattern")
     if (why := consistency.disagreement(phase)) is not None:
         reasons.append(why)
     return replace(phase, validity=tuple(reasons))

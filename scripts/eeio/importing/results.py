@@ -546,9 +546,8 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
     missing = dict.fromkeys(_UNKNOWN, "imported: the file does not report it")
     unknown: dict[str, Any] = dict.fromkeys(_UNKNOWN)
     machine = Machine(
-        hostname=host, architecture="unknown", kernel="unknown", logical_cpus=1,
-        missing=missing, **unknown,
-    )  # fmt: skip
+        hostname=host, architecture="unknown", kernel="unknown", missing=missing, **unknown
+    )
     return Imported(
         name=name,
         title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
@@ -557,7 +556,7 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
 
 
 _UNKNOWN = (
-    "cpu_model", "governor", "frequency_min_hz", "frequency_max_hz", "memory_bytes",
+    "cpu_model", "logical_cpus", "governor", "frequency_min_hz", "frequency_max_hz", "memory_bytes",
     "distribution", "virtualization", "device", "device_model", "device_firmware",
     "device_size_bytes", "device_rotational", "device_write_cache", "scheduler", "filesystem",
     "mount_options", "mkfs_options",

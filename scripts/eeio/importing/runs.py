@@ -400,7 +400,7 @@ def _reported(
     return Phase(
         name=operation,
         operation=operation,
-        spatiality=factors.get("spatiality", "mixed"),
+        spatiality=factors.get("spatiality"),
         request_size_bytes=None,
         bytes_moved=bytes_moved,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
@@ -450,7 +450,6 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
         )
     values: dict[str, Any] = {name: body.get(name) for name in known}
     missing = {name: "not in the map" for name, value in values.items() if value is None}
-    values["logical_cpus"] = values["logical_cpus"] or 1
     values["raid_members"] = tuple(values["raid_members"] or ())
     machine = Machine(**values, missing=missing)
     try:

@@ -108,6 +108,7 @@ def to_json(traced: Traced, includes_sync: bool) -> dict[str, Any]:
         "exit_code": traced.exit_code,
         "device": trace.header.get("device"),
         "overruns": trace.overruns,
+        "has_journal": trace.header.get("journal") != "none",
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
         "reason": reason,
@@ -182,6 +183,8 @@ def table(traced: Traced, body: Mapping[str, Any]) -> Table:
         if key in labels
     ]
     notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
+    if not body["has_journal"]:
+        notes.append("this ext4 has no journal: no commit can block a call")
     if traced.jbd2_transactions is not None:
         notes.append(f"jbd2's counter shows {traced.jbd2_transactions}")
     if traced.delays is not None:

@@ -28,7 +28,7 @@ class Phase:
 
     name: str
     operation: Annotated[str, OPERATIONS]
-    spatiality: Annotated[str, SPATIALITIES]
+    spatiality: Annotated[str, SPATIALITIES] | None
     request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
     bytes_moved: Annotated[int, q.SIZE] | None
     bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None

@@ -273,13 +273,13 @@ def machine_of(system: System) -> Machine:
                "mkfs_options")  # fmt: skip
     reasons = dict.fromkeys(unknown, missing)
     if cores is None:
-        reasons["logical_cpus"] = f"{missing}; 1 means any number"
+        reasons["logical_cpus"] = missing
     scale = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     return Machine(
         hostname=system.identifier,
         architecture=architecture[1] if architecture else "unknown",
         cpu_model=(reported.get("Processor") or "").partition(" (")[0] or None,
-        logical_cpus=int(cores[1]) if cores else 1,
+        logical_cpus=int(cores[1]) if cores else None,
         governor=_text(system.json.get("cpu-scaling-governor")),
         frequency_min_hz=None,
         frequency_max_hz=None,

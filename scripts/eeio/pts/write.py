@@ -226,8 +226,9 @@ def _idle(campaign: Campaign, identifier: str) -> list[Result]:
 
 
 def _system(machine: Machine, identifier: str, created: str, notes: str) -> System:
+    threads = machine.logical_cpus or "unknown"
     hardware = {
-        "Processor": f"{machine.cpu_model or 'unknown'} ({machine.logical_cpus} Threads)",
+        "Processor": f"{machine.cpu_model or 'unknown'} ({threads} Threads)",
         "Memory": _megabytes(machine.memory_bytes),
         "Disk": machine.device_model,
     }

@@ -13,6 +13,7 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results.errors import EeioError
 from eeio_results.metrics import gated
+from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign, progress
 
 
@@ -89,5 +90,7 @@ def show(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results.comparison.history import history
         from eeio_results.report.history import document
-    write_document(arguments, document(history(suite, campaigns, arguments.metric)))
+    warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
+    found = history(suite, campaigns, arguments.metric)
+    write_document(arguments, document(found, tuple(warnings)))
     return EXIT_DONE
