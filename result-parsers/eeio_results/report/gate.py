@@ -33,7 +33,7 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
         if most > found.share:
             lines[-1] += (
                 f"; `eeio plan SUITE --detect {100 * found.share or 5:g}% --from {found.before}` "
-                "shows the repetitions for less"
+                "shows the repetitions for less; for commands increase `eeio bench -r`"
             )
     if not of_sessions:
         lines.append(

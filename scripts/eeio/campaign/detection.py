@@ -25,11 +25,13 @@ _LINES = 12
 @dataclass(frozen=True)
 class Repeated:
     """`repetitions` by experiment id, at least the protocol's; `unknown` are experiments without
-    data in the earlier campaign; `expected_s` is the time of all."""
+    data in the earlier campaign; `expected_s` is the time of all, and `equal_s` that with the
+    largest number for each."""
 
     repetitions: Mapping[str, int]
     unknown: tuple[str, ...]
     expected_s: float
+    equal_s: float
 
 
 def repeated(plan: Plan, earlier: Design, requested: Mapping[str, int]) -> Repeated:
@@ -43,13 +45,19 @@ def repeated(plan: Plan, earlier: Design, requested: Mapping[str, int]) -> Repea
         repetitions[planned.experiment.id] = max(plan.protocol.repetitions, known or 0)
         if known is None and planned.experiment.level != "context":
             unknown.append(planned.description)
+    most = dict.fromkeys(repetitions, max(repetitions.values()))
+    times_s = (_expected_s(plan, counts) for counts in (repetitions, most))
+    return Repeated(repetitions, tuple(unknown), *times_s)
+
+
+def _expected_s(plan: Plan, repetitions: Mapping[str, int]) -> float:
     runs = [
         (planned, number + 1)
         for planned in plan.experiments
         for number in range(repetitions[planned.experiment.id])
     ]
     complete = tuple(PlannedRun(k, planned, n, 1) for k, (planned, n) in enumerate(runs))
-    return Repeated(repetitions, tuple(unknown), replace(plan, runs=complete).expected_s)
+    return replace(plan, runs=complete).expected_s
 
 
 def _by(key: Callable[[PlannedExperiment], object], design: Design) -> dict[object, str]:
@@ -104,14 +112,17 @@ class Detection:
     def lines(self) -> list[str]:
         """A line a question, those that take most first."""
         counts = sorted(set(self.times.repetitions.values()))
+        least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
         lines = [
             f"to see {self.share:.1%} in 8 of 10 campaigns, by the spread of {self.earlier}: "
-            f"{counts[0]} to {counts[-1]} repetitions, about "
-            f"{duration_text(self.times.expected_s)}; each pair that differs in one "
-            "factor, and each experiment without one against itself:"
+            f"{least}{counts[-1]} repetitions, about {duration_text(self.times.expected_s)} (all "
+            f"with {counts[-1]}: about {duration_text(self.times.equal_s)}); each pair that "
+            "differs in one factor, and each experiment without one in two campaigns:"
         ]
+        if unseen := sum(not one.repetitions for one in self.needed):
+            lines.append(f"  {unseen} of {len(self.needed)} need more than 1000: not included")
         for one in self.needed[:_LINES]:
-            many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000: never"
+            many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000"
             lines.append(f"  {shown(one.question.label)}: {one.question.metric}: {many}")
         if len(self.needed) > _LINES:
             lines.append(

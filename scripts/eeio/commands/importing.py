@@ -115,6 +115,10 @@ def import_files(arguments: argparse.Namespace) -> int:
             if table is not None:
                 print(text.render_table(table, None))
         _tell(taken.stored)
+        if arguments.dry_run:
+            print("nothing was stored (--dry-run)")
+        elif not taken.stored and taken.names:
+            print(f"no run was added: the files are in {', '.join(taken.names)} already")
     for line in results.remarks(taken):
         print(f"eeio: {shown(line)}", file=sys.stderr)
     if all(one.rejected is not None for one in taken.files):

@@ -101,6 +101,8 @@ def _detected(
     with analysis():
         named = arguments.earlier
         earlier = newest(plan, suite.name) if named is None else load_campaigns([named])[0]
+        if (of := Path(earlier.design.suite).name) != suite.name:
+            raise RejectedError(f"--from {named}: it is a campaign of {of}, not of {suite.name}")
         return detection(plan, earlier, arguments.detect)
 
 

@@ -617,8 +617,9 @@ def take(
     power: Sequence[Path] = (), power_offset_s: float | None = None,
 ) -> Taken:  # fmt: skip
     """Reads the files and stores those that no campaign has. `power` are logs whose clocks are
-    ahead by `power_offset_s`, if that is known. Raises RejectedError if there is no file, or a
-    campaign has the name."""
+    ahead by `power_offset_s`, if that is known. Raises RejectedError if there is no file, if a
+    campaign has the name, and if a log cannot be used: a file is stored once, and its energy cannot
+    be added later."""
     files, before = found(arguments), stored_before()
     if not files:
         raise RejectedError(f"{arguments[0]}: no file in it")
@@ -628,6 +629,10 @@ def take(
         measured = [one for one in files if one.tool != "pts"]
         reports = [report for one in measured for report in one.reports]
         made_reports, logs = add_power(reports, power, power_offset_s)
+        for log in (used.log for used in logs if used.log.rejected and not dry_run):
+            raise RejectedError(
+                f"{log.path}: {log.rejected}. Nothing was stored; correct --power, or leave it out"
+            )
         following = iter(made_reports)
         for one in measured:
             one.reports = [next(following) for _ in one.reports]
@@ -671,7 +676,11 @@ def remarks(taken: Taken) -> Iterator[str]:
             yield f"{log.path}: {ahead}: {alignment.source}"
         yield from (f"{log.path}: {note}" for note in (*log.notes, alignment.doubt) if note)
         if old := [one for one in files if one.sha256 in taken.before]:
-            yield f"{log.path}: adds nothing to {len(old)} files that were imported before"
+            names = ", ".join(dict.fromkeys(taken.before[one.sha256] for one in old))
+            yield (
+                f"{log.path}: adds nothing to {len(old)} files that were imported before; to "
+                f"import them with it, delete the campaign first: `eeio rm {names}`"
+            )
     for one in files:
         for note in dict.fromkeys(note for report in one.reports for note in report.notes):
             yield f"{one.path}: {note}"

@@ -48,9 +48,15 @@ def state_of(node: Path) -> str:
     output = _hdparm("-C", node)
     match = re.search(r"drive state is:\s*(\S+)", output)
     if match is None or match[1] not in _STATES:
-        last = output.strip().splitlines()[-1] if output.strip() else "nothing"
-        raise EeioError(f"{node} reports no power state (output of hdparm -C: {last})")
+        raise EeioError(f"{node} {_NO_STATE} (output of hdparm -C: {_last(output)})")
     return match[1]
+
+
+_NO_STATE = "reports no power state, as loop devices and virtual drives"
+
+
+def _last(output: str) -> str:
+    return (output.strip() or "nothing").splitlines()[-1].strip()
 
 
 def put_into_standby(node: Path) -> None:
@@ -78,7 +84,9 @@ def _hdparm(option: str, node: Path) -> str:
     except subprocess.TimeoutExpired as error:
         raise EeioError(f"{node}: hdparm {option} did not answer in {_TIMEOUT_S} s") from error
     if done.returncode != 0:
-        raise EeioError(f"{node}: hdparm {option} failed: {done.stdout.strip()[-200:]}")
+        if option == "-C":
+            raise EeioError(f"{node} {_NO_STATE} (hdparm -C failed: {_last(done.stdout)[:200]})")
+        raise EeioError(f"{node}: hdparm {option} failed: {_last(done.stdout)[:200]}")
     if _NO_ANSWER in done.stdout:
         raise EeioError(
             f"{node}: the drive's answer is blocked (hdparm {option}: SG_IO: {_NO_ANSWER}), as "

@@ -160,12 +160,13 @@ def _line(
     size = None if row.request_size_bytes is None else format_size(row.request_size_bytes)
     cache = {"on": "page cache", "off": "direct I/O"}.get(row.cache.buffer or "")
     flush = None if row.flush is None else f"flush {row.flush}"
+    load = dict(row.experiment.arguments).get("load")
     cells = [column.cell(row, figures) for column in shown]
     if prices:
         cells.append(Cell("–" if price is None else number(price)))
     return _Line(
         name=f"{row.tool_label} {order}{operation_label(row)}",
-        more=", ".join(filter(None, (size, cache, flush))),
+        more=", ".join(filter(None, (load and f"load {load} %", size, cache, flush))),
         bundle=bundle.name,
         machine=_machine(campaign),
         values={
