@@ -380,6 +380,8 @@ def _plan_reports(home: Path, eeio: Eeio) -> None:
     ):
         rejected = eeio(*arguments, *wrong, code=2)
         assert message in rejected.stderr, rejected.stderr
+    other = eeio.plan("eeio-load", "--detect", "5%", "--from", "c", code=2)
+    assert "it is a campaign of own, not of eeio-load" in other.stderr
 
 
 def _extend_repeats(home: Path, eeio: Eeio) -> None:

@@ -17,7 +17,8 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import ContextValue, Phase
 from eeio_results.tools import lmbench
 
-NO_WINDOW = "imported: the file does not report when its I/O happened"
+_NO_WINDOW = "imported: eeio did not observe its I/O"
+_NOT_DURABLE = "imported: the file does not report when its bytes were on the device"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
 
 FORMATS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -111,10 +112,10 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
         bandwidth_bytes_per_s=found.bandwidth_bytes_per_s,
         start_s=None,
         end_s=None,
-        window_source=NO_WINDOW,
+        window_source=_NO_WINDOW,
         metrics=metrics,
         energy=found.energy,
-        durable_reason=NO_WINDOW if writes and not flushed else None,
+        durable_reason=_NOT_DURABLE if writes and not flushed else None,
         includes_flush=flushed,
     )
     reasons = [found.error] if found.error else []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.conftest import InProcess
+from tests.conftest import DATA, InProcess
 from tests.eeio.importing.importer import Importer
 
 from eeio.importing import power_logs
@@ -433,3 +433,30 @@ def test_codecarbon_without_a_figure_in_a_row(tmp_path: Path) -> None:
     assert found.rejected is None
     (series,) = found.series
     assert (series.domain, series.values[-1]) == ("package", pytest.approx(3e-5 * 3.6e6))
+
+
+def test_results_wait_for_a_power_log_that_can_be_used(
+    home: Path, tmp_path: Path, in_process: InProcess
+) -> None:
+    """A file is stored once: without its energy it could not be added later."""
+    results = write_results(tmp_path)
+    log = tmp_path / "power.txt"
+    log.write_text("no power in it\n")
+    done = in_process("import", *map(str, results), "--power", str(log), "--name", "x", code=2)
+    assert f"{log}: " in done.err and "Nothing was stored" in done.err
+    assert not (home / "data/eeio/results/x").exists()
+    assert "campaign x: " in in_process("import", *map(str, results), "--name", "x").out
+    again = in_process("import", *map(str, results), "--name", "y").out
+    assert "no run was added: the files are in x already" in again
+    dry = in_process("import", *map(str, results), "--name", "y", "--dry-run").out
+    assert dry.endswith("nothing was stored (--dry-run)\n")
+
+
+def test_an_unknown_pattern_is_missing_and_the_result_is_valid(
+    tmp_path: Path, imported: Importer
+) -> None:
+    """fio's terse output does not contain the order of the requests."""
+    imported(DATA / "imports/terse/v4.txt", "--name", "terse")
+    rows = imported.rows("terse")
+    assert rows and all(row["spatiality"] is None for row in rows)
+    assert all(row["n"] == 1 and row["bandwidth_bytes_per_s"] for row in rows)
