@@ -99,7 +99,7 @@ def _open(question: Question) -> str:
     change = question.change
     change_text = "" if change.percent is None else f" {change.percent:+.1f} %"
     needed = (
-        f"about {number(change.needed)} repetitions of each would decide it"
+        f"about {number(change.needed)} repetitions of each decide half of such cases"
         if change.needed
         else change.reason or "too scattered"
     )

@@ -245,7 +245,7 @@ def verdict(found: MetricChange, changes: Changes) -> str:
         return f"open: {found.reason}"
     needed = found.change.needed
     return "open" + (
-        f": about {needed} repetitions would decide it" if needed else ": too scattered"
+        f": about {needed} repetitions decide half of such cases" if needed else ": too scattered"
     )
 
 

@@ -121,6 +121,8 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     reasons = [found.error] if found.error else []
     if found.operation not in _OPERATIONS:
         reasons.append("neither a read nor a write, or the file does not report which")
+    if found.bytes == 0 and found.bandwidth_bytes_per_s:
+        reasons.append("a bandwidth without bytes")
     if (why := consistency.disagreement(phase)) is not None:
         reasons.append(why)
     return replace(phase, validity=tuple(reasons))

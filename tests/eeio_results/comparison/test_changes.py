@@ -83,7 +83,10 @@ def test_an_open_question_reports_what_it_would_take() -> None:
     made = found([cell("a", "4 KiB", around(100, 0.02))], [cell("b", "4 KiB", around(104, 0.02))])
     ((*_, verdict),) = report.tables(made)[0].rows
     needed = made.experiments[0].metrics[J_PER_GB].change.needed
-    assert needed is not None and verdict == f"open: about {needed} repetitions would decide it"
+    assert (
+        needed is not None
+        and verdict == f"open: about {needed} repetitions decide half of such cases"
+    )
 
 
 def test_without_energy_bandwidth_answers() -> None:
