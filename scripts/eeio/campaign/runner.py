@@ -62,8 +62,9 @@ class Outcome:
     invalid: int
 
 
-def execute(plan: Plan, store: Store) -> Outcome:
+def execute(plan: Plan, store: Store, expected_s: float | None = None) -> Outcome:
     """Runs the rest of `plan` into `store`; the caller has `campaign_locks` and `store_lock`.
+    `expected_s` is the time of all runs, if it is known better than by the plan.
 
     Settings, mounts and processes are restored after any end. A signal becomes an
     InterruptedCampaignError between two consistent states; an error of one run is recorded with it
@@ -85,7 +86,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
                 sharing = Sharing() if plan.options.share_machine else None
                 if sharing is not None:
                     stack.enter_context(sharing)
-                _Campaign(plan, store, journal, volumes, sharing, stack).run(left)
+                _Campaign(plan, store, journal, volumes, sharing, stack).run(left, expected_s)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise EeioError(
@@ -178,12 +179,11 @@ class _Campaign:
         # The mapping is filled by _install.
         return Measurement(plan, self._journal, self._volumes, self._installed)
 
-    def run(self, left: list[PlannedRun]) -> None:
+    def run(self, left: list[PlannedRun], expected_s: float | None) -> None:
         plan, store = self._plan, self._store
+        expected_s = plan.expected_s if expected_s is None else expected_s
         share = len(left) / len(plan.runs) if plan.runs else 0
-        with Progress(
-            len(plan.runs), len(plan.runs) - len(left), plan.expected_s * share
-        ) as progress:
+        with Progress(len(plan.runs), len(plan.runs) - len(left), expected_s * share) as progress:
             self._install(progress)
             self._check_machine()
             source = self._power_source(progress)

@@ -155,8 +155,7 @@ def bench(arguments: argparse.Namespace) -> int:
             with store.made_complete() as new:
                 new.create(plan)
                 stack.enter_context(store_lock(new.folder))
-            _announce(plan, trials, counts)
-            outcome = execute(plan, store)
+            outcome = execute(plan, store, _announce(plan, trials, counts))
     show(store, arguments)
     if outcome.invalid:
         print(
@@ -168,8 +167,9 @@ def bench(arguments: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> None:
-    """Prints the forecast of time and bytes, from one execution of each command."""
+def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> float:
+    """Prints the forecast of time and bytes, from one execution of each command; returns the time,
+    s."""
     protocol = plan.protocol
     least_s = protocol.idle_s
     read: int | None = 0
@@ -185,6 +185,7 @@ def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> Non
         f"{'' if more else 'up to '}{_gb(written)} written and {_gb(read)} read",
         file=sys.stderr,
     )
+    return least_s
 
 
 def _sum(total: int | None, each: int | None, count: int) -> int | None:
