@@ -188,5 +188,9 @@ def _slurm(command: list[str]) -> str:
     except subprocess.TimeoutExpired:
         raise EeioError(f"{command[0]} did not answer within {_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        raise EeioError(f"{' '.join(command[:2])}: {shown(done.stderr.strip() or 'failed')}")
+        first = (done.stderr.strip() or "failed").splitlines()[0]
+        raise EeioError(
+            f"{' '.join(command[:2])}: {shown(first)}. Run this where Slurm's commands work, such as "
+            "a login node (`sinfo` lists its nodes)"
+        )
     return done.stdout
