@@ -190,7 +190,7 @@ def _slurm(command: list[str]) -> str:
     if done.returncode != 0:
         first = (done.stderr.strip() or "failed").splitlines()[0]
         raise EeioError(
-            f"{' '.join(command[:2])}: {shown(first)}. Run this where Slurm's commands work, such as "
-            "a login node (`sinfo` lists its nodes)"
+            f"{' '.join(command[:2])}: {shown(first)}. Run this where Slurm works, such as on "
+            "a login node (`sinfo` lists the nodes there)"
         )
     return done.stdout
