@@ -410,10 +410,10 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         if ratio < 1:
             a, b, ratio = b, a, 1 / ratio
             interval = None if interval is None else (1 / interval[1], 1 / interval[0])
-        half = "" if interval is None else f" +- {number((interval[1] - interval[0]) / 2)}"
+        limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
         verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
         lines.append(
-            f"{a} takes {number(ratio)}{half} times the {_NAMES[pair.metric]} of {b}"
+            f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
             f"{verdict.get(pair.verdict, '')}"
         )
     return lines
