@@ -1910,3 +1910,13 @@ def test_impossible_numbers_of_fio_are_named(
                                   "numjobs": str(change["jobs"])}  # fmt: skip
     body |= {name: value for name, value in change.items() if name != "jobs"}
     assert why in why_rejected(tmp_path, json.dumps(body))
+
+
+def test_complete_runs_of_ior_are_read_next_to_one_that_is_cut_off(tmp_path: Path) -> None:
+    one = (DATA / "ior/ior-3.2.1.txt").read_text()
+    (plain,) = read_one(tmp_path, one).reports
+    cut_off = one[: one.index("\n", one.index("access    bw(MiB/s)")) + 1]
+    found = read_one(tmp_path, one + one + cut_off).reports
+    assert [report.phases for report in found] == [plain.phases] * 2
+    assert all("1 other reports of the file are not read" in r.notes[0] for r in found)
+    assert why_rejected(tmp_path, cut_off) == "IOR: its table of results has no row"

@@ -18,6 +18,7 @@ from eeio.importing.readers.found import (
     KIB,
     FoundPhase,
     FoundReport,
+    complete,
     count,
     figure,
     groups,
@@ -387,13 +388,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
             found.pop()
             report = replace(report, notes=(*report.notes, _SO_FAR))
         found.append(replace(report, host=client[1], version=client[2]) if client else report)
-    if lost and not found:
-        raise lost[0]
-    if lost:
-        # The other runs of a script, or of a log that was ended early, are whole.
-        note = f"{len(lost)} other reports of the file are not read, the first: {lost[0]}"
-        found = [replace(report, notes=(*report.notes, note)) for report in found]
-    yield from found
+    yield from complete(found, lost)
 
 
 _MARKS = re.compile(

@@ -234,6 +234,16 @@ def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Itera
         yield column
 
 
+def complete(found: list[FoundReport], lost: Sequence[ToolOutputError]) -> Iterator[FoundReport]:
+    """The reports of a file, with a note on those that cannot be read: the other runs of a script,
+    or of a log that was ended early, are whole. Raises the first error if there are no others."""
+    if lost and not found:
+        raise lost[0]
+    notes = (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",
+             ) if lost else ()  # fmt: skip
+    yield from (replace(report, notes=(*report.notes, *notes)) for report in found)
+
+
 def none_found(tool: str, what: str) -> ToolOutputError:
     """The error of a file that is the tool's, but cannot be used."""
     return ToolOutputError(f"{tool}: {what}")

@@ -14,6 +14,7 @@ from eeio.importing.readers.found import (
     MIB,
     FoundPhase,
     FoundReport,
+    complete,
     count,
     figure,
     local_date,
@@ -23,6 +24,7 @@ from eeio.importing.readers.found import (
     size,
 )
 from eeio.importing.readers.labels import headings
+from eeio_results.errors import ToolOutputError
 from eeio_results.tools.io500 import RESULT
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
@@ -41,45 +43,52 @@ _ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s{0,99}=\s{0,99}(\d
 def read_text(text: str) -> Iterator[FoundReport]:
     """A report for each test of each IOR: a script of IOR's has several. IOR 2.10 prints the header
     of their tables only once."""
-    header = ""
+    header, found, lost = "", list[FoundReport](), list[ToolOutputError]()
     for part, heading in parts(text, BEGIN):
-        head = re.match(r"IOR-(\S+?):", part)
-        version = head[1] if head else None
-        host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
-        if error := re.search(r"^.*ERROR: ([^\n]{1,300})", part, re.M):
-            raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
         tables = list(_COLUMNS.finditer(part))
-        means = tuple(_means(part)) if not tables else ()
-        if means:
-            note = "means of the repetitions: IOR 2.10 prints no others"
-            yield FoundReport(means, version, host[1] if host else None, (note,), heading)
-            continue
-        if not tables and header and (first := _ROW.search(part)):
+        if not tables and not _MEANS.search(part) and header and (first := _ROW.search(part)):
             part = f"{part[: first.start()]}{header}\n{part[first.start() :]}"
             tables = list(_COLUMNS.finditer(part))
-        header = tables[-1][0] if tables else ""
-        if not tables:
-            raise none_found("IOR", "no table of results: it was ended before its first one")
-        start, found, summary = 0, False, _summary(part)[0]
-        for table, following in zip(tables, [*tables[1:], None], strict=True):
-            before = part[start : table.start()]
-            rows = part[table.end() : following.start() if following else len(part)]
-            body = _body(rows)
-            start = table.end() + len(body)
-            phases = tuple(_phases(table[0], body, before, part))
-            _check_complete(phases, before, part, rows)
-            if phases:
-                found = True
-                phases = tuple(
-                    phase if phase.iops is not None
-                    else replace(phase, iops=_only_iops(phase, summary))
-                    for phase in phases
-                )  # fmt: skip
-                if len(tables) == len(phases) == 1 and phases[0].started_utc:
-                    phases = (replace(phases[0], starts_within_s=2.0),)
-                yield FoundReport(phases, version, host[1] if host else None, (), heading)
-        if not found:
-            raise none_found("IOR", "its table of results has no row")
+        header = tables[-1][0] if tables else header
+        try:
+            found += [replace(report, heading=heading) for report in _run(part, tables)]
+        except ToolOutputError as error:
+            lost.append(error)
+    yield from complete(found, lost)
+
+
+def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
+    head = re.match(r"IOR-(\S+?):", part)
+    version = head[1] if head else None
+    host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
+    if error := re.search(r"^.*ERROR: ([^\n]{1,300})", part, re.M):
+        raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
+    if not tables and (means := tuple(_means(part))):
+        note = "means of the repetitions: IOR 2.10 prints no others"
+        yield FoundReport(means, version, host[1] if host else None, (note,))
+        return
+    if not tables:
+        raise none_found("IOR", "no table of results: it was ended before its first one")
+    start, found, summary = 0, False, _summary(part)[0]
+    for table, following in zip(tables, [*tables[1:], None], strict=True):
+        before = part[start : table.start()]
+        rows = part[table.end() : following.start() if following else len(part)]
+        body = _body(rows)
+        start = table.end() + len(body)
+        phases = tuple(_phases(table[0], body, before, part))
+        _check_complete(phases, before, part, rows)
+        if phases:
+            found = True
+            phases = tuple(
+                phase if phase.iops is not None
+                else replace(phase, iops=_only_iops(phase, summary))
+                for phase in phases
+            )  # fmt: skip
+            if len(tables) == len(phases) == 1 and phases[0].started_utc:
+                phases = (replace(phases[0], starts_within_s=2.0),)
+            yield FoundReport(phases, version, host[1] if host else None)
+    if not found:
+        raise none_found("IOR", "its table of results has no row")
 
 
 def _body(rows: str) -> str:
