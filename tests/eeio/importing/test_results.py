@@ -1920,3 +1920,67 @@ def test_complete_runs_of_ior_are_read_next_to_one_that_is_cut_off(tmp_path: Pat
     assert [report.phases for report in found] == [plain.phases] * 2
     assert all("1 other reports of the file are not read" in r.notes[0] for r in found)
     assert why_rejected(tmp_path, cut_off) == "IOR: its table of results has no row"
+
+
+FIO_UNIFIED = """\
+a: (g=0): rw=randrw, bs=(R) 8192B-8192B, (W) 8192B-8192B, (T) 8192B-8192B, ioengine=sync, iodepth=2
+fio-3.28
+Starting 1 process
+
+a: (groupid=0, jobs=1): err= 0: pid=5: Tue Mar  3 10:00:00 2020
+{}
+     issued rwts: total={},0,0 short=0,0,0,0 dropped=0,0,0,0
+
+Run status group 0 (all jobs):
+{}"""
+FIO_RATE = """\
+  {}: IOPS={}, BW={}KiB/s ({}kB/s)({}KiB/10000msec)
+     lat (usec): min=1, max=9, avg={}, stdev=1.00
+"""
+FIO_SUM = (
+    "  {0}: bw={1}KiB/s ({2}kB/s), {1}KiB/s-{1}KiB/s ({2}kB/s-{2}kB/s), io={3}KiB (1kB), "
+    "run=10000-10000msec\n"
+)
+
+
+def test_fio_s_directions_as_one(tmp_path: Path) -> None:
+    """unified_rw_reporting: `mixed` is all that is reported, and with `both` a repetition."""
+    rates = [("read", 300, 2400, 2458, 24000, "2.50"), ("write", 100, 800, 819, 8000, "3.50")]
+    mixed = ("mixed", 400, 3200, 3277, 32000, "2.75")
+
+    def text(*lines: tuple[Any, ...]) -> str:
+        sums = "".join(FIO_SUM.format(one[0].upper(), *one[2:5]) for one in lines)
+        issued = "4000,0" if lines == (mixed,) else "3000,1000"
+        return FIO_UNIFIED.format("".join(FIO_RATE.format(*one) for one in lines), issued, sums)
+
+    (report,) = read_one(tmp_path, text(mixed)).reports
+    (phase,) = report.phases
+    assert (phase.operation, phase.bytes, phase.iops) == ("mixed", 32000 * KIB, 400.0)
+    assert (phase.request_bytes, phase.access_pattern) == (8192, "random")
+    (report,) = read_one(
+        tmp_path, text(mixed).replace("(W) 8192B-8192B", "(W) 16KiB-16KiB")
+    ).reports
+    assert report.phases[0].request_bytes is None
+    (report,) = read_one(tmp_path, text(*rates, mixed)).reports
+    assert [(p.operation, p.metrics["latency_total_mean_s"]) for p in report.phases] == [
+        ("read", pytest.approx(2.5e-6)), ("write", pytest.approx(3.5e-6)),
+    ]  # fmt: skip
+    for lines in ((mixed,), (*rates, mixed)):
+        only_sums = text(*lines)[text(*lines).index("Run status") :]
+        (report,) = read_one(tmp_path, only_sums).reports
+        wanted = ["mixed"] if len(lines) == 1 else ["read", "write"]
+        assert [phase.operation for phase in report.phases] == wanted
+
+
+def test_fio_s_json_of_all_directions_as_one(tmp_path: Path) -> None:
+    def job(*names: str) -> str:
+        rate = {"io_bytes": 819200, "bw_bytes": 81920, "iops": 20.0, "runtime": 10000,
+                "total_ios": 200}  # fmt: skip
+        job = {"jobname": "a", "groupid": 0, "error": 0, "job options": {"rw": "rw", "bs": "4k"}}
+        return json.dumps({"fio version": "fio-3.28", "jobs": [job | dict.fromkeys(names, rate)]})
+
+    for names, wanted in ((["mixed"], ["mixed"]), (["read", "write", "mixed"], ["read", "write"])):
+        (report,) = read_one(tmp_path, job(*names)).reports
+        assert [(p.operation, p.request_bytes) for p in report.phases] == [
+            (name, 4096) for name in wanted
+        ]

@@ -9,7 +9,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -33,6 +33,8 @@ from eeio_results.errors import ToolOutputError
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
 _DIRECTIONS = ("read", "write", "trim")
+_MIXED = "mixed"
+"""All directions as one (unified_rw_reporting). `both` reports them in addition."""
 _ALL_CLIENTS = "All clients"
 _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrite"), "sequential")
 
@@ -133,7 +135,8 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
             }.items()
         }
         same = [one for one in entries if _place(one) == _place(job)]
-        for direction in _DIRECTIONS:
+        apart = any(one in job for one in _DIRECTIONS)
+        for direction in _DIRECTIONS if apart else (_MIXED,):
             phase = _of_direction(
                 job, direction, options, (ended_s, within_s), _jobs(options, len(same))
             )
@@ -263,10 +266,18 @@ def _request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
     """The one size of the direction; of `4k,8k` the first is that of reads. None for several."""
     if any(name in options for name in ("bsrange", "blocksize_range", "bssplit")):
         return None
+    if direction == _MIXED:
+        return _only_one(_request_bytes(options, one) for one in _DIRECTIONS)
     sizes = str(options.get("bs") or options.get("blocksize") or "").split(",")
     place = min(_DIRECTIONS.index(direction), len(sizes) - 1)
     base = 1000 if options.get("kb_base") == "1000" else KIB
     return size(sizes[place] or sizes[0], base)
+
+
+def _only_one(sizes: Iterable[int | None]) -> int | None:
+    """The size that all directions have."""
+    found = set(sizes)
+    return found.pop() if len(found) == 1 else None
 
 
 # ---- text reports ----
@@ -284,7 +295,7 @@ _ENTRY = re.compile(
     r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
     r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
 )  # fmt: skip
-_BEGINNING = r"^\s{0,99}(read|write|trim)\s{0,99}:\s{0,99}"
+_BEGINNING = r"^\s{0,99}(read|write|trim|mixed)\s{0,99}:\s{0,99}"
 _FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
 _OLD = re.compile(
     rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
@@ -322,7 +333,9 @@ def _joined_settings(text: str) -> str:
 
 
 _RATES = re.compile(
-    r"^[ \t]{0,99}(?:READ|WRITE|TRIM|read|write|trim)[ \t]{0,9}: ?(?:io|bw|IOPS)=[^\n]*$", re.M
+    r"^[ \t]{0,99}(?:READ|WRITE|TRIM|MIXED|read|write|trim|mixed)[ \t]{0,9}: ?"
+    r"(?:io|bw|IOPS)=[^\n]*$",
+    re.M,
 )
 _TIME = re.compile(r"(?:run=\d{1,20}-|maxt=\s{0,9}|runt=\s{0,9}|\w/)\d{1,20}\s{0,9}msec")
 _BELOW = re.compile(r"\n([^\n]{1,300})")
@@ -451,7 +464,7 @@ def _on_disks(report: FoundReport, after: str) -> FoundReport:
     return replace(report, phases=tuple(phases))
 
 
-_RATE = re.compile(r"^[ \t]{1,99}(?:read|write)[ \t]{0,99}:", re.M)
+_RATE = re.compile(r"^[ \t]{1,99}(?:read|write|mixed)[ \t]{0,99}:", re.M)
 
 
 def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
@@ -470,7 +483,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         header = _header(headers, entry)
         lines = [*_NEW.finditer(block), *_OLD.finditer(block)]
         ends = [*(line.start() for line in lines[1:]), len(block)]
+        apart = any(line[1] != _MIXED for line in lines)
         for line, end in zip(lines, ends, strict=False):
+            if line[1] == _MIXED and apart:
+                continue
             phase = _text_phase(line, entry, header, block, end)
             if phase.started_utc and len({one["group"] for one in entries}) == 1:
                 phase = replace(phase, starts_within_s=1.0)
@@ -493,7 +509,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
 
 
 _TOTAL = (
-    rf"^\s{{0,99}}(?P<direction>READ|WRITE|TRIM): (?:"
+    rf"^\s{{0,99}}(?P<direction>READ|WRITE|TRIM|MIXED): (?:"
     rf"io=(?P<io>{_FIGURE}), aggrb=(?P<bw>{_FIGURE})/s, "
     rf"[^\n]*maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
     r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)"
@@ -520,7 +536,7 @@ def read_status(text: str) -> Iterator[FoundReport]:
             group, directions = line["group"] or "", set()
             above, begin = text[begin : line.start()], line.start()
         end = line.end()
-        if line["group"]:
+        if line["group"] or (operation == _MIXED and directions):
             continue
         directions.add(operation)
         rate = size(line["bw"] or line["bw2"])
@@ -569,7 +585,10 @@ _PROCESSOR = re.compile(r"^  cpu +: usr=([\d.]{1,30})%, sys=([\d.]{1,30})%,", re
 def _issued(block: str, direction: str) -> int | None:
     """The requests of a job."""
     issued = _ISSUED.search(block)
-    return None if issued is None else int(issued[1 + _DIRECTIONS.index(direction)])
+    if issued is None:
+        return None
+    counts = [int(one) for one in issued.groups()]
+    return sum(counts) if direction == _MIXED else counts[_DIRECTIONS.index(direction)]
 
 
 def _exact_iops(issued: int | None, runtime_s: float, printed: float | None) -> float | None:
@@ -673,6 +692,8 @@ def _scaled(text: str) -> float | None:
 
 def _text_request(text: str, direction: str) -> int | None:
     """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
+    if direction == _MIXED:
+        return _only_one(_text_request(text, one) for one in _DIRECTIONS)
     letter = direction[0].upper()
     new = re.search(rf"\({letter}\) ({_FIGURE})-({_FIGURE})", text)
     if new is not None:
