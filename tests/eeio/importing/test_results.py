@@ -1984,3 +1984,11 @@ def test_fio_s_json_of_all_directions_as_one(tmp_path: Path) -> None:
         assert [(p.operation, p.request_bytes) for p in report.phases] == [
             (name, 4096) for name in wanted
         ]
+
+
+def test_a_damaged_sum_of_fio_is_named(tmp_path: Path) -> None:
+    total = f"Run status group 0 (all jobs):\n{FIO_SUM}\n".format("WRITE", 900, 922, 9000)
+    damaged = total.replace("10000-10000", "10000-100    00")
+    (report,) = read_one(tmp_path, f"{total}text\n\n{damaged}").reports
+    assert "1 sums of groups are not read, the first: WRITE: bw=900KiB/s" in report.notes[1]
+    assert "1 sums of groups are not read" in why_rejected(tmp_path, damaged)

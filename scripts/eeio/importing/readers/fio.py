@@ -518,6 +518,8 @@ STATUS = re.compile(
     rf"^[ \t]{{0,99}}Run status group (?P<group>\d{{1,9}}) \(all jobs\):|{_TOTAL}", re.M
 )
 
+_SUM = re.compile(r"^[ \t]{0,99}(?:READ|WRITE|TRIM|MIXED): (?:io|bw)=[^\n]*", re.M)
+
 
 def read_status(text: str) -> Iterator[FoundReport]:
     """The sums of groups without their jobs, as notes quote them. Groups count from 0 again in the
@@ -547,10 +549,12 @@ def read_status(text: str) -> Iterator[FoundReport]:
             runtime_s=int(line["ms"] or line["ms2"]) / 1000,
             iops=_iops_of_one(above, operation, rate),
         ))  # fmt: skip
+    notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
+    if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
+        notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
     if not any(reports):
-        raise none_found("fio", "its groups have no line of their sums")
-    note = "only the sums of its groups are in the file: neither jobs nor settings"
-    yield from (FoundReport(tuple(phases), notes=(note,)) for phases in reports if phases)
+        raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
+    yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports if phases)
 
 
 def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
