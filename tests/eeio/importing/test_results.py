@@ -1992,3 +1992,17 @@ def test_a_damaged_sum_of_fio_is_named(tmp_path: Path) -> None:
     (report,) = read_one(tmp_path, f"{total}text\n\n{damaged}").reports
     assert "1 sums of groups are not read, the first: WRITE: bw=900KiB/s" in report.notes[1]
     assert "1 sums of groups are not read" in why_rejected(tmp_path, damaged)
+
+
+@pytest.mark.parametrize("mark", ["[code]", "<pre>", "<pre><code>"])
+def test_bonnie_behind_marks_of_code(tmp_path: Path, mark: str) -> None:
+    table = (
+        f"{mark}Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n"
+        "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n"
+        "host.example   400M 11111  91 22222  12 33333   9 44444  95 555555 94  1234   6[/code]\n"
+    )
+    one = read_one(tmp_path, f"The first:\n\n{table}\nThe second:\n\n{table}")
+    rates = [[(p.bandwidth_bytes_per_s or 0) / KIB for p in r.phases] for r in one.reports]
+    assert rates == [[11111, 22222, 33333, 44444, 555555, 0]] * 2
+    assert {(r.version, r.host) for r in one.reports} == {("1.03", "host.example")}

@@ -87,8 +87,9 @@ def _phases(
 
 
 TEXT = re.compile(
-    # Notes may lack the version, and the machine in front of the sizes.
-    r"^(?:Version\s{1,99}(?P<version>\S{1,300}))?[ \t]{1,99}-+Sequential Output-+",
+    # Notes may lack the version, and the machine in front of the sizes, and have marks of code.
+    r"^(?:(?:\[\w{1,20}\]|<\w{1,20}>){0,3}Version\s{1,99}(?P<version>\S{1,300}))?"
+    r"[ \t]{1,99}-+Sequential Output-+",
     re.M,
 )
 
