@@ -2006,3 +2006,19 @@ def test_bonnie_behind_marks_of_code(tmp_path: Path, mark: str) -> None:
     rates = [[(p.bandwidth_bytes_per_s or 0) / KIB for p in r.phases] for r in one.reports]
     assert rates == [[11111, 22222, 33333, 44444, 555555, 0]] * 2
     assert {(r.version, r.host) for r in one.reports} == {("1.03", "host.example")}
+
+
+def test_lmbench_s_columns_behind_a_long_name_of_the_host(tmp_path: Path) -> None:
+    text = LMBENCH_SUMMARY.replace("host-a   ", "host-a-long").replace("host-b   ", "host-b-long")
+    found = {r.host: [p.bandwidth_bytes_per_s for p in r.phases]
+             for r in read_one(tmp_path, text).reports}  # fmt: skip
+    assert found == {"host-a-long": [2500.5e6, 11.5e9], "host-b-long": [3e9]}
+    (tmp_path / "b.0").write_text(
+        "[lmbench3.0 results for Linux host-b-long 5.10.0 x86_64]\n"
+        '"read bandwidth\n1.05 2500.50\n\n'
+    )
+    (one, _) = results.found([tmp_path / "a.txt", tmp_path / "b.0"])
+    assert [report.host for report in one.reports] == ["host-a-long"]
+    # Shifted by something else: 11.5K is not 11.5.
+    shifted = re.sub(r"^(host-\w) +Linux", r"\1     Linux", LMBENCH_SUMMARY, flags=re.M)
+    assert "no bandwidth" in why_rejected(tmp_path, shifted)

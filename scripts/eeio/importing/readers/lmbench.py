@@ -62,10 +62,13 @@ def read_summary(text: str) -> Iterator[FoundReport]:
         ends = [m.end() for m in re.finditer(r"-+", dashes)]
         for row in rows.splitlines():
             phases = []
+            # A longer name of the host shifts all columns.
+            wider = max(0, len(row.split(" ", 1)[0]) - ends[0])
             for place, name in ((5, "File reread"), (6, "Mmap reread")):
-                cell = row[ends[place - 1] : ends[place]].strip() if len(ends) > place else ""
-                rate = re.fullmatch(r"([\d.]{1,30})(K?)", cell)
-                if rate is None:
+                begin, end = (ends[k] + wider if k < len(ends) else 0 for k in (place - 1, place))
+                rate = re.fullmatch(r"([\d.]{1,30})(K?)", row[begin:end].strip())
+                # A figure that reaches beyond its column has others' digits, or lacks its own.
+                if rate is None or row[begin : begin + 1].strip() or row[end : end + 1].strip():
                     continue
                 phases.append(FoundPhase(
                     name=name, operation="read", access_pattern="sequential",
@@ -73,6 +76,6 @@ def read_summary(text: str) -> Iterator[FoundReport]:
                 ))  # fmt: skip
             if phases:
                 found = True
-                yield FoundReport(tuple(phases), version, row[: ends[0]].strip() or None)
+                yield FoundReport(tuple(phases), version, row[: ends[0] + wider].strip() or None)
     if not found:
         raise none_found("lmbench", "no bandwidth of files in its summary")
