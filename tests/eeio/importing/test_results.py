@@ -2022,3 +2022,19 @@ def test_lmbench_s_columns_behind_a_long_name_of_the_host(tmp_path: Path) -> Non
     # Shifted by something else: 11.5K is not 11.5.
     shifted = re.sub(r"^(host-\w) +Linux", r"\1     Linux", LMBENCH_SUMMARY, flags=re.M)
     assert "no bandwidth" in why_rejected(tmp_path, shifted)
+
+
+def test_io500_s_phases_without_a_score(tmp_path: Path) -> None:
+    text = (
+        "[RESULT]       ior-easy-write        1.250000 GiB/s : time 31.000 seconds\n"
+        "[      ]            timestamp        0.000000 kIOPS : time 0.000 seconds\n"
+        "[      ]  ior-rnd4K-easy-read        0.500000 GiB/s : time 30.500 seconds\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert [
+        (p.name, p.operation, p.access_pattern, p.bandwidth_bytes_per_s) for p in report.phases
+    ] == [
+        ("ior-easy-write", "write", "sequential", 1.25 * 2**30),
+        ("ior-rnd4K-easy-read", "read", "random", 2**29),
+    ]  # fmt: skip
+    assert report.notes == ("IO500 measured these phases without a score: ior-rnd4K-easy-read",)

@@ -548,9 +548,12 @@ def read_io500(text: str) -> Iterator[FoundReport]:
     phases = []
     times: Counter[str] = Counter()
     seen: set[tuple[str, ...]] = set()
+    unscored = dict[str, None]()
     for line in RESULT.finditer(text):
         if not line["kind"].startswith("RESULT"):
-            continue  # it has no score
+            if not figure(line["rate"]):
+                continue  # of no I/O: `timestamp`, or a phase that did not run
+            unscored[line["name"]] = None
         # IO500 of 2017 lists all results once more at the end.
         if (key := line.group("label", "name", "rate", "unit", "seconds")) in seen:
             continue
@@ -563,7 +566,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
             name=" ".join((*line["label"].strip(" \t:").split(), name.replace("_", "-"))),
             group=str(times[name]),
             operation=("write" if "write" in name else "read") if moves else "metadata",
-            access_pattern="sequential" if moves and "easy" in name else None if moves else "none",
+            access_pattern=_io500_pattern(name) if moves else "none",
             runtime_s=figure(seconds),
         )
         times[name] += 1
@@ -575,4 +578,10 @@ def read_io500(text: str) -> Iterator[FoundReport]:
     if not phases:
         raise none_found("IO500", "no line [RESULT] with a rate and a time")
     version = re.search(r"^IO500 version (\S{1,300})", text, re.M)
-    yield FoundReport(tuple(phases), version[1] if version else None)
+    names = ", ".join(unscored)
+    notes = (f"IO500 measured these phases without a score: {names}",) if unscored else ()
+    yield FoundReport(tuple(phases), version[1] if version else None, notes=notes)
+
+
+def _io500_pattern(name: str) -> str | None:
+    return "random" if "rnd" in name else "sequential" if "easy" in name else None
