@@ -2038,3 +2038,30 @@ def test_io500_s_phases_without_a_score(tmp_path: Path) -> None:
         ("ior-rnd4K-easy-read", "read", "random", 2**29),
     ]  # fmt: skip
     assert report.notes == ("IO500 measured these phases without a score: ior-rnd4K-easy-read",)
+
+
+def test_a_copy_below_a_script_has_what_its_commands_of_dd_share(tmp_path: Path) -> None:
+    script = "".join(
+        f"# read {name}\nsudo dd if=/dev/{name} bs=8k iflag=direct | sha256sum\n\n"
+        for name in "ab")  # fmt: skip
+    output = "256+0 records in\n256+0 records out\n2097152 bytes (2.1 MB) copied, 0.5 s, 4.2 MB/s\n"
+    one = read_one(tmp_path, f"{script}I get:\n\n# of a\n{output}\n# of b\n{output}")
+    rows = [p for r in one.reports for p in r.phases]
+    assert [(p.options.get("if"), p.request_bytes, p.direct) for p in rows] == [
+        (None, 8192, True), (None, None, None),
+    ]  # fmt: skip
+    # Two commands with their outputs below them, then one that has its own.
+    commands = "dd if=/dev/zero of=x bs=8k count=256\ndd if=x of=/dev/null bs=8k count=256\n"
+    one = read_one(tmp_path, f"{commands}{output}{output}\n$ {commands}{output}")
+    rows = [p for r in one.reports for p in r.phases]
+    assert [(p.operation, p.request_bytes) for p in rows] == [
+        (None, 8192), (None, None), ("read", 8192),
+    ]  # fmt: skip
+    (campaign,) = results.campaigns([one], "x")
+    assert [run.repetition for run in campaign.runs] == [1, 1, 1]
+
+
+def test_copies_of_dd_without_a_command_are_no_repetitions(home: Path, tmp_path: Path) -> None:
+    copy = "2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, {} s, 4.2 MB/s\n"
+    (tmp_path / "dd.txt").write_text("".join(copy.format(time) for time in (0.5, 3.5)))
+    assert _repetitions(tmp_path / "dd.txt") == [1, 1]

@@ -1,7 +1,8 @@
 """dd's last lines, with the command above them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from eeio.importing.readers.found import (
     KIB,
@@ -59,6 +60,29 @@ def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
     return planned is None or moved <= 1.001 * planned
 
 
+T = TypeVar("T")
+
+
+def _only_one(values: Iterable[T]) -> T | None:
+    """What is the same for all commands that a copy may be of."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def _operation(options: Mapping[str, str]) -> str | None:
+    """Without `of` it writes into a pipe, and from such a device to /dev/null it moves nothing."""
+    made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
+    if "of" not in options or made == (options["of"] == "/dev/null"):
+        return None
+    # Without `if` it reads a pipe: what fills that is not known.
+    return "write" if made else "read" if "if" in options else None
+
+
+def _is_direct(options: Mapping[str, str]) -> bool:
+    return "direct" in options.get("oflag", "") + options.get("iflag", "")
+
+
+_COMMAND = re.compile(r"\bdd\s{1,99}((?:(?!\bdd\s)[^\n;])*\b[io]f=(?:(?!\bdd\s)[^\n;])*)")
 _OPTION = re.compile(r"\b(if|of|bs|count|oflag|iflag|conv)=([^\s;|&<>]{1,300})")
 _SHELL_MARKS = re.compile("[\"'`)]")
 _ONLY_RECORDS = re.compile(
@@ -69,7 +93,7 @@ _ONLY_RECORDS = re.compile(
 def read_text(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it above, does."""
-    start, options = 0, dict[str, str]()
+    start, options, several, follows = 0, dict[str, str](), False, False
     copies = list(TEXT.finditer(text))
     above_each = headings(text, [copy.start() for copy in copies])
     for place, (copy, following, heading) in enumerate(
@@ -82,45 +106,49 @@ def read_text(text: str) -> Iterator[FoundReport]:
                 continue  # of the same copy, which ends later
         start = copy.end()
         moved, seconds = _amounts(copy)
-        command = [
-            dict(_OPTION.findall(_SHELL_MARKS.sub("", line)))
-            for line in re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
-        ]
+        lines = list(_COMMAND.finditer(above))
+        command = [dict(_OPTION.findall(_SHELL_MARKS.sub("", line[1]))) for line in lines]
         if len(command) > 1:  # such as a list of what was run
+            last = command[-1]
             # The blocks that dd has counted exclude commands with blocks of another size.
             if blocks := re.findall(r"^\s{0,20}(\d{1,20})\+0\s", above, re.M):
                 command = [c for c in command if _in_blocks(c, int(blocks[-1])) == moved]
             exact = [one for one in command if _planned(one) == moved]
             ends_itself = bool(command) and _planned(command[-1]) is None
-            if bool(exact) == ends_itself:
-                command = []  # It may be of either, or is of neither.
-            else:
-                command = exact if len({one.get("of") for one in exact}) == 1 else command[-1:]
+            # It may be of either, or is of neither.
+            command = [] if bool(exact) == ends_itself else exact or command
+            below = text[copy.end() : following.start()] if following else "dd "
+            follows = _ONLY_RECORDS.fullmatch(above[lines[-1].end() :]) is not None
+            if command[-1:] == [last] and follows and re.search(r"\bdd\s", below):
+                command = [last]  # A list of commands has its outputs below it.
             options = {}
         if command:
-            options = command[-1]
-        elif options and not _ONLY_RECORDS.fullmatch(above):
+            # Which of them it is of is not known, but what they have in common is.
+            options = {
+                name: value for name, value in command[-1].items()
+                if all(one.get(name) == value for one in command)
+            }  # fmt: skip
+        elif several or not _ONLY_RECORDS.fullmatch(above):
             options = {}  # else it is the next one of a loop
+        several = len(lines) > 1 or (several and not lines)
+        follows = follows if lines else follows and _ONLY_RECORDS.fullmatch(above) is not None
         command = command or ([options] if options else [])
         amount = copy.start(1 if copy[1] else 3)
         before = label(text[copy.start() : amount].rstrip("\"'` "))
         if not _may_be_of(options, moved):
             command, options = [], {}
-        operation = None
-        # Without `of` it writes into a pipe, and from such a device to /dev/null it moves nothing.
-        made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
-        if "of" in options and made != (options["of"] == "/dev/null"):
-            # Without `if` it reads a pipe: what fills that is not known.
-            operation = "write" if made else "read" if "if" in options else None
         bs = options.get("bs", "")
-        flags = options.get("oflag", "") + options.get("iflag", "")
+        # Without any setting nothing shows that another report is a repetition, nor does a
+        # heading above the outputs of several commands.
+        told = options or before or (heading and not (several and follows))
+        counted = {"bytes": str(moved)} if told else {}
         yield FoundReport((FoundPhase(
-            name="dd", operation=operation,
+            name="dd", operation=_only_one(_operation(one) for one in command),
             access_pattern="sequential", group=str(place),
             # `1M` is binary, `1MB` is not (dd(1)).
             request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
-            direct=("direct" in flags) if command else None,
+            direct=_only_one(_is_direct(one) for one in command),
             jobs=1, bytes=moved, runtime_s=seconds,
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
-            options=options | {"bytes": str(moved)} | ({"label": before} if before else {}),
+            options=options | counted | ({"label": before} if before else {}),
         ),), heading=heading)  # fmt: skip
