@@ -2065,3 +2065,27 @@ def test_copies_of_dd_without_a_command_are_no_repetitions(home: Path, tmp_path:
     copy = "2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, {} s, 4.2 MB/s\n"
     (tmp_path / "dd.txt").write_text("".join(copy.format(time) for time in (0.5, 3.5)))
     assert _repetitions(tmp_path / "dd.txt") == [1, 1]
+
+
+IOZONE_SETTINGS = """\
+\tRun began: Sun Mar  1 10:00:00 2020
+
+\tO_DIRECT feature enabled
+\tRecord Size {0} KB
+\tCommand line used: iozone -I -r {0} -s 8M -i 0
+\tOutput is in Kbytes/sec
+        KB  reclen   write rewrite    read    reread
+      8192       {0}   11111   22222   33333   44444
+"""
+
+
+@pytest.mark.parametrize("banner", ["", "\tIozone: Performance Test of File I/O\n"])
+def test_settings_above_each_table_of_iozone(tmp_path: Path, banner: str) -> None:
+    plain = IOZONE_SETTINGS.format(4)[IOZONE_SETTINGS.index("        KB") :]
+    parts = [plain] * (not banner) + [banner + IOZONE_SETTINGS.format(4), IOZONE_SETTINGS.format(8)]
+    rows = [r.phases[0] for r in read_one(tmp_path, "\n\nText\n".join(parts)).reports]
+    wanted = [(direct, command) for direct, command in (
+        (True, "-I -r 4 -s 8M -i 0"), (True, "-I -r 8 -s 8M -i 0"))]  # fmt: skip
+    assert [(p.direct, p.options.get("command")) for p in rows] == [
+        *([(None, None)] if not banner else []), *wanted,
+    ]  # fmt: skip

@@ -12,7 +12,6 @@ from eeio.importing.readers.found import (
     columns,
     figure,
     none_found,
-    parts,
 )
 from eeio.importing.readers.labels import headings
 
@@ -64,17 +63,27 @@ def read_text(text: str) -> Iterator[FoundReport]:
         yield FoundReport(tuple(phases), version[1] if version else None, heading=heading)
 
 
+_SETTINGS = re.compile(
+    r"^[ \t]{0,99}(?:Run began: |O_DIRECT feature enabled|Auto Mode$|File size set to \d"
+    r"|Record Size \d|Command line used: )", re.M
+)  # fmt: skip
+
+
 def _parts(text: str) -> Iterator[tuple[str, str | None]]:
     """Each report: from its banner, or from a table that is not the first one below a banner."""
     if not _BEGIN.search(text):
-        yield from parts(text, _PART if _PART.search(text) else _TESTS)
-        return
+        begin = _PART if _PART.search(text) else _TESTS
+        marks = list(re.finditer(rf"(?P<banner>(?!))|{begin.pattern}", text, re.M))
+    else:
+        marks = list(re.finditer(f"(?P<banner>{_BEGIN.pattern})|{_TABLE.pattern}", text, re.M))
     places: list[int] = []
-    has_table = True
-    for mark in re.finditer(f"(?P<banner>{_BEGIN.pattern})|{_TABLE.pattern}", text, re.M):
+    has_table, last = True, 0
+    for mark in marks:
         if mark["banner"] or has_table:
-            places.append(mark.start())
-        has_table = not mark["banner"]
+            # IOzone prints its settings above its table.
+            above = None if mark["banner"] else _SETTINGS.search(text, last, mark.start())
+            places.append(above.start() if above else mark.start())
+        has_table, last = not mark["banner"], mark.end()
     ends = [*places[1:], len(text)]
     for start, end, heading in zip(places, ends, headings(text, places), strict=True):
         yield text[start:end], heading
