@@ -245,10 +245,10 @@ def _drop_summaries(files: Sequence[FoundFile]) -> None:
         for report in one.reports
     }  # fmt: skip
     for one in files:
-        kept = [report for report in one.reports if (report.host or "")[:10] not in measured]
-        if (one.tool, one.form) == ("lmbench", "summary") and len(kept) < len(one.reports):
-            one.reports = kept
-            one.rejected = None if kept else "repeats results of lmbench"
+        new = [report for report in one.reports if (report.host or "")[:10] not in measured]
+        if (one.tool, one.form) == ("lmbench", "summary") and len(new) < len(one.reports):
+            one.reports = new
+            one.rejected = None if new else "repeats results of lmbench"
     # hyperfine exports one run in several forms, which differ in their digits.
     exported: dict[tuple[Path, str, tuple[str, ...]], FoundFile] = {}
     forms = ("json", "csv", "markdown")
