@@ -2065,6 +2065,12 @@ def test_copies_of_dd_without_a_command_are_no_repetitions(home: Path, tmp_path:
     copy = "2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, {} s, 4.2 MB/s\n"
     (tmp_path / "dd.txt").write_text("".join(copy.format(time) for time in (0.5, 3.5)))
     assert _repetitions(tmp_path / "dd.txt") == [1, 1]
+    # Files of one copy each may have their settings in their names.
+    for number in (1, 2):
+        (tmp_path / f"read-4M-{number}.log").write_text(copy.format(number))
+    files = results.found(sorted(tmp_path.glob("read*")))
+    (campaign,) = results.campaigns(files, "x")
+    assert [run.repetition for run in campaign.runs] == [1, 2]
 
 
 IOZONE_SETTINGS = """\

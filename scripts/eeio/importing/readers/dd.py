@@ -138,9 +138,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if not _may_be_of(options, moved):
             command, options = [], {}
         bs = options.get("bs", "")
-        # Without any setting nothing shows that another report is a repetition, nor does a
-        # heading above the outputs of several commands.
-        told = options or before or (heading and not (several and follows))
+        # Without any setting nothing shows that another copy of the file is a repetition, nor does
+        # a heading above the outputs of several commands.
+        told = options or before or len(copies) == 1 or (heading and not (several and follows))
         counted = {"bytes": str(moved)} if told else {}
         yield FoundReport((FoundPhase(
             name="dd", operation=_only_one(_operation(one) for one in command),
