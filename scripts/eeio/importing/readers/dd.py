@@ -140,8 +140,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
         bs = options.get("bs", "")
         # Without any setting nothing shows that another copy of the file is a repetition, nor does
         # a heading above the outputs of several commands.
-        told = options or before or len(copies) == 1 or (heading and not (several and follows))
-        counted = {"bytes": str(moved)} if told else {}
+        is_comparable = (
+            options or before or len(copies) == 1 or (heading and not (several and follows))
+        )
+        counted = {"bytes": str(moved)} if is_comparable else {}
         yield FoundReport((FoundPhase(
             name="dd", operation=_only_one(_operation(one) for one in command),
             access_pattern="sequential", group=str(place),
