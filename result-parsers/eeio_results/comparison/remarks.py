@@ -1,5 +1,6 @@
 """Remarks that come before any difference: on runs, power, and experiments without a match."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from eeio_results.comparison.cells import UNKNOWN, Cell
@@ -7,6 +8,7 @@ from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 
 _FEW = 5
+_POWER_AND_EFFICIENCY = {"power_system_w": "W of the system", "efficiency_bytes_per_j": "MB/J"}
 
 
 def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
@@ -27,11 +29,16 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     invalid = sum(cell.invalid_runs for cell in cells)
     if invalid:
         found.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
-    missing = {
-        reason: metric for cell in cells for metric, reason in cell.reasons.items()
-        if metric in ("power_system_w", "efficiency_bytes_per_j")
-    }  # fmt: skip
-    found += [f"{metric}: missing in some experiments: {why}" for why, metric in missing.items()]
+    missing = Counter(
+        (metric, why)
+        for cell in cells
+        for metric, why in cell.reasons.items()
+        if metric in _POWER_AND_EFFICIENCY
+    )
+    found += [
+        f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: {why}"
+        for (metric, why), count in missing.items()
+    ]
     return found
 
 

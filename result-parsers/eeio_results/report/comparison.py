@@ -124,6 +124,12 @@ def _parts(comparison: Comparison) -> Iterator[Table | str]:
         yield front
     if comparison.normality:
         yield normality_table(comparison.normality)
+    if not comparison.changes and not any(group.effects for group in comparison.groups):
+        yield (
+            "nothing was compared: no two experiments differ in one factor only; give a second "
+            "campaign"
+        )
+        return
     yield (
         f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
         "each factor; Dunn's test among more than two experiments; confirmed: "
