@@ -351,11 +351,15 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
 
 
 _THING = re.compile(
-    r"(?:node|host|server|client|disk|drive|volume|worker|machine|instance|cluster|thread|kernel"
+    r"(?:node|host|login|server|client|disk|drive|volume|worker|machine|instance|cluster|thread|kernel"
     r"|(?<![a-z])(?:vm|pod|osd|ssd|hdd|nvme|lun|vol|board|pi|raid|qd|depth|threads|jobs?|numa|cpu"
     r"|core|gen|pool|rank|user))[-_ ]?$", re.I,
 )  # fmt: skip
 """Behind it, a number is of one of several, and does not count runs."""
+
+
+_LEADING = re.compile(r"\d+[-_ .]*(?!run|rep|iter|trial|round|pass)[a-z]", re.I)
+"""`0_finish`, `1_finish`: the first number of a name may be of a variant that no file explains."""
 
 
 def _is_of_thing(number: re.Match[str]) -> bool:
@@ -397,8 +401,8 @@ _DATE = re.compile(
 
 def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     """The name of each file as a factor: without dates, and without numbers that count the files
-    (1, 2, 3). Others (100, 200, 400), and those of things (node1, node2), may be a setting that the
-    tool does not report."""
+    (1, 2, 3). Others (100, 200, 400), those of things (node1, node2), and those before a word
+    (1_mode, 2_mode) may be a setting that the tool does not report."""
     stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
     for row in rows:
         stem = _DATE.sub("#", row.file.path.stem)
@@ -419,6 +423,7 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
                 around = found.string[max(0, found.start() - 1) : found.end() + 2]
                 is_version = re.fullmatch(r"\..*|.*\.\d", around) is not None
                 is_count = is_count and not is_version and not _is_of_thing(found)
+                is_count = is_count and not (found.start() == 0 and _LEADING.match(found.string))
                 return "#" if is_count else number
 
             names[path] = re.sub(r"\d+", one, stem)

@@ -332,6 +332,9 @@ def test_sysbench_prepares_its_files_before_each_run(home: Path, tmp_path: Path)
         (("rate-100-1", "rate-100-2", "rate-400-1"), [1, 2, 1]),
         (("fio-2026-01-31_10-00", "fio-2026-02-01_10-15", "fio-2026-02-07_09-00"), [1, 2, 3]),
         (("fio-20260131", "fio-20260201", "fio-20260207"), [1, 2, 3]),
+        (("0_finish_3jobs", "1_finish_3jobs", "2_finish_3jobs"), [1, 1, 1]),
+        (("1_run", "2_run", "3_run"), [1, 2, 3]),
+        (("login01", "login02"), [1, 1]),
     ],
 )
 def test_numbers_in_names_may_be_settings(
