@@ -77,7 +77,7 @@ def _of_files(unobserved: set[Unobserved], names: Sequence[str]) -> list[Unobser
     )
 
 
-def timeline(traced: Traced, samples: Path | None) -> str:
+def timeline_svg(traced: Traced, samples: Path | None) -> str:
     """SVG: bandwidth and power over time. Needs matplotlib."""
     from eeio_results.report import timeline
 

@@ -16,8 +16,8 @@ from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_results.characterization import characterize
 from eeio_results.errors import EeioError
+from eeio_results.report.tables import row_label
 from eeio_results.store import RUNS, Campaign, load
-from eeio_results.units import format_size
 
 LEAST_REPETITIONS = 6
 """With fewer no difference of two campaigns can be significant at the 5 % level (rank tests)."""
@@ -156,13 +156,7 @@ def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
     for row in characterize(campaign):
         if row.experiment is None or row.phase is None:
             continue
-        size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-        order = f" {row.spatiality}" if row.spatiality not in (None, "none") else ""
-        of_load = dict(row.experiment.arguments).get("load")
-        name = (
-            f"{row.experiment.level}, {row.tool_label}{order} {row.phase}{size}"
-            f"{f', load {of_load} %' if of_load else ''} ({row.experiment.id})"
-        )
+        name = f"{row.experiment.level}, {row_label(row)} ({row.experiment.id})"
         measured = measured or row.measured is not None
         if row.n < LEAST_REPETITIONS:
             yield name, f"{row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"

@@ -126,8 +126,7 @@ def _parts(comparison: Comparison) -> Iterator[Table | str]:
         yield normality_table(comparison.normality)
     if not comparison.changes and not any(group.effects for group in comparison.groups):
         yield (
-            "nothing was compared: no two experiments differ in one factor only; give a second "
-            "campaign"
+            "no comparison: no two experiments differ in one factor only; give a second campaign"
         )
         return
     yield (

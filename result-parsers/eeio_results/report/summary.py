@@ -15,11 +15,11 @@ from eeio_results.campaign import PRECISE
 from eeio_results.record import DEMO
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
-from eeio_results.report.tables import operation_label
+from eeio_results.report.tables import row_label
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
-from eeio_results.units import format_size, percent
+from eeio_results.units import percent
 
 MOST_LINES = 15
 MOST_COLUMNS = 100
@@ -83,7 +83,7 @@ def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
         ends, labels = sorted(direct, key=_slowness), ("fastest", "slowest")
     chosen = [(labels[0], ends[0]), (labels[1], ends[-1])] if len(ends) > 1 else [("", ends[0])]
     for label, row in chosen:
-        yield f"{level:<12}{label:<11}{_figures(row)}  {_name(row)}"
+        yield f"{level:<12}{label:<11}{_figures(row)}  {row_label(row)}"
 
 
 def _power(rows: Sequence[Row]) -> Iterable[str]:
@@ -126,13 +126,6 @@ def _figures(row: Row) -> str:
     limit = best.uncertainty_relative
     known = f" ±{percent(limit.median)} %" if limit is not None else ""
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
-
-
-def _name(row: Row) -> str:
-    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    cache = {"on": ", page cache", "off": ", direct"}.get(row.cache.buffer or "", "")
-    order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
-    return f"{row.tool_label or ''} {order}{operation_label(row)}{size}{cache}"
 
 
 def _missing(report: Report) -> Iterable[str]:

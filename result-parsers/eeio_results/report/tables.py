@@ -82,6 +82,16 @@ def operation_label(row: Row) -> str:
     return operation
 
 
+def row_label(row: Row) -> str:
+    """`fio random read 4 KiB, load 50 %, direct`: a row in one line of text."""
+    order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
+    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
+    load = dict(row.experiment.arguments).get("load") if row.experiment else None
+    cache = {"on": ", page cache", "off": ", direct"}.get(row.cache.buffer or "", "")
+    text = f"{row.tool_label or ''} {order}{operation_label(row)}{size}"
+    return text + (f", load {load} %" if load else "") + cache
+
+
 _BYTES = {
     "tool": "the bytes that the program reports; the drive may have moved more or fewer",
     "process": "the bytes that the kernel counts for its processes (fetched from storage, or made "

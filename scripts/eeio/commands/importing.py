@@ -116,7 +116,7 @@ def import_files(arguments: argparse.Namespace) -> int:
                 print(text.render_table(table, None))
         _tell(taken.stored)
         if arguments.dry_run:
-            print("nothing was stored (--dry-run)")
+            print("--dry-run: no result was stored")
         elif not taken.stored and taken.names:
             print(f"no run was added: the files are in {', '.join(taken.names)} already")
     for line in results.remarks(taken):

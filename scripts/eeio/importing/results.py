@@ -635,7 +635,7 @@ def take(
         made_reports, logs = add_power(reports, power, power_offset_s)
         for log in (used.log for used in logs if used.log.rejected and not dry_run):
             raise RejectedError(
-                f"{log.path}: {log.rejected}. Nothing was stored; correct --power, or leave it out"
+                f"{log.path}: {log.rejected}. No result was stored: correct --power, or omit it"
             )
         following = iter(made_reports)
         for one in measured:
@@ -682,7 +682,7 @@ def remarks(taken: Taken) -> Iterator[str]:
         if old := [one for one in files if one.sha256 in taken.before]:
             names = ", ".join(dict.fromkeys(taken.before[one.sha256] for one in old))
             yield (
-                f"{log.path}: adds nothing to {len(old)} files that were imported before; to "
+                f"{log.path}: adds no energy to {len(old)} files that were imported before; to "
                 f"import them with it, delete the campaign first: `eeio rm {names}`"
             )
     for one in files:

@@ -263,7 +263,7 @@ def test_energy_is_stored_and_reported(
     assert figures["power_domain"] == "system" and figures["n"] == 5
     # Later, power cannot be added.
     done = in_process("import", *map(str, results), "--power", str(log))
-    assert "adds nothing to 5 files" in done.err
+    assert "adds no energy to 5 files" in done.err
 
 
 @pytest.mark.parametrize(
@@ -443,13 +443,13 @@ def test_results_wait_for_a_power_log_that_can_be_used(
     log = tmp_path / "power.txt"
     log.write_text("no power in it\n")
     done = in_process("import", *map(str, results), "--power", str(log), "--name", "x", code=2)
-    assert f"{log}: " in done.err and "Nothing was stored" in done.err
+    assert f"{log}: " in done.err and "No result was stored" in done.err
     assert not (home / "data/eeio/results/x").exists()
     assert "campaign x: " in in_process("import", *map(str, results), "--name", "x").out
     again = in_process("import", *map(str, results), "--name", "y").out
     assert "no run was added: the files are in x already" in again
     dry = in_process("import", *map(str, results), "--name", "y", "--dry-run").out
-    assert dry.endswith("nothing was stored (--dry-run)\n")
+    assert dry.endswith("--dry-run: no result was stored\n")
 
 
 def test_an_unknown_pattern_is_missing_and_the_result_is_valid(

@@ -107,7 +107,7 @@ def _draw(found: Traced, samples: Path | None, path: Path) -> None:
         return
     try:
         with analysis():
-            path.write_text(traced.timeline(found, samples), encoding="utf-8")
+            path.write_text(traced.timeline_svg(found, samples), encoding="utf-8")
     except EeioError as error:
         print(f"timeline not drawn: {error}", file=sys.stderr)
         return

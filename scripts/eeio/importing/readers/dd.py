@@ -1,8 +1,7 @@
 """dd's last lines, with the command above them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
 
 from eeio.importing.readers.found import (
     KIB,
@@ -10,6 +9,7 @@ from eeio.importing.readers.found import (
     FoundReport,
     count,
     figure,
+    only_one,
     size,
 )
 from eeio.importing.readers.labels import headings, label
@@ -58,15 +58,6 @@ def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
     """Whether a copy of so many bytes may be of a command with these options."""
     planned = _planned(options)
     return planned is None or moved <= 1.001 * planned
-
-
-T = TypeVar("T")
-
-
-def _only_one(values: Iterable[T]) -> T | None:
-    """What is the same for all commands that a copy may be of."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
 
 
 def _operation(options: Mapping[str, str]) -> str | None:
@@ -145,11 +136,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
         )
         counted = {"bytes": str(moved)} if is_comparable else {}
         yield FoundReport((FoundPhase(
-            name="dd", operation=_only_one(_operation(one) for one in command),
+            name="dd", operation=only_one(_operation(one) for one in command),
             access_pattern="sequential", group=str(place),
             # `1M` is binary, `1MB` is not (dd(1)).
             request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
-            direct=_only_one(_is_direct(one) for one in command),
+            direct=only_one(_is_direct(one) for one in command),
             jobs=1, bytes=moved, runtime_s=seconds,
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
             options=options | counted | ({"label": before} if before else {}),

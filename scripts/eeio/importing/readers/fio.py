@@ -9,7 +9,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -25,6 +25,7 @@ from eeio.importing.readers.found import (
     local_date,
     none_found,
     number,
+    only_one,
     size,
     utc,
 )
@@ -267,17 +268,11 @@ def _request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
     if any(name in options for name in ("bsrange", "blocksize_range", "bssplit")):
         return None
     if direction == _MIXED:
-        return _only_one(_request_bytes(options, one) for one in _DIRECTIONS)
+        return only_one(_request_bytes(options, one) for one in _DIRECTIONS)
     sizes = str(options.get("bs") or options.get("blocksize") or "").split(",")
     place = min(_DIRECTIONS.index(direction), len(sizes) - 1)
     base = 1000 if options.get("kb_base") == "1000" else KIB
     return size(sizes[place] or sizes[0], base)
-
-
-def _only_one(sizes: Iterable[int | None]) -> int | None:
-    """The size that all directions have."""
-    found = set(sizes)
-    return found.pop() if len(found) == 1 else None
 
 
 # ---- text reports ----
@@ -697,7 +692,7 @@ def _scaled(text: str) -> float | None:
 def _text_request(text: str, direction: str) -> int | None:
     """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
     if direction == _MIXED:
-        return _only_one(_text_request(text, one) for one in _DIRECTIONS)
+        return only_one(_text_request(text, one) for one in _DIRECTIONS)
     letter = direction[0].upper()
     new = re.search(rf"\({letter}\) ({_FIGURE})-({_FIGURE})", text)
     if new is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from eeio.importing.readers.labels import headings
 from eeio_limits import quantities as q
@@ -183,6 +183,15 @@ def figure(text: object) -> float:
 def count(text: object) -> int | None:
     value = number(str(text))
     return None if value is None or value != int(value) else int(value)
+
+
+T = TypeVar("T")
+
+
+def only_one(values: Iterable[T]) -> T | None:
+    """The value that all have; None if they differ, or if there is none."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
 
 
 def utc(seconds: float) -> str:
