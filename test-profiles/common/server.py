@@ -132,7 +132,7 @@ class Server:
             finally:
                 end(process)
             if status:
-                words = telling(err) or telling(out)
+                words = error_line(err, began=True) or error_line(out, began=True)
                 raise RejectedError(f"{command[0]}: exit status {status}: {words}{self.said()}")
             out.seek(0)
             return out.read(SPOKEN_BYTES).decode(errors="replace")
@@ -167,7 +167,7 @@ class Server:
         deadline_s = time.monotonic() + ANSWER_S
         while True:
             if self._process.poll() is not None:
-                raise RejectedError(f"the server ended at its start{self.said()}")
+                raise RejectedError(f"the server ended at its start{self.said(began=True)}")
             with tempfile.TemporaryFile() as nowhere:
                 asked = self.spawn(answers, nowhere, nowhere)
                 try:
@@ -200,9 +200,9 @@ class Server:
             end(self._process)
         self._end_strays()
 
-    def said(self):
-        """The server's last line that tells of trouble, as the end of a message."""
-        words = telling(self._log) if self._log is not None else ""
+    def said(self, began=False):
+        """The server's line that explains its failure, as the end of a message."""
+        words = error_line(self._log, began) if self._log is not None else ""
         return f": the server says: {words}" if words else ""
 
     def account(self):
@@ -344,15 +344,21 @@ def sync(folder):
         os.close(fd)
 
 
-def telling(file):
-    """Of what a program said the last line of a full disk, else of trouble, else the last: a server
-    that a full disk ends prints much about itself after the cause."""
+def error_line(file, began=False):
+    """The line of a program's output that explains its failure.
+
+    That is the last line about a full disk, else the last about an error, else the last. The first
+    about an error explains the failure of a program that has just begun (`began`): the others are
+    consequences ("Aborting").
+    """
     file.flush()
     size = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), SPOKEN_BYTES, max(0, size - SPOKEN_BYTES))
     lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
     worst = [line for line in lines if any(word in line for word in TROUBLE)]
     full = [line for line in lines if any(word in line for word in FULL)]
+    if began and worst and not full:
+        return worst[0][:300]
     return (full or worst or lines or [""])[-1][:300]
 
 

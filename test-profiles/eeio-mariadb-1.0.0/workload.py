@@ -74,11 +74,12 @@ def fill(place, program, rows):
     """A server's data with sysbench's tables, on the device; nobody waits for its flushes."""
     place.clear()
     place.make()
-    # Whoever runs the server is let in by the socket, and nobody else.
+    # Only the user that runs the server may log in, through the socket. The folder for temporary
+    # tables is ours: in /tmp, servers that start delete each other's temporary tables.
     place.call(
-        ["mariadb-install-db", "--no-defaults", f"--datadir={place.data}", "--skip-test-db",
-         "--skip-name-resolve", "--auth-root-authentication-method=socket",
-         f"--auth-root-socket-user={place.user}"], 300,
+        ["mariadb-install-db", "--no-defaults", f"--datadir={place.data}",
+         f"--tmpdir={place.data}", "--skip-test-db", "--skip-name-resolve",
+         "--auth-root-authentication-method=socket", f"--auth-root-socket-user={place.user}"], 300,
     )  # fmt: skip
     with tempfile.TemporaryFile() as log:
         started(place, program, log, "0", "on")
@@ -190,7 +191,7 @@ def transactions(place, factors):
         finally:
             server.end(client)
         if client.returncode:
-            words = server.telling(err) or server.telling(out)
+            words = server.error_line(err) or server.error_line(out)
             raise server.RejectedError(
                 f"sysbench ended with status {client.returncode}: {words}{place.said()}"
             )

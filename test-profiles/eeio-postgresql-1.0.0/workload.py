@@ -167,7 +167,7 @@ def transactions(place, programs, factors):
         out.seek(0)
         text = out.read(server.SPOKEN_BYTES).decode(errors="replace")
         if client.returncode:
-            words = f"{server.telling(err)}{place.said()}"
+            words = f"{server.error_line(err)}{place.said()}"
             raise server.RejectedError(f"pgbench ended with status {client.returncode}: {words}")
     return counted, failed, text, by_client
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import uuid
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,24 @@ def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path
             profile.run(*FEW[tool], EEIO_OUTPUT_DIR=str(tmp_path / tool), **own)
             with pytest.raises(BlockingIOError):
                 other.accept()
+
+
+def test_temporary_tables_of_another_mariadb_stay(served: Served) -> None:
+    """A server that starts deletes all temporary tables in its folder for them, /tmp by default."""
+    profile = served("mariadb")
+    name = f"#sql-temptable-{uuid.uuid4().hex}-1-1"
+    tables = [Path("/tmp") / f"{name}{suffix}" for suffix in (".MAI", ".MAD")]
+    try:
+        for table in tables:
+            table.touch()
+            if os.geteuid() == 0:
+                shutil.chown(table, "mysql")
+        profile.script("pre.sh", *FEW["mariadb"])
+        profile.run(*FEW["mariadb"])
+        assert all(table.exists() for table in tables)
+    finally:
+        for table in tables:
+            table.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
