@@ -119,8 +119,9 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
         if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             # As `>` of PowerShell 5 writes it.
             body = body.decode("utf-16", errors="replace").encode()
-        if b"\0" in body[:4096]:
+        if _is_binary(body[:4096]):
             raise EeioError("binary: unpack an archive first")
+        body = body.replace(b"\0", b"")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
         text = recognize.of_mail(body, text)
         if not text.strip():
@@ -150,12 +151,20 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
     return [one, *further]
 
 
+def _is_binary(head: bytes) -> bool:
+    """Of a file's beginning. Programs print a few NUL bytes into text by mistake; binary files have
+    more of them, or bytes that are no characters."""
+    nuls = head.count(0)
+    return nuls > 0 and (nuls > 16 or head.decode("utf-8", "replace").count("\ufffd") > nuls)
+
+
 def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
     one.tool, one.form = kind.tool, kind.form
     try:
         _take(one, kind.read(text))
         if not any(report.phases for report in one.reports):
-            raise EeioError("no result in it")
+            notes = [note for report in one.reports for note in report.notes]
+            raise EeioError(": ".join(["no result in it", *notes[:1]]))
     except _DAMAGED as error:
         one.rejected, one.reports = _why(error), []
 

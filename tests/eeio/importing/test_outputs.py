@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import DATA
 
-from eeio.importing import outputs
+from eeio.importing import outputs, results
 from eeio_results.errors import EeioError
 
 REAL = [
@@ -106,6 +106,36 @@ def test_mdtest_reports_the_mean_rate_of_what_it_tried() -> None:
 def test_mdtest_that_was_cut_off_is_rejected(end: str) -> None:
     with pytest.raises(EeioError, match=r"m\.txt: mdtest: (cut off before|no summary)"):
         outputs.read("mdtest", MDTEST[: MDTEST.index(end)], "m.txt")
+
+
+def test_a_run_of_mdtest_that_failed_does_not_hide_the_others(tmp_path: Path) -> None:
+    """As in the log of a script."""
+    failed = (
+        "-- started at 01/02/2026 03:05:00 --\n\n"
+        "mdtest-4.0.0 was launched with 2 total task(s) on 1 node(s)\n"
+        "Command line used: mdtest '-np' '2'\n"
+        "01/02/2026 03:05:00: Process 0: FAILED in valid_tests, only specify the number of items\n"
+    )
+    path = tmp_path / "mdtest.txt"
+    path.write_text(MDTEST + failed + MDTEST.replace("2534.318", "2600.5"))
+    (one,) = results.found([path])
+    assert one.rejected is None
+    assert [report.phases[0].iops for report in one.reports] == [2534.318, 2600.5]
+    assert all("1 other reports of the file are not read" in r.notes[0] for r in one.reports)
+
+
+def test_summaries_of_mdtest_without_its_first_lines(tmp_path: Path) -> None:
+    """As notes quote them. Their settings are unknown, so they are no repetitions."""
+    table = MDTEST[MDTEST.index("SUMMARY") : MDTEST.index("-- finished")]
+    table += "   Tree removal              9.889      9.889      9.889      0.000\n"
+    path = tmp_path / "notes.md"
+    path.write_text(f"It printed:\n```\n{table}```\nand later\n```\n{table}```\n{MDTEST}")
+    (one,) = results.found([path])
+    assert [(r.version, r.phases[0].iops, r.phases[0].jobs) for r in one.reports] == [
+        (None, 2534.318, None), (None, 2534.318, None), ("4.0.0", 2534.318, 4),
+    ]  # fmt: skip
+    (campaign,) = results.campaigns([one], "x")
+    assert {run.repetition for run in campaign.runs} == {1}
 
 
 IO500 = Path(__file__).parents[2] / "data/io500/02091cf"

@@ -206,7 +206,10 @@ def test_the_same_content_counts_once(tmp_path: Path, imported: Importer) -> Non
         ("cut.json", (DATA / "fio/jobs-3.41.json").read_bytes()[:9000], "damaged or cut off"),
         ("cut.txt", (DATA / "fio/jobs-3.41.txt").read_bytes()[:900], "results of 1 of 6 jobs"),
         ("empty", b"", "empty"),
-        ("binary.tar", b"ab\0cd", "binary"),
+        ("binary.tar", b"fio" + bytes(100), "binary"),
+        ("binary.gz", b"\x1f\x8b\x08\0\xfe\xca", "binary"),
+        ("failed.json", b'{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "error": 5}]}',
+         "no result in it: all jobs failed, the first with fio's error 5"),
         ("ior.csv", (DATA / "ior/ior-3.2.1.csv").read_bytes(), "no table of results"),
         ("nan.json", (DATA / "fio/jobs-3.41.json").read_bytes().replace(
             b'"iops" : ', b'"iops" : -'), "is not a number of 0 or more"),
@@ -722,6 +725,8 @@ DD_COPY = (
         (("// HDD", "// SSD", "// NVMe"), [1, 1, 1]),
         (("## HDD\n### dd", "## SSD\n### dd", "### dd"), [1, 1, 2]),
         (("=== Run 1 ===", "=== Run 2 ===", "=== Run 3 ==="), [1, 2, 3]),
+        (("1 iteration", "2 iteration", "3 iteration"), [1, 2, 3]),
+        (("with 1 iteration", "with 5 iteration", "with 9 iteration"), [1, 1, 1]),
         (("", "", ""), [1, 2, 3]),
         (("a local disk", "a local disk, again", "the NFS share"), [1, 1, 1]),
         (("Testing A...", "Testing A...", "Testing B..."), [1, 2, 1]),
@@ -1119,6 +1124,15 @@ def test_text_in_utf_16(tmp_path: Path, encoding: str) -> None:
     assert one.reports == read_one(tmp_path, complete).reports
     path.write_bytes(b"\xff\xfe\0\0" + complete.encode("utf-32-le"))
     assert "binary" in str(results.found([path])[0].rejected)
+
+
+def test_nul_bytes_that_a_program_printed_into_text(tmp_path: Path) -> None:
+    complete = (DATA / "fio/jobs-3.41.txt").read_text()
+    path = tmp_path / "fio.txt"
+    path.write_bytes(b"weka status\n\0\n=====\n" + complete.encode())
+    (one,) = results.found([path])
+    expected = read_one(tmp_path, complete).reports
+    assert [report.phases for report in one.reports] == [report.phases for report in expected]
 
 
 def test_a_quoted_report_below_text_about_fio(tmp_path: Path) -> None:

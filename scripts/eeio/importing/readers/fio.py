@@ -144,7 +144,9 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
             if phase is not None:
                 found.append((str(job.get("groupid", 0)), phase))
     version = str(body.get("fio version", "")).removeprefix("fio-") or None
-    return FoundReport(groups(found), version, host=next(iter(clients), None))
+    failed = [job["error"] for job in entries if job.get("error")] if not found else []
+    notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
+    return FoundReport(groups(found), version, host=next(iter(clients), None), notes=notes)
 
 
 def _place(job: Mapping[str, Any]) -> tuple[object, ...]:

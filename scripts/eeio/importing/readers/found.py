@@ -226,7 +226,7 @@ def local_date(text: str) -> str | None:
 def parts(text: str, begin: re.Pattern[str]) -> Iterator[tuple[str, str | None]]:
     """The reports of a file, each from a match of `begin` to the next, with their headings."""
     places = [match.start() for match in begin.finditer(text)]
-    ends = [*places[1:], len(text)]
+    ends = [*places, len(text)][1:]
     for start, end, heading in zip(places, ends, headings(text, places), strict=True):
         yield text[start:end], heading
 

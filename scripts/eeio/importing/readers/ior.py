@@ -492,7 +492,8 @@ def read_csv(text: str) -> Iterator[FoundReport]:
 # ---- mdtest ----
 
 MDTEST = re.compile(r"^(?:-- started at[^\n]*\n+)?mdtest-\S{1,300} was launched", re.M)
-_SUMMARY = re.compile(r"^SUMMARY(?: rate)?[^\n]*\(of (\d{1,20}) iterations?\)", re.M)
+_SUMMARY = re.compile(r"^SUMMARY[^\n]{0,99}\(of (\d{1,20}) iterations?\)", re.M)
+MDTEST_SUMMARY = re.compile(_SUMMARY.pattern.replace("SUMMARY", "SUMMARY(?! time)"), re.M)
 _OPERATION = re.compile(
     r"^\s{0,99}((?:Directory|File|Tree) [a-z]{1,20})\s{0,99}:?"
     r"((?:\s{1,99}[\d.]{1,30}){4})\s{0,99}$",
@@ -501,45 +502,58 @@ _OPERATION = re.compile(
 
 
 def read_mdtest(text: str) -> Iterator[FoundReport]:
-    """The mean rate of each operation over the iterations; 0 is one that was not requested."""
-    for part, heading in parts(text, MDTEST):
-        head = re.search(
-            r"mdtest-(\S{1,300}) was launched with (\d{1,20}) total task\S* on (\d{1,20}) node",
-            part,
+    """The mean rate of each operation over the iterations; 0 is one that was not requested. Notes
+    may contain a summary alone, without the settings."""
+    launched = MDTEST.search(text)
+    above = text if launched is None else text[: launched.start()]
+    found, lost = list[FoundReport](), list[ToolOutputError]()
+    for part, heading in (*parts(above, MDTEST_SUMMARY), *parts(text, MDTEST)):
+        try:
+            found.append(replace(_run_of_mdtest(part), heading=heading))
+        except ToolOutputError as error:
+            lost.append(error)
+    yield from complete(found, lost)
+
+
+def _run_of_mdtest(part: str) -> FoundReport:
+    head = re.search(
+        r"mdtest-(\S{1,300}) was launched with (\d{1,20}) total task\S* on (\d{1,20}) node", part
+    )
+    tables = list(_SUMMARY.finditer(part))
+    if not tables:
+        raise none_found("mdtest", "no summary: it failed, or was ended before")
+    started = re.search(r"started at ([\d/]+ [\d:]+)", part)
+    date = started and re.fullmatch(r"(\d{1,20})/(\d{1,20})/(\d{4}) (\S{1,300})", started[1])
+    at = f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
+    # From 4.1 on a second table has the times of the same operations.
+    end = next((m.start() for m in re.finditer(r"^SUMMARY time", part, re.M)), len(part))
+    first = next((m for m in tables if "time" not in m[0]), tables[0])
+    # Without the first lines no setting is known, so that nothing is a repetition.
+    options = {"iterations": first[1]} | _options({}, part) if head else {}
+    phases = tuple(
+        FoundPhase(
+            name=name.lower(),
+            operation="metadata",
+            access_pattern="none",
+            jobs=count(head[2]) if head else None,
+            nodes=count(head[3]) if head else None,
+            iops=figure(cells.split()[2]),
+            started_utc=at,
+            time_source=None if at is None else "mdtest's local time, zone not reported",
+            options=options,
         )
-        tables = list(_SUMMARY.finditer(part))
-        if not tables:
-            raise none_found("mdtest", "no summary: it was ended before")
-        started = re.search(r"started at ([\d/]+ [\d:]+)", part)
-        date = started and re.fullmatch(r"(\d{1,20})/(\d{1,20})/(\d{4}) (\S{1,300})", started[1])
-        at = f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
-        # From 4.1 on a second table has the times of the same operations.
-        end = next((m.start() for m in re.finditer(r"^SUMMARY time", part, re.M)), len(part))
-        first = next((m for m in tables if "time" not in m[0]), tables[0])
-        phases = tuple(
-            FoundPhase(
-                name=name.lower(),
-                operation="metadata",
-                access_pattern="none",
-                jobs=count(head[2]) if head else None,
-                nodes=count(head[3]) if head else None,
-                iops=figure(cells.split()[2]),
-                started_utc=at,
-                time_source=None if at is None else "mdtest's local time, zone not reported",
-                options={"iterations": first[1]} | _options({}, part),
-            )
-            for name, cells in _OPERATION.findall(part[first.end() : end])
-            if figure(cells.split()[2]) > 0
-        )
-        rest = part[first.end() :]
-        # Notes may lack the last line; the tree's removal is the last operation.
-        if "-- finished at" not in rest and not any(
-            name == "Tree removal" for name, _ in _OPERATION.findall(rest)
-        ):
-            raise none_found("mdtest", "cut off before mdtest was finished")
-        if not phases:
-            raise none_found("mdtest", "no operation has a rate")
-        yield FoundReport(phases, head[1] if head else None, heading=heading)
+        for name, cells in _OPERATION.findall(part[first.end() : end])
+        if figure(cells.split()[2]) > 0
+    )
+    rest = part[first.end() :]
+    # Notes may lack the last line; the tree's removal is the last operation.
+    if "-- finished at" not in rest and not any(
+        name == "Tree removal" for name, _ in _OPERATION.findall(rest)
+    ):
+        raise none_found("mdtest", "cut off before mdtest was finished")
+    if not phases:
+        raise none_found("mdtest", "no operation has a rate")
+    return FoundReport(phases, head[1] if head else None)
 
 
 def read_io500(text: str) -> Iterator[FoundReport]:

@@ -15,7 +15,9 @@ _RUN_NUMBER = re.compile(
     r"\b(run|r[ée]plica|iteration|repetition|repeat|round|pass|loop|try|test|no)\W{0,3}\d{1,9}\b"
     # `Run 8 threads` is no number of a run.
     r"(?!\s{0,9}(?:threads?|jobs?|clients?|users?|process(?:es)?|workers?|nodes?|files?|streams?"
-    r"|queues?|[kKmMgGtT]i?[bB]?\b|%))",
+    r"|queues?|[kKmMgGtT]i?[bB]?\b|%))"
+    # A line that contains only `1 iteration` or `2nd run`.
+    r"|^\W{0,9}\d{1,3}(?:st|nd|rd|th)? (run|iteration|repetition|attempt)\W{0,9}$",
     re.I,
 )
 _NO_LABEL = re.compile(
@@ -67,7 +69,7 @@ def headings(text: str, places: Sequence[int], ends: Sequence[int] = ()) -> Iter
                 continue
             if len(lines) == _LABEL_LINES:
                 break
-            lines.insert(0, _RUN_NUMBER.sub(r"\1", stripped)[:200])
+            lines.insert(0, _without_run_number(stripped)[:200])
         # The commands that a shell prints (`set -x`), also those that are far above.
         traced = [
             line.strip()[:200]
@@ -93,7 +95,11 @@ def label(text: str) -> str | None:
     text = " ".join(text.split())
     if _TIME.search(text) or not re.search(r"[^\W\d_]", text):
         return None
-    return _RUN_NUMBER.sub(r"\1", text)[:200]
+    return _without_run_number(text)[:200]
+
+
+def _without_run_number(line: str) -> str:
+    return _RUN_NUMBER.sub(r"\1\2", line)
 
 
 def _is_heading(line: str) -> bool:
@@ -111,7 +117,7 @@ def _markdown(text: str, places: Sequence[int]) -> Iterator[str | None]:
     for place in places:
         while line is not None and line.start() < place:
             level = len(line[1]) if line[1].startswith("#") else 7
-            heading = _RUN_NUMBER.sub(r"\1", line[2]).strip(" \t*=-#>+/")
+            heading = _without_run_number(line[2]).strip(" \t*=-#>+/")
             if heading and not _NO_HEADING.search(line[2]):
                 above = [one for one in above if one[0] < level] + [(level, heading)]
             line = next(lines, None)

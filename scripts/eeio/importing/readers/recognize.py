@@ -46,6 +46,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.SUMMARY, Kind("ior", "summary", ior.read_summary)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
+    (ior.MDTEST_SUMMARY, Kind("mdtest", "text", ior.read_mdtest)),
     (re.compile(r"^[^\[\n]{0,40}\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
     (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
