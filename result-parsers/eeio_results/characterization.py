@@ -36,6 +36,7 @@ from eeio_results.work import (
 )
 
 _NO_PROFILE = "no profile of this level is in the suite"
+_NO_RESULT = "no imported result is of this level"
 _NO_BYTES = "the number of bytes is unknown, and therefore the bandwidth"
 _NO_DATA = "metadata operations move no data"
 
@@ -88,7 +89,8 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
             rows.append(_missing_row(campaign, experiment.level, experiment, left_out.reason))
     for level in LEVELS:
         if not any(row.level == level for row in rows):
-            rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
+            why = _NO_RESULT if campaign.design.suite == IMPORTED else _NO_PROFILE
+            rows.append(_missing_row(campaign, level, None, why))
     found = agreement(campaign)
     requested_s = campaign.design.protocol.min_phase_s
     return sorted(

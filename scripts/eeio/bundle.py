@@ -18,11 +18,13 @@ from eeio.profiles import suite as suites
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import campaign_name
 from eeio_limits.text import markdown, shown
-from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
+from eeio_results.report.source import source_of
 from eeio_results.store import Campaign
 
 SUMS = "SHA256SUMS"
+REMADE = "again"
+"""The folder into which a bundle's script makes the tables and figures again."""
 PAPERS = "papers.bib"
 _CITATION = "CITATION.cff"
 # Files of a campaign's folder; other files there are derived from these.
@@ -95,87 +97,25 @@ def citation() -> bytes:
     return b""
 
 
-def measured_by(options: Options) -> str:
-    """The command that measured a campaign."""
-    arguments = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
-    for name, value in (
-        ("--directory", options.directory),
-        ("--device", options.device),
-        ("--erase", options.erase),
-        ("--repetitions", options.repetitions),
-        ("--work", options.work_bytes),
-        ("--precision", options.precision),
-        ("--indifference", options.indifference),
-        ("--floor", options.floor),
-        ("--pilot", options.pilot),
-        # Without the option the two differ, or are the default of before.
-        ("--rate", options.rate_hz if options.rate_hz == options.counter_rate_hz else None),
-        ("--settle", options.settle_s),
-        ("--idle", options.idle_s),
-        ("--min-phase", options.min_phase_s),
-        ("--drive-label", options.drive_label),
-        ("--filesystem", ",".join(options.filesystems) or None),
-        ("--variant", ",".join(options.variants) or None),
-        ("--frequency", ",".join(options.frequencies) or None),
-        ("--windows-of", options.windows_of),
-        ("--max-written", _gigabytes(options.max_written_bytes)),
-        ("--precondition", options.precondition_percent),
-        ("--drop-caches-by", options.drop_caches_by),
-        ("--smt", ",".join(options.smt) or None),
-        ("--turbo", ",".join(options.turbo) or None),
-        ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
-        ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
-        ("--seed", options.seed),
-    ):
-        if value is not None:
-            arguments += [name, f"{value:g}" if isinstance(value, float) else str(value)]
-    for text in options.sweeps:
-        arguments += ["--sweep", text]
-    for name in options.lose:
-        arguments += ["--lose", name]
-    for meter in options.meters:
-        arguments += ["--meter", meter]
-    for command in options.server_power:
-        arguments += ["--server-power", command]
-    for name, wanted in (
-        ("--allow-estimates", options.allow_estimates),
-        ("--allow-memory-filesystem", options.allow_memory_filesystem),
-        ("--hash-serial", options.hash_serial),
-        ("--see-order", options.see_order),
-        ("--trace-journal", options.trace_journal),
-        ("--adaptive", options.adaptive),
-        ("--share-machine", options.share_machine),
-    ):
-        if wanted:
-            arguments.append(name)
-    return shlex.join(arguments)
-
-
-def _gigabytes(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes / 1e9:.12g}G"
-
-
 def remake(campaigns: Sequence[Campaign], width: str) -> str:
     """The script that remakes tables and figures from the bundle's data, into folders next to it;
     at its top the commands of the measurement."""
     names = " ".join(
         shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
     )
-    measured = "\n".join(
-        f"#   {shown(measured_by(campaign.design.options))}" for campaign in campaigns
-    )
+    measured = "\n".join(f"#   {shown(source_of(campaign))}" for campaign in campaigns)
     return f"""\
 #!/bin/sh
-# Makes the tables and figures of this bundle again, with eeio {__version__}, in again/.
-# The data were measured by:
+# Makes the tables and figures of this bundle again, with eeio {__version__}, in {REMADE}/.
+# Where the data are from:
 {measured}
 set -eu
 cd "$(dirname "$0")"
 for format in json:json markdown:md latex:tex; do
-	eeio report {names} --format "${{format%:*}}" -o "again/tables/report.${{format#*:}}"
+	eeio report {names} --format "${{format%:*}}" -o "{REMADE}/tables/report.${{format#*:}}"
 done
-eeio report {names} --format csv -o again/tables/report.csv \\
-	--plots again/figures --plot-format svg --plot-format pdf --width {width}
+eeio report {names} --format csv -o {REMADE}/tables/report.csv \\
+	--plots {REMADE}/figures --plot-format svg --plot-format pdf --width {width}
 """
 
 
@@ -183,6 +123,7 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
     """The bundle's layout, and how to check and remake it."""
     names = ", ".join(markdown(campaign.name) for campaign in campaigns)
     hosts = ", ".join(dict.fromkeys(markdown(c.machine.hostname) for c in campaigns))
+    hosts = "an unknown machine" if hosts == "unknown" else hosts
     lines = [f"# Measurements with eeio: {names}", ""]
     lines += [f"> **{markdown(warning)}**\n" for warning in warnings]
     lines += [
@@ -199,8 +140,8 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
         f"| checksums of all else | `{SUMS}` |",
         "",
         f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
-        "eeio in PATH; the tables are then the same, byte by byte. The measuring commands are "
-        "at its top.",
+        "eeio in PATH; the tables are then the same, byte by byte. Its first lines contain the "
+        "commands that measured the data.",
         "",
     ]
     return "\n".join(lines)

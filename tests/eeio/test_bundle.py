@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conftest import Eeio, InProcess
+from tests.conftest import DATA, Eeio, InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.made import stored as stored_in
 from tests.executables import executable
@@ -23,6 +23,7 @@ from eeio.cli import main, parser
 from eeio.commands import campaign_options
 from eeio.profiles import suite as suites
 from eeio_results.campaign import Options
+from eeio_results.report import source
 
 pytest.importorskip("matplotlib")
 HOSTILE = "b$oard_{\\input{x}}"
@@ -66,6 +67,24 @@ def test_it_contains_what_a_paper_needs(bundled: Path) -> None:
         "figures/bandwidth.svg", "data/c/runs.jsonl", "data/c/samples/power-0001.csv.gz",
     } <= names  # fmt: skip
     assert "data/c/raw/r/stdout.txt" not in names
+
+
+def test_imported_results_are_said_to_be_imported(
+    home: Path, tmp_path: Path, in_process: InProcess
+) -> None:
+    """Neither the order, the settings nor a command of eeio is known of them."""
+    in_process("import", str(DATA / "imports/others/sysbench.txt"), "--name", "i")
+    in_process("export", "bundle", "i", "-o", str(home / "artifact"))
+    methods = (home / "artifact/methods.md").read_text()
+    assert "i: results of sysbench, imported by eeio" in methods
+    assert "The order of the runs is unknown. The files contain no power." in methods
+    script = (home / "artifact/remake.sh").read_text()
+    assert "i: imported, results of sysbench" in script and " in again/." in script
+    in_process("report", "i", "--format", "html", "-o", str(tmp_path / "i.html"))
+    page = (tmp_path / "i.html").read_text()
+    assert "machine unknown · results of sysbench</p>" in page and "Imported results." in page
+    for text in (methods, script, page):
+        assert "one random order" not in text and "eeio run imported" not in text
 
 
 def test_the_checksums_are_of_all_else(bundled: Path) -> None:
@@ -151,7 +170,7 @@ def test_the_command_that_measured() -> None:
         preset="quick", device=None, seed=7, suite="eeio-suite", directory="/mnt/a disk",
         meters=("rapl",), settle_s=2.5, disk_cache="both", see_order=True,
     )  # fmt: skip
-    assert bundle.measured_by(options) == (
+    assert source.measured_by(options) == (
         "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --rate 10 --settle 2.5 "
         "--disk-cache both --seed 7 --meter rapl --see-order"
     )
@@ -195,7 +214,7 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
     usual = Options(preset="standard", device=None, seed=0)
     same = [f.name for f in fields(Options) if getattr(options, f.name) == getattr(usual, f.name)]
     assert set(same) <= ({"rate_hz"} if not rate else set()), "an option that is not tried"
-    again = shlex.split(bundle.measured_by(options))[1:]
+    again = shlex.split(source.measured_by(options))[1:]
     assert campaign_options.options_of(parser().parse_args(again)) == options
 
 

@@ -71,6 +71,8 @@ def test_a_program_whose_profile_is_not_installed(
     assert can_measure([fio])[0] == "bandwidth: yes, by fio (to be installed)"
     assert main(["doctor", "--require", "fio"]) == 0
     (home / "bin/fio").unlink()
+    (unknown,) = [f for f in examination._tools() if f.name == "fio"]
+    assert (unknown.cost or "").startswith("none if the first run that needs it can install it")
     assert main(["doctor", "--require", "fio"]) == 1
 
 

@@ -68,6 +68,15 @@ def test_a_changed_bundle(
     assert [one["what"] for one in problems(capsys, bundle) if one["kind"] == "checksum"] == [what]
 
 
+def test_tables_that_the_script_of_a_bundle_made_again_are_no_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = made(tmp_path, 6)
+    (bundle / "again/tables").mkdir(parents=True)
+    (bundle / "again/tables/report.csv").write_text("")
+    assert problems(capsys, bundle) == []
+
+
 def test_records_of_a_newer_version_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

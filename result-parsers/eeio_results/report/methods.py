@@ -13,6 +13,7 @@ from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
+from eeio_results.report.source import is_imported
 from eeio_results.rows import Row
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -27,6 +28,8 @@ def paragraphs(report: Report) -> list[str]:
 
 
 def _of_campaign(campaign: Campaign) -> list[str]:
+    if is_imported(campaign):
+        return _of_imported(campaign)
     design = campaign.design
     protocol, options = design.protocol, design.options
     found = warnings_of(campaign)
@@ -65,11 +68,30 @@ def _of_campaign(campaign: Campaign) -> list[str]:
     return found
 
 
+def _of_imported(campaign: Campaign) -> list[str]:
+    """Only what the files report: neither the order nor the settings of the machine."""
+    design = campaign.design
+    version = f" {design.eeio_version}" if design.eeio_version else ""
+    found = [
+        *warnings_of(campaign),
+        f"Campaign {campaign.name}: {design.suite_title}, imported by eeio{version}.",
+        f"Machine: {_machine(campaign.machine)}.",
+        f"{_counted(len(design.experiments), 'experiment')}, "
+        f"{_repetitions(campaign.runs, design.protocol.repetitions, is_fixed=False)}.",
+        "The order of the runs is unknown.",
+        *_power(campaign),
+        *_validity(campaign),
+    ]
+    if rejected := sum(": rejected: " in remark for remark in design.remarks):
+        found.append(f"{_counted(rejected, 'file')} could not be read.")
+    return found
+
+
 def _machine(machine: Machine) -> str:
     parts = [
         machine.cpu_model and f"{machine.logical_cpus or '?'} x {machine.cpu_model}",
         machine.memory_bytes and f"{number(machine.memory_bytes / 2**30)} GiB of memory",
-        machine.kernel and f"kernel {machine.kernel}",
+        machine.kernel not in ("", "unknown") and f"kernel {machine.kernel}",
         machine.distribution,
         machine.virtualization
         and machine.virtualization != "none"
@@ -89,7 +111,8 @@ def _machine(machine: Machine) -> str:
         tool.version if tool.version.startswith(tool.name) else f"{tool.name} {tool.version}"
         for tool in machine.tools
     ]
-    return f"{machine.hostname} ({'; '.join(part for part in parts if part)})"
+    known = "; ".join(part for part in parts if part)
+    return f"{machine.hostname} ({known})" if known else machine.hostname
 
 
 def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> str:
@@ -163,6 +186,8 @@ def _power(campaign: Campaign) -> list[str]:
                 readings.setdefault(key, []).append(reading)
     if not readings:
         reason = f" ({campaign.idle_reason})" if campaign.idle_reason else ""
+        if is_imported(campaign):
+            return ["The files contain no power."]
         return [f"Power was not measured{reason}."]
     found = [_meter(*key, of_meter) for key, of_meter in readings.items()]
     meters = campaign.design.options.meters
@@ -210,7 +235,8 @@ def _kind(kind: str) -> str:
 def _validity(campaign: Campaign) -> list[str]:
     done, planned = campaign.stored_runs, campaign.planned_runs
     invalid = [run for run in campaign.runs if not run.valid]
-    text = f"{done} of {planned} runs were done, {len(invalid)} of them invalid and left out"
+    runs = _counted(done, "run") if is_imported(campaign) else f"{done} of {planned} runs"
+    text = f"{runs} were done, {len(invalid)} of them invalid and left out"
     reasons = _reasons(invalid)
     return [f"{text}{f' ({reasons})' if reasons else ''}."]
 

@@ -133,9 +133,11 @@ def _tools() -> list[Finding]:
             continue
         program = _program(profile.tool)
         if program is None:
-            why = "no program of its name on PATH, and its profile is not installed yet"
-            remedy = f"{_SETUP}, or `eeio profile install {name}`, which says what it needs"
-            found.append(Finding("tool", profile.tool, False, why, cost, remedy))
+            # Its program may be here under another name, or come with the profile.
+            why = "its profile is not installed yet"
+            if_not = f"none if the first run that needs it can install it; otherwise {cost}"
+            remedy = f"`eeio profile install {name}` installs it, or says what it needs"
+            found.append(Finding("tool", profile.tool, False, why, if_not, remedy))
             continue
         found.append(
             Finding(

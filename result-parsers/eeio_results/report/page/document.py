@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from eeio_limits.text import shown, shown_lines
+from eeio_results.report.source import described, is_imported, source_of
 
 _HERE = Path(__file__).parent
 _HEAD = """\
@@ -34,6 +35,9 @@ def document(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {
+        "described": described, "is_imported": is_imported, "source_of": source_of
+    }  # fmt: skip
     source = script()
     text = environment.get_template(template).render(
         policy=_policy(source),
