@@ -17,7 +17,7 @@ _RUN_NUMBER = re.compile(
     r"(?!\s{0,9}(?:threads?|jobs?|clients?|users?|process(?:es)?|workers?|nodes?|files?|streams?"
     r"|queues?|[kKmMgGtT]i?[bB]?\b|%))"
     # A line that contains only `1 iteration` or `2nd run`.
-    r"|^\W{0,9}\d{1,3}(?:st|nd|rd|th)? (run|iteration|repetition|attempt)\W{0,9}$",
+    r"|^\W{0,9}\d{1,3}(?:[a-z]{2})? (run|iteration|repetition|attempt)\W{0,9}$",
     re.I,
 )
 _NO_LABEL = re.compile(
