@@ -228,6 +228,9 @@ def nobody(tmp_path_factory: pytest.TempPathFactory, starter: Starter) -> Iterat
 def _check(done: "subprocess.CompletedProcess[str]", line: str, allowed: set[int]) -> None:
     reported = f"eeio {line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert "Traceback" not in done.stdout + done.stderr, reported
+    if re.search(r"gate \S+: 0 of \d+ experiments worse, [1-9]\d* not tested", done.stdout):
+        # On a busy machine the demo meter has too few samples for phases of 0.3 s.
+        allowed = allowed | {1}
     assert done.returncode in allowed, f"status {done.returncode}: {reported}"
     if done.returncode == 0:
         assert done.stdout or done.stderr or "-o" in line or line == "doctor restore", reported

@@ -7,6 +7,7 @@ import pytest
 from tests.eeio_power.one_meter import one_meter
 from tests.executables import executable
 from tests.simulators.tree import write_tree
+from tests.waiting import PATIENCE_S
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import cray, discover, open_meters, pmic
@@ -110,6 +111,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tool = tmp_path / "bin/vcgencmd"
     executable(tool, f'#!/bin/sh\n[ "$1" = pmic_read_adc ] && cat "{tmp_path / "adc"}"\n')
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(pmic, "ANSWER_S", PATIENCE_S)
     return tmp_path
 
 
