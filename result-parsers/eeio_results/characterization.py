@@ -26,7 +26,14 @@ from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.rows import FIRST, LATER, Row
 from eeio_results.store import Campaign, once
-from eeio_results.windows import Window, energy_of, flush_of, judged, writes
+from eeio_results.windows import (
+    Window,
+    energy_of,
+    flush_of,
+    judged,
+    request_size_of,
+    writes,
+)
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import (
     iops_of,
@@ -311,7 +318,7 @@ def _phase_row(
         phase=name,
         operation=first.operation,
         spatiality=first.spatiality,
-        request_size_bytes=first.request_size_bytes,
+        request_size_bytes=request_size_of(experiment, first),
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
         # Experiments that move uncounted bytes have time and power, too.
         n=len(bandwidths) or len(rates) or (len(used) if partly else len(uncounted)),

@@ -1,7 +1,8 @@
 """Readings of power domains, over the repetitions of one row of a report."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -80,6 +81,12 @@ class DomainFigures:
     def key(self) -> Key:
         return self.power_domain, self.meter, self.energy_kind
 
+    def lacks(self, repetitions: int) -> str | None:
+        """Which of a row's repetitions have no power or no J/GB, and why; None if all have them."""
+        if self.n < repetitions:
+            return f"power of {self.n} of {repetitions} repetitions: {self.reason}"
+        return self.reason if self.energy_j_per_gb is not None else None
+
     def contents(self) -> str | None:
         """The contents of the domain as text; None if its meter does not report them."""
         parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
@@ -92,6 +99,22 @@ class DomainFigures:
         if not self.metrics:
             del body["metrics"]
         return body
+
+
+def most_read(
+    energies: Iterable[Sequence[EnergyReading]],
+    domain: str,
+    is_usable: Callable[[EnergyReading], bool],
+) -> Key | None:
+    """The meter of a domain that gave usable readings in the most repetitions, the first of equal
+    ones; None if there is none. Figures of one row are of one meter."""
+    counts = Counter(
+        (reading.domain, reading.meter, reading.kind)
+        for energy in energies
+        for reading in energy
+        if reading.domain == domain and is_usable(reading)
+    )
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
@@ -151,6 +174,11 @@ def _figures(
     efficiencies = [GB / joules for joules in per_gb if joules > 0]
     if not per_gb:
         why_missing["energy_j_per_gb"] = _why_no_work(windows, reason)
+    partly = None
+    if 0 < len(per_gb) < len(powers):
+        without_work = [w for w, _, r in valid if w.j_per_gb(r) is None or r.why_not_ranked]
+        why = _why_no_work(without_work, poor)
+        partly = f"J/GB of {len(per_gb)} of {len(powers)} repetitions: {why}"
     relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
     if not relative:
         why_missing["uncertainty_relative"] = reason or "the meter states no uncertainty"
@@ -174,7 +202,7 @@ def _figures(
         ),
         efficiency_bytes_per_j=bytes_per_j(quartiles(per_gb)),
         efficiency_values=tuple(efficiencies),
-        reason=reason,
+        reason=partly or reason,
         includes=_agreed([reading.includes for _, _, reading in readings]),
         leaves_out=_agreed([reading.leaves_out for _, _, reading in readings]),
         leaves_drives_out=any(reading.leaves_drives_out for _, _, reading in readings),

@@ -73,6 +73,14 @@ def flush_of(experiment: Experiment, operation: str | None) -> str | None:
     return (experiment.flush or "unknown") if writes(operation) else None
 
 
+def request_size_of(experiment: Experiment, phase: Phase) -> int | None:
+    """Bytes of a request; of a phase on metadata those of the experiment, such as of the objects
+    that are listed."""
+    if phase.request_size_bytes is None and phase.operation == "metadata":
+        return experiment.request_size_bytes
+    return phase.request_size_bytes
+
+
 def window_of(experiment: Experiment, phase: Phase) -> Window:
     """The window that the phase of such an experiment is judged by."""
     durable = phase.until_durable

@@ -14,8 +14,11 @@ from eeio import signatures
 from eeio.bundle import REMADE, SUMS
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.characterization import characterize
+from eeio_results.domains import DomainFigures
 from eeio_results.errors import EeioError
+from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.report.tables import row_label
 from eeio_results.store import RUNS, Campaign, load
 
@@ -157,11 +160,29 @@ def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
         if row.experiment is None or row.phase is None:
             continue
         name = f"{row.experiment.level}, {row_label(row)} ({row.experiment.id})"
-        measured = measured or row.measured is not None
+        power = row.measured
+        measured = measured or bool(
+            power and (power.energy_j_per_gb or power.energy_j_per_operation)
+        )
         if row.n < LEAST_REPETITIONS:
             yield name, f"{row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"
+        if power is not None:
+            yield from ((name, what) for what in _broken_by(power, row.n))
         if row.durable is False:
             why = row.reasons.get("durable", "the window ends before the data is durable")
             yield name, f"not durable: {why}"
     if not measured:
-        yield "", "no measured power: no meter is named"
+        yield "", "no energy of a byte or an operation was measured"
+
+
+def _broken_by(power: DomainFigures, repetitions: int) -> Iterator[str]:
+    """Rules that the power of an experiment breaks, which `eeio report` does not rank."""
+    if power.n < min(repetitions, LEAST_REPETITIONS):
+        yield f"power of {power.n} of {repetitions} repetitions: {power.reason}"
+    if power.doubts:
+        yield f"doubtful: {power.doubts[0]}"
+    if power.power_w is not None and power.power_w.median <= 0:
+        yield f"the power of the {power.power_domain} is not above 0"
+    known = power.uncertainty_relative
+    if known is not None and known.median > MOST_UNCERTAIN:
+        yield imprecise_energy(known.median)

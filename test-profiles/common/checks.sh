@@ -52,8 +52,13 @@ enter() { # FOLDER: makes it and changes to it
 }
 
 need_bytes() { # BYTES that must be free in the current folder
-	free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-	[ "$free" -gt "$1" ] || refuse "$scratch: needs $1 bytes, $free are free"
+	for pause in 0.2 1 0; do
+		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+		[ "$free" -le "$1" ] || return 0
+		# xfs frees the blocks of removed files late.
+		[ $pause = 0 ] || { sync -f . 2>/dev/null && sleep $pause; }
+	done
+	refuse "$scratch: needs $1 bytes, $free are free"
 }
 
 need_inodes() { # INODES; file systems that create inodes on demand (btrfs) report 0 of 0

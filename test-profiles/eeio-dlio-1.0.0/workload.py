@@ -321,11 +321,15 @@ def trained(factors, seen, paths):
         rate = len(rates) / sum(1 / rate for rate in rates)  # of all epochs, over their time
     except (OSError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise DlioError(f"{summary}: not a summary of DLIO: {error!r}") from error
+    # DLIO leaves out the first step of an epoch, and reports 0 if there is no other.
+    known = {"accelerator_utilization_ratio": utilization} if utilization > 0 else {}
     row = phase(
         "train", "read", "mixed", epochs * sum(path.stat().st_size for path in paths), seen.blocks,
-        seen.samples, dlio_samples_per_s=rate, accelerator_utilization_ratio=utilization,
+        seen.samples, dlio_samples_per_s=rate, **known,
     )  # fmt: skip
     notes = check_fetched(row, seen.fetched, paths * epochs)
+    if not known:
+        notes.append("no accelerator utilization: DLIO leaves out the first step of each epoch")
     if seen.samples != epochs * int(factors["files"]):
         row["invalid"].append(f"DLIO read {seen.samples} samples of {epochs * len(paths)}")
     ours = row["metrics"]["operations_per_s"]

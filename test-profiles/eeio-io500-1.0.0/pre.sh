@@ -16,6 +16,12 @@ check() { # INI NAME: IO500 reads it, and does nothing else
 
 [ -z "$ini" ] || check "$ini" "EEIO_IO500_INI=$ini"
 enter "$scratch"
+case $PWD in
+*[[:space:],\;\#=%\"\'\\\$]*)
+	# IO500 writes to the path before a blank, which may be a file of the user's.
+	refuse "$PWD: IO500 cannot use this path for its blanks or special characters; give another directory"
+	;;
+esac
 rm -rf eeio-io500 eeio-io500.*
 need_bytes $((2 * bytes * processes))
 # Without a size, at most 40 % of what is free, in each of the two phases that write most.

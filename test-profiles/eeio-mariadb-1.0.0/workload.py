@@ -74,11 +74,12 @@ def fill(place, program, rows):
     """A server's data with sysbench's tables, on the device; nobody waits for its flushes."""
     place.clear()
     place.make()
-    # Only the user that runs the server may log in, through the socket. The folder for temporary
-    # tables is ours: in /tmp, servers that start delete each other's temporary tables.
+    # Only the user that runs the server may log in, through the socket. Temporary tables are in the
+    # current folder: in /tmp, servers that start delete each other's temporary tables. The program
+    # is a script that splits the value of this option at blanks.
     place.call(
         ["mariadb-install-db", "--no-defaults", f"--datadir={place.data}",
-         f"--tmpdir={place.data}", "--skip-test-db", "--skip-name-resolve",
+         "--tmpdir=.", "--skip-test-db", "--skip-name-resolve",
          "--auth-root-authentication-method=socket", f"--auth-root-socket-user={place.user}"], 300,
     )  # fmt: skip
     with tempfile.TemporaryFile() as log:

@@ -42,8 +42,8 @@ compare before after --format json
 compare before after --format markdown
 compare before after --format latex
 compare before after --format html -o changed.html
-compare before after --fail-if worse:900%
-compare before after --fail-if worse:900%:MB/s
+compare before after --fail-if worse:90%
+compare before after --fail-if worse:90%:MB/s
 compare before after --fail-if worse:900%:time
 compare --sessions before,after
 cost before after --tool dummy --demo
@@ -62,7 +62,7 @@ export bundle before -o bundle
 export pts before -o exported
 export before --format parquet -o parquet
 query 'SELECT count(*) FROM runs' before
-check after --against before --limit 900%:MB/s
+check after --against before --limit 90%:MB/s
 validate packed
 table packed -o site
 history made

@@ -59,6 +59,19 @@ def test_cycle(installed: Installer, tmp_path: Path) -> None:
     profile.clean_up()
 
 
+def test_one_step_per_epoch_has_no_utilization(installed: Installer, tmp_path: Path) -> None:
+    """DLIO leaves out the first step of an epoch, and reports 0 if there is no other."""
+    profile = installed("dlio")
+    factors = {"workload": "resnet50", "files": "400", "record_size": "1k"}
+    profile.script("pre.sh", *arguments_of(factors))
+    capture = profile.capture(tmp_path / "out", factors)
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    result = tools.parse("dlio", capture)
+    assert "accelerator_utilization_ratio" not in result.phases[0].metrics
+    assert any("no accelerator utilization" in note for note in result.notes)
+    profile.clean_up()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("factors", "samples"),

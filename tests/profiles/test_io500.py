@@ -154,6 +154,16 @@ def test_what_cannot_be_is_rejected(
     )
 
 
+@pytest.mark.parametrize("name", ["my dir", "a,b", "a#b", "it's", "$x"])
+def test_a_path_that_io500_cuts_is_rejected(io500: Installed, name: str) -> None:
+    """It wrote into the file `my`, next to the directory `my dir`."""
+    (io500.directory / "my").write_text("of the user")
+    directory = io500.directory / name
+    line = rejected(io500.script("pre.sh", *FACTORS, EEIO_DIRECTORY=str(directory), code=None))
+    assert "IO500 cannot use this path" in line and str(directory) in line
+    assert (io500.directory / "my").read_text() == "of the user"
+
+
 def test_a_run_that_is_not_prepared_is_rejected(io500: Installed) -> None:
     assert "run pre.sh with them first" in rejected(io500.run(*FACTORS, code=None))
 

@@ -162,11 +162,19 @@ def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path
                 other.accept()
 
 
-def test_temporary_tables_of_another_mariadb_stay(served: Served) -> None:
-    """A server that starts deletes all temporary tables in its folder for them, /tmp by default."""
+@pytest.mark.parametrize("directory", ["disk", "my disk's #1"])
+def test_temporary_tables_of_another_mariadb_stay(
+    served: Served, place: Path, directory: str
+) -> None:
+    """A server that starts deletes all temporary tables in its folder for them, /tmp by default.
+    Its installation cuts the path of another one at a blank."""
     profile = served("mariadb")
+    profile.directory = place / directory
+    profile.directory.mkdir(mode=0o755)
+    (place / "my").mkdir(mode=0o777)
     name = f"#sql-temptable-{uuid.uuid4().hex}-1-1"
-    tables = [Path("/tmp") / f"{name}{suffix}" for suffix in (".MAI", ".MAD")]
+    folders = (Path("/tmp"), place / "my")
+    tables = [folder / f"{name}{suffix}" for folder in folders for suffix in (".MAI", ".MAD")]
     try:
         for table in tables:
             table.touch()

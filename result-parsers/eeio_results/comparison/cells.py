@@ -7,12 +7,13 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
+from eeio_results.domains import Key, most_read
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Run
 from eeio_results.store import Campaign, once
 from eeio_results.units import format_size
-from eeio_results.windows import GB, Window, flush_of, judged
+from eeio_results.windows import GB, Window, flush_of, judged, request_size_of
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
@@ -56,7 +57,9 @@ class Cell:
     reasons: Mapping[str, str] = field(default_factory=dict)
     invalid_runs: int = 0
     efficiency_of: tuple[str, ...] = ()
-    """The power domains to which its MB/J applies."""
+    """The power domain to which its MB/J applies; several if it is of several sessions."""
+    meters: Mapping[str, str] = field(default_factory=dict)
+    """The meter of each power domain."""
     doubts: tuple[str, ...] = ()
     """Which of its powers another meter contradicts, and how."""
     runs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -238,16 +241,23 @@ def _cell(
     run_of = {id(phase): run for run, phase in taken}
     if left_out is not None:
         reasons["durable"] = left_out
+    energies = [window.energy for _, window in used]
+    meters = {
+        domain: key
+        for domain in DOMAINS
+        if (key := most_read(energies, domain, _is_usable)) is not None
+    }
     for phase, window in used:
         order = run_of[id(phase)].order_index
         widest = None
         for domain, metric in POWER.items():
-            reading = _reading(window.energy, domain, reasons, metric)
+            reading = _reading(window.energy, domain, meters.get(domain), reasons, metric)
             if reading is not None and reading.power_w is not None:
                 values.setdefault(metric, {})[order] = reading.power_w
                 if (of_domain := window.j_per_gb(reading)) is not None:
                     values.setdefault(J_PER_GB_OF[domain], {})[order] = of_domain
-                widest = widest or reading
+                # All values of MB/J are of one domain: the widest that any repetition has.
+                widest = reading if domain == next(iter(meters)) else widest
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         seconds = window.seconds_per_gb(window.duration_s)
         if seconds is not None:
@@ -261,6 +271,7 @@ def _cell(
             efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
         elif window.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
+    size_bytes = request_size_of(experiment, first)
     moved = {phase.bytes_moved for phase, _ in used}
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         if metric not in values:
@@ -272,7 +283,7 @@ def _cell(
         "target": experiment.target,
         "operation": first.operation,
         "spatiality": first.spatiality or "unknown",
-        "size": size_label(first.request_size_bytes),
+        "size": size_label(size_bytes),
         "buffer": experiment.cache.buffer or "as found",
         "disk": experiment.cache.disk or "as found",
         "flush": flush_of(experiment, first.operation) or "as found",
@@ -293,9 +304,10 @@ def _cell(
         reasons,
         len(runs) - len(taken),
         tuple(efficiency_of),
+        {domain: meter for domain, (_, meter, _) in meters.items()},
         tuple(doubts),
         {metric: tuple(of_run) for metric, of_run in values.items()},
-        first.request_size_bytes,
+        size_bytes,
         experiment.id,
         moved.pop() if len(moved) == 1 else None,
         command=dict(experiment.arguments).get("words", "") if experiment.tool == COMMAND else "",
@@ -330,21 +342,33 @@ def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
     return UNKNOWN if experiment.flush is None else "no"
 
 
+def _is_usable(reading: EnergyReading) -> bool:
+    return (
+        reading.kind != "modelled"
+        and reading.why_not_ranked is None
+        and reading.valid
+        and reading.power_w is not None
+    )
+
+
 def _reading(
-    energy: Sequence[EnergyReading], domain: str, reasons: dict[str, str], metric: str
+    energy: Sequence[EnergyReading],
+    domain: str,
+    key: Key | None,
+    reasons: dict[str, str],
+    metric: str,
 ) -> EnergyReading | None:
-    """The first valid reading of a domain that is no model's; else why there is none."""
+    """The usable reading of a domain by the meter `key`; else why there is none."""
     for reading in energy:
         if reading.domain != domain:
             continue
-        if reading.kind == "modelled":
+        if _is_usable(reading):
+            if (reading.domain, reading.meter, reading.kind) == key:
+                return reading
+        elif reading.kind == "modelled":
             reasons.setdefault(metric, _NOT_MODELLED)
-        elif reading.why_not_ranked is not None:
-            reasons.setdefault(metric, reading.why_not_ranked)
-        elif reading.valid and reading.power_w is not None:
-            return reading
-        elif reading.reasons:
-            reasons.setdefault(metric, reading.reasons[0])
+        elif why := reading.why_not_ranked or next(iter(reading.reasons), None):
+            reasons.setdefault(metric, why)
     return None
 
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,7 +24,7 @@ from eeio_results.statistics.decision import Change, Rule, answered, change
 Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 
 _MORE_IS_BETTER = frozenset(metric.key for metric in METRICS if metric.better == "more")
-_OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
+OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
 """Those of the widest power domain."""
 
 
@@ -119,7 +119,7 @@ def changes(
 ) -> Changes:
     """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
     an energy with an uncertainty above the share `most_uncertain` has no answer."""
-    first, second = ({what(cell): cell for cell in cells} for _, cells in (before, after))
+    first, second = (by_what(cells) for _, cells in (before, after))
     pairs = [(first[key], second[key]) for key in first if key in second]
     columns = {
         metric: _column(pairs, metric, rule, adjustment, most_uncertain)
@@ -147,15 +147,28 @@ def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
     return BANDWIDTH
 
 
-def what(cell: Cell) -> tuple[tuple[str, str], ...]:
+What = tuple[tuple[str, str], ...]
+
+
+def what(cell: Cell) -> What:
     """The experiment, without its place."""
     return tuple((name, level) for name, level in cell.factors.items() if name not in PLACE)
 
 
-def _only(
-    of: Mapping[tuple[tuple[str, str], ...], Cell],
-    other: Mapping[tuple[tuple[str, str], ...], Cell],
-) -> tuple[str, ...]:
+def by_what(cells: Iterable[Cell]) -> dict[What, Cell]:
+    """The cells of one campaign by their experiments. Experiments that are alike in all factors
+    are told apart by their identities."""
+    alike: dict[What, list[Cell]] = {}
+    for cell in cells:
+        alike.setdefault(what(cell), []).append(cell)
+    return {
+        key if len(of_key) == 1 else (*key, ("experiment", cell.experiment_id)): cell
+        for key, of_key in alike.items()
+        for cell in of_key
+    }
+
+
+def _only(of: Mapping[What, Cell], other: Mapping[What, Cell]) -> tuple[str, ...]:
     return tuple(cell.label(PLACE, tool=True) for key, cell in of.items() if key not in other)
 
 
@@ -212,10 +225,10 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str
     for cell in pair:
         if not cell.n(metric):
             return f"not measured: {cell.reasons.get(metric) or 'the tool does not report it'}"
-    if metric not in _OF_EFFICIENCY and metric not in POWER.values():
+    if metric not in OF_EFFICIENCY and metric not in POWER.values():
         return None
     first, second = pair
-    if metric in _OF_EFFICIENCY and first.efficiency_of != second.efficiency_of:
+    if metric in OF_EFFICIENCY and first.efficiency_of != second.efficiency_of:
         return "the energies are of different power domains"
     worst = largest_uncertainty(*pair)
     if worst > most_uncertain:

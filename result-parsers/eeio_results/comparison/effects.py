@@ -2,10 +2,10 @@
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from eeio_results.comparison.cells import TESTED, Cell
+from eeio_results.comparison.cells import EFFICIENCY, POWER, TESTED, Cell, largest_uncertainty
 from eeio_results.comparison.differences import (
     ALPHA,
     Difference,
@@ -13,6 +13,7 @@ from eeio_results.comparison.differences import (
     largest,
 )
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
+from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.pairs import dunn_p
 
@@ -45,15 +46,18 @@ def effects(
     metrics: Sequence[str] = TESTED,
     factors: Sequence[str] = FACTORS,
 ) -> list[Effect]:
-    """Every factor's effect on every metric, in both directions."""
-    index = Index(cells)
+    """Every factor's effect on every metric, in both directions. Energies that are too uncertain,
+    and those of different power domains, are not compared, as in `changes`."""
+    precise = [_without_uncertain(cell) for cell in cells]
+    index, by_domain = Index(precise), Index(map(_with_domain, precise))
     found = []
     for factor in factors:
-        groups = _groups(index, factor)
-        pairs = None if _needs_dunn(groups) else _pairs(index, factor)
+        of_index = {id(one): _prepared(one, factor) for one in (index, by_domain)}
         for metric in metrics:
+            used = by_domain if metric == EFFICIENCY else index
+            groups, pairs = of_index[id(used)]
             if pairs is None:
-                tested: Iterable[Tested] = _by_dunn(groups, index, metric, factor, adjustment)
+                tested: Iterable[Tested] = _by_dunn(groups, used, metric, factor, adjustment)
             else:
                 # One after the other: all differences of many machines at once are much to hold.
                 tested = (
@@ -65,6 +69,26 @@ def effects(
                     found += _both_ways(metric, factor, first, second, of_pair, alpha)
     # By metric, in the order of the report.
     return sorted(found, key=lambda effect: metrics.index(effect.metric))
+
+
+def _without_uncertain(cell: Cell) -> Cell:
+    if largest_uncertainty(cell) <= MOST_UNCERTAIN:
+        return cell
+    left_out = {EFFICIENCY, *POWER.values()}
+    kept = {metric: values for metric, values in cell.values.items() if metric not in left_out}
+    return replace(cell, values=kept)
+
+
+def _with_domain(cell: Cell) -> Cell:
+    """With the power domain of its MB/J as a factor, so that pairs have one domain."""
+    return replace(cell, factors={**cell.factors, "power domain": " ".join(cell.efficiency_of)})
+
+
+def _prepared(
+    index: Index, factor: str
+) -> "tuple[Groups, dict[Levels, list[tuple[Cell, Cell]]] | None]":
+    groups = _groups(index, factor)
+    return groups, None if _needs_dunn(groups) else _pairs(index, factor)
 
 
 Levels = tuple[str, str]

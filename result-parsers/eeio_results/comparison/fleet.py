@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of
 from eeio_results.comparison.changes import PLACE
 from eeio_results.comparison.history import machine_differences
 from eeio_results.metrics import METRICS
@@ -151,15 +151,31 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
     ids: dict[str, set[str]] = {}
     for _, cell, label in cells:
         ids.setdefault(label, set()).add(cell.experiment_id)
+    # Power of other domains or by other meters is not compared: it is in rows of its own.
+    sources: dict[str, set[str]] = {}
+    for _, cell, _ in cells:
+        for key in _METRICS:
+            sources.setdefault(key, set()).add(_source(cell, key))
     found: Values = {}
     for name, cell, label in cells:
-        row = label if len(ids[label]) == 1 else f"{label}, experiment {cell.experiment_id}"
+        in_all = label if len(ids[label]) == 1 else f"{label}, experiment {cell.experiment_id}"
         for key in _METRICS:
+            several = len(sources[key] - {""}) > 1
+            row = f"{in_all}, {_source(cell, key)}" if several else in_all
             runs = [value for value in cell.values.get(key, ()) if value > 0]
             if runs:
                 mean = statistics.fmean(map(math.log, runs))
                 found.setdefault((key, row), {})[name] = mean
     return found
+
+
+_DOMAIN_OF = {key: domain for domain, key in POWER.items()}
+
+
+def _source(cell: Cell, key: str) -> str:
+    """The power domain and the meter of a metric; empty if it has none."""
+    domain = next(iter(cell.meters), "") if key == EFFICIENCY else _DOMAIN_OF.get(key, "")
+    return f"{domain} by {cell.meters[domain]}" if domain in cell.meters else ""
 
 
 def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:

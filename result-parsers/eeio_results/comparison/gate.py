@@ -7,8 +7,8 @@ than the share fails with a probability of `alpha` at most (Simes 1986).
 
 Few repetitions may all be of one mode of a drive and look quieter than it is. So the error of a row
 is never taken to be smaller than that of the median row (benchmarks/gate_truth.py shows the rates).
-An experiment that had the metric before and has it no more, or has one value, cannot be tested. It
-fails by name, since a gate that passes it would hide the fault.
+An experiment that has the metric on one side only, or has one value, cannot be tested. It fails by
+name, since a gate that passes it would hide the fault.
 """
 
 import math
@@ -29,7 +29,7 @@ from eeio_results.comparison.cells import (
     Cell,
     largest_uncertainty,
 )
-from eeio_results.comparison.changes import PLACE, what
+from eeio_results.comparison.changes import PLACE, by_what
 from eeio_results.errors import EeioError
 from eeio_results.metrics import named
 from eeio_results.ranking import MOST_UNCERTAIN
@@ -91,19 +91,25 @@ class Side:
 def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
     """`metric` is one of `metrics.gated()`; None: J/GB if the campaign before has it, else MB/s, or
     the time of commands that move no bytes. Raises EeioError if no experiment has it."""
-    cells = {what(cell): cell for cell in after.cells}
+    cells = by_what(after.cells)
     metric = metric or _headline(before.cells)
     pairs: list[tuple[Cell, Cell | None, str]] = []
-    for cell in before.cells:
-        key = _key(metric, cell)
-        if key is not None and cell.n(key):
-            pairs.append((cell, cells.get(what(cell)), key))
-    if not pairs:
+    for key_of_cell, cell in by_what(before.cells).items():
+        other = cells.get(key_of_cell)
+        both = [cell] if other is None else [cell, other]
+        key = next(filter(None, (_key(metric, one) for one in both)), None)
+        if key is not None and any(one.n(key) for one in both):
+            pairs.append((cell, other, key))
+    if not any(cell.n(key) for cell, _, key in pairs):
         raise EeioError(f"--fail-if: no experiment of {before.name} has {metric}")
+    if named(metric).better == "more" and share >= 1:
+        raise EeioError(
+            f"--fail-if: {metric} cannot become {100 * share:g} % worse, as 100 % is all of it"
+        )
     untested = {
         id(cell): why
         for cell, other, key in pairs
-        if (why := _why_not_tested(cell, other, key, after)) is not None
+        if (why := _why_not_tested(cell, other, key, before, after)) is not None
     }
     tested = [
         _Tested(cell.label(PLACE, tool=True), cell.values[key], other.values[key], metric, share)
@@ -139,19 +145,23 @@ def _key(metric: str, cell: Cell) -> str | None:
     return named(metric).key
 
 
-def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> str | None:
+def _why_not_tested(
+    cell: Cell, other: Cell | None, key: str, before: Side, after: Side
+) -> str | None:
     failure = _failure(after.campaigns, cell.experiment_id)
     if other is None:
         return f"{after.name} has no result of it: {failure or 'it did not run'}"
+    if not cell.n(key):
+        return f"{before.name} does not have this metric: {cell.reasons.get(key) or 'not measured'}"
     if not other.n(key):
         reason = other.reasons.get(key) or failure or "not measured"
         return f"{after.name} does not have this metric: {reason}"
-    if key in (J_PER_GB, EFFICIENCY):
-        if cell.efficiency_of != other.efficiency_of:
-            return (
-                f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
-                f"{', '.join(other.efficiency_of)}"
-            )
+    if key in (J_PER_GB, EFFICIENCY) and cell.efficiency_of != other.efficiency_of:
+        return (
+            f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
+            f"{', '.join(other.efficiency_of)}"
+        )
+    if key in (J_PER_GB, EFFICIENCY, *POWER.values()):
         worst = largest_uncertainty(cell, other)
         if worst > MOST_UNCERTAIN:
             return imprecise_energy(worst)
@@ -239,7 +249,7 @@ def _limit(one: _Tested) -> float:
     """The share on the logarithmic scale: 5 % more J/GB, or 5 % less MB/s."""
     if named(one.metric).better != "more":
         return math.log1p(one.share)
-    return -math.log1p(-one.share) if one.share < 1 else math.inf
+    return -math.log1p(-one.share)
 
 
 def _detectable(one: _Tested, error: float, degrees: float, alpha: float) -> float:

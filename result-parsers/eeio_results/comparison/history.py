@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from eeio_results.comparison.campaigns import named_cells
 from eeio_results.comparison.cells import J_PER_GB
-from eeio_results.comparison.changes import PLACE, what
+from eeio_results.comparison.changes import OF_EFFICIENCY, PLACE, What, by_what
 from eeio_results.metrics import METRICS, named
 from eeio_results.record import Machine
-from eeio_results.statistics.change_points import LEAST_SEGMENT, change_points
+from eeio_results.statistics.change_points import LEAST_VALUES, change_points
 from eeio_results.store import Campaign
 
 _IDENTITY = ("hostname", "drive_id", "drive_label")
@@ -60,6 +60,10 @@ class History:
     series: tuple[Series, ...]
 
 
+_Place = tuple[str, str, str, What]
+"""Machine, drive, power domain with its meter, experiment."""
+
+
 def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None) -> History:
     """Of campaigns of one suite. `metric` is the name of one that `compare` gates; without it J/GB,
     or MB/s where no campaign has energy."""
@@ -68,31 +72,42 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
     key = named(metric).key if metric is not None else J_PER_GB
     if metric is None and not any(cell.known(key) for of_one in cells for cell in of_one):
         key = named("MB/s").key
-    found: dict[tuple[object, ...], list[tuple[Campaign, Point]]] = {}
-    labels: dict[tuple[object, ...], str] = {}
+    found: dict[_Place, list[tuple[Campaign, Point]]] = {}
+    labels: dict[_Place, str] = {}
     for campaign, of_one in zip(ordered, cells, strict=True):
-        for cell in of_one:
+        for experiment, cell in by_what(of_one).items():
             value = cell.known(key)
             if value is None or value <= 0:
                 continue
-            place = (campaign.machine.hostname, *what(cell))
+            # Another drive is another series, and energy of another domain or by another meter.
+            domain, meter = next(iter(cell.meters.items()), ("", ""))
+            source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
+            machine = campaign.machine
+            place = (machine.hostname, machine.drive_name, source, experiment)
             labels.setdefault(place, cell.label(PLACE, tool=True))
             point = Point(campaign.name, campaign.design.created_utc, value)
             found.setdefault(place, []).append((campaign, point))
+    # What tells several series of one experiment apart is in their labels.
+    kinds = {(place[0], place[3]): set[_Place]() for place in found}
+    for place in found:
+        kinds[place[0], place[3]].add(place)
+    for places in kinds.values():
+        drives, sources = {place[1] for place in places}, {place[2] for place in places}
+        for place in places:
+            told = [place[1]] * (len(drives) > 1) + [place[2]] * (len(sources) > 1)
+            labels[place] = ", ".join([labels[place], *filter(None, told)])
     return History(
         suite=suite,
         metric=next(one.name for one in METRICS if one.key == key),
         campaigns=tuple(campaign.name for campaign in ordered),
-        series=tuple(
-            _series(str(place[0]), labels[place], values) for place, values in found.items()
-        ),
+        series=tuple(_series(place[0], labels[place], values) for place, values in found.items()),
     )
 
 
 def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) -> Series:
     points = tuple(point for _, point in values)
-    if len(points) < 2 * LEAST_SEGMENT:
-        reason = f"{len(points)} campaigns, and a change needs {LEAST_SEGMENT} on each side"
+    if len(points) < LEAST_VALUES:
+        reason = f"{len(points)} campaigns; no change can be sure in fewer than {LEAST_VALUES}"
         return Series(machine, label, points, (), reason)
     logs = [math.log(point.value) for point in points]
     places = change_points(logs)

@@ -5,6 +5,7 @@ experiments that no other dominates in both figures. The energy-delay product co
 figure (Gonzalez and Horowitz 1996), here for moving a GB.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -47,10 +48,16 @@ def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tu
     """Each experiment that moves bytes, group by group, the largest MB/J first. By medians: two
     with overlapping intervals may change places."""
     groups: dict[tuple[str, str], list[Choice]] = {}
-    for cell in cells:
-        if cell.n(BANDWIDTH) or cell.n(EFFICIENCY):
-            choice = _choice(cell, most_uncertain)
-            groups.setdefault((choice.operation, choice.buffer), []).append(choice)
+    moving = [cell for cell in cells if cell.n(BANDWIDTH) or cell.n(EFFICIENCY)]
+    domains = Counter(cell.efficiency_of for cell in moving if cell.efficiency_of)
+    for cell in moving:
+        choice = _choice(cell, most_uncertain)
+        if choice.reason is None and len(domains) > 1:
+            ((usual, _),) = domains.most_common(1)
+            if cell.efficiency_of != usual:
+                why = f"its power is of {', '.join(cell.efficiency_of)}, not of {', '.join(usual)}"
+                choice = replace(choice, reason=why)
+        groups.setdefault((choice.operation, choice.buffer), []).append(choice)
     return tuple(
         placed
         for _, group in sorted(groups.items())

@@ -102,4 +102,16 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
         found.append(
             f"MB/J is not the storage's, for the drives are not in it: {'; '.join(listed)}"
         )
+    meters: dict[str, dict[str, dict[str, None]]] = {}
+    for cell in cells:
+        for domain, meter in cell.meters.items():
+            of = meters.setdefault(domain, {}).setdefault(cell.factors["machine"], {})
+            of[meter] = None
+    for domain, of_place in meters.items():
+        if len({meter for of in of_place.values() for meter in of}) > 1:
+            named = "; ".join(f"{place}: {', '.join(of)}" for place, of in of_place.items())
+            found.append(
+                f"the power of the {domain} is by different meters, and a difference between the "
+                f"meters looks like one of the I/O: {named}"
+            )
     return [*found, *doubts]

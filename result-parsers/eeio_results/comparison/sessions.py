@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, cells_of
-from eeio_results.comparison.changes import Changes, changes, what
+from eeio_results.comparison.changes import OF_EFFICIENCY, Changes, by_what, changes
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
@@ -99,27 +99,32 @@ def check_one_machine(campaigns: Sequence[Campaign]) -> None:
 
 
 def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
-    """The experiments that all sessions have, each with one value a session: the geometric mean of
-    its repetitions."""
-    by_what = [{what(cell): cell for cell in cells} for cells in sessions]
-    return [
-        _joined([of[key] for of in by_what])
-        for key in by_what[0]
-        if all(key in of for of in by_what)
-    ]
+    """The experiments of the sessions, each with one value a session: the geometric mean of its
+    repetitions. One that is not in all sessions has no value, with the reason."""
+    of_each = [by_what(cells) for cells in sessions]
+    found = []
+    for key in dict.fromkeys(key for of in of_each for key in of):
+        cells = [of[key] for of in of_each if key in of]
+        if len(cells) == len(of_each):
+            found.append(_joined(cells))
+        else:
+            why = f"only {len(cells)} of {len(of_each)} sessions have a result of it"
+            reasons = dict.fromkeys(_metrics(), why)
+            found.append(replace(cells[0], values={}, reasons=reasons, runs={}, levelled={}))
+    return found
 
 
 def session_effects(
     names: Sequence[str], sessions: Sequence[Sequence[Cell]]
 ) -> list[SessionEffect]:
     """Of each metric that two repetitions of an experiment have in all sessions."""
-    by_what = [{what(cell): cell for cell in cells} for cells in sessions]
+    of_each = [by_what(cells) for cells in sessions]
     found = []
     for metric in _metrics():
         shared = [
-            [of[key] for of in by_what]
-            for key in by_what[0]
-            if all(key in of and _has_spread(of[key], metric) for of in by_what)
+            [of[key] for of in of_each]
+            for key in of_each[0]
+            if all(key in of and _has_spread(of[key], metric) for of in of_each)
         ]
         if shared:
             found.append(_effect(metric, tuple(names), shared))
@@ -158,9 +163,17 @@ def _joined(cells: Sequence[Cell]) -> Cell:
         if all(cell.n(metric) and min(cell.values[metric]) > 0 for cell in cells)
     }
     first = cells[0]
+    # A mean of the energies of several power domains or meters is of none of them.
+    of_session = {domain: {c.meters.get(domain) for c in cells} for domain in POWER}
+    energies = {(c.efficiency_of, *c.meters.values()) for c in cells}
+    sources = {metric: of_session[domain] for domain, metric in POWER.items()}
+    for metric, found in (dict.fromkeys(OF_EFFICIENCY, energies) | sources).items():
+        if len(found) > 1:
+            values.pop(metric, None)
     reasons = {
         metric: next(
-            (c.reasons[metric] for c in cells if metric in c.reasons), "not in all sessions"
+            (c.reasons[metric] for c in cells if metric in c.reasons),
+            "the sessions lack it, or have it of different power domains or meters",
         )
         for metric in _metrics()
         if metric not in values

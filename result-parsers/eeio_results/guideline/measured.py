@@ -4,15 +4,19 @@ domain."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     J_PER_GB_OF,
     POWER,
+    Cell,
     cells_of,
+    largest_uncertainty,
     why_too_slow,
 )
 from eeio_results.guideline.servers import CellValues
 from eeio_results.guideline.workload import CellKey
+from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.record import DOMAINS, FLUSHES, Switch
 from eeio_results.store import Campaign
 from eeio_results.windows import energy_of
@@ -44,6 +48,9 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
+        if (poor := _why_not_ranked(cell)) is not None:
+            left_out.setdefault(poor, []).append(f"{campaign.name}: {cell.label()}")
+            continue
         both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
             why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
@@ -63,6 +70,16 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         durable = {"yes": True, "no": False}.get(factors["durable"])
         found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
     return found
+
+
+def _why_not_ranked(cell: Cell) -> str | None:
+    """As in the tables of `eeio report`."""
+    if cell.doubts:
+        return f"doubtful: {cell.doubts[0]}"
+    worst = largest_uncertainty(cell)
+    if worst > MOST_UNCERTAIN:
+        return imprecise_energy(worst)
+    return "not durable" if cell.factors["durable"] == "no" else None
 
 
 def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from eeio_results.domains import Quartiles, bytes_per_j, quartiles
+from eeio_results.domains import Key, Quartiles, bytes_per_j, most_read, quartiles
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report.columns import NONE, number, spread
 from eeio_results.report.document import Document
@@ -228,6 +228,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     source: EnergyReading | None = None
     doubts: dict[str, None] = {}
     used = []
+    meter = _meter_of(runs)
     for run in runs:
         phase = run.phases[0] if run.phases else None
         why = [*run.validity, *(phase.validity if phase else ())]
@@ -236,7 +237,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
                 reasons.setdefault(name, why[0] if why else "the run reported no value")
             continue
         used.append(phase)
-        reported, missing, reading = _of_run(run, phase)
+        reported, missing, reading = _of_run(run, phase, meter)
         source = source or reading
         if reading is not None and reading.doubtful:
             doubts |= dict.fromkeys(reading.reasons)
@@ -262,8 +263,21 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     )  # fmt: skip
 
 
+def _meter_of(runs: Sequence[Run]) -> Key | None:
+    """The meter that all energies of a command are of: of the widest domain."""
+    energies = [
+        window_of(run.experiment, run.phases[0]).energy for run in runs if run.valid and run.phases
+    ]
+    found = (most_read(energies, domain, _is_usable) for domain in DOMAINS)
+    return next(filter(None, found), None)
+
+
+def _is_usable(reading: EnergyReading) -> bool:
+    return reading.kind != "modelled" and reading.valid and reading.energy_j is not None
+
+
 def _of_run(
-    run: Run, phase: Phase
+    run: Run, phase: Phase, meter: Key | None
 ) -> tuple[dict[str, float], dict[str, str], EnergyReading | None]:
     """Figures of one execution, why others are missing, and the reading that the energy is of."""
     assert phase.start_s is not None and phase.end_s is not None
@@ -296,7 +310,7 @@ def _of_run(
     else:
         missing["durable_s"] = phase.durable_reason or "it was not measured"
     window = window_of(run.experiment, phase)
-    reading, why = _reading(window.energy)
+    reading, why = _reading(window.energy, meter)
     if reading is None or reading.energy_j is None or reading.power_w is None:
         return reported, {**missing, **dict.fromkeys(
             ("energy_j", "power_w", "efficiency_bytes_per_j"), why)}, None  # fmt: skip
@@ -315,19 +329,20 @@ def _of_run(
     return reported, missing, reading
 
 
-def _reading(energy: Sequence[EnergyReading]) -> tuple[EnergyReading | None, str]:
-    """The widest domain that was measured; else why there is none."""
+def _reading(
+    energy: Sequence[EnergyReading], meter: Key | None
+) -> tuple[EnergyReading | None, str]:
+    """The reading of that meter; else why there is none."""
     why = "no meter was read"
-    for domain in DOMAINS:
-        for reading in energy:
-            if reading.domain != domain:
-                continue
-            if reading.kind == "modelled":
-                why = "only a modelled power, which is no measurement"
-            elif reading.valid and reading.energy_j is not None:
-                return reading, ""
-            elif reading.reasons:
-                why = reading.reasons[0]
+    for reading in energy:
+        if meter is not None and (reading.domain, reading.meter, reading.kind) != meter:
+            continue
+        if _is_usable(reading):
+            return reading, ""
+        if reading.kind == "modelled":
+            why = "only a modelled power, which is no measurement"
+        elif reading.reasons:
+            why = reading.reasons[0]
     return None, why
 
 
@@ -402,6 +417,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         "or --prepare"
         for one in found if one.outliers
     ]  # fmt: skip
+    kinds = {one.kind for one in found}
     for pair in compared:
         ratio, interval = pair.ratio, pair.interval
         if not ratio or pair.metric not in _NAMES:
@@ -415,6 +431,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         lines.append(
             f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
             f"{verdict.get(pair.verdict, '')}"
+            f"{' (demo)' if DEMO in kinds and pair.metric != 'duration_s' else ''}"
         )
     return lines
 

@@ -120,7 +120,8 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
         prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
         if metric.in_rows:
             cells |= _parts(prefix + metric.key, metric.of(row, figures))
-    cells["reason"] = body["reason"]
+    lacking = figures.lacks(row.n) if figures is not None and figures.power_w else None
+    cells["reason"] = "; ".join(filter(None, (body["reason"], lacking))) or None
     return cells
 
 

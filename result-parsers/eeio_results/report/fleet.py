@@ -11,9 +11,11 @@ from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 
 
-def document(found: Fleet, rejected: Sequence[str], title: str, demo: bool) -> Document:
-    """`rejected` are files and campaigns that were not used, with the reason; `demo` is whether the
-    power is fictitious."""
+def document(
+    found: Fleet, rejected: Sequence[str], title: str, warnings: tuple[str, ...]
+) -> Document:
+    """`rejected` are files and campaigns that were not used, with the reason; `warnings` those of
+    the campaigns: QUICK, fictitious power."""
     with_results = [node for node in found.nodes if node.state != "no results"]
     complete = sum(node.state == "complete" for node in found.nodes)
     worse = {one.node for one in found.outliers if one.worse}
@@ -33,15 +35,14 @@ def document(found: Fleet, rejected: Sequence[str], title: str, demo: bool) -> D
     return Document(
         title=title,
         parts=tuple(parts),
-        data=lambda: _data(found, rejected),
+        data=lambda: {
+            "schema_version": 1, **asdict(found), "rejected": list(rejected),
+            "warnings": list(warnings),
+        },
         records=lambda: [_record(node, found.metrics) for node in found.nodes],
-        warnings=("the power is fictitious (meter demo)",) if demo else (),
+        warnings=warnings,
         hint="eeio compare CAMPAIGN CAMPAIGN shows two nodes in detail",
-    )
-
-
-def _data(found: Fleet, rejected: Sequence[str]) -> Mapping[str, Any]:
-    return {"schema_version": 1, **asdict(found), "rejected": list(rejected)}
+    )  # fmt: skip
 
 
 def _record(node: NodeSummary, metrics: Sequence[str]) -> Mapping[str, Any]:

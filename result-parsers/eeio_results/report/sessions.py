@@ -24,13 +24,14 @@ def tables(found: Sessions) -> list[Table]:
     return made + [table for one in found.changes for table in changes.tables(one)]
 
 
-def document(found: Sessions) -> Document:
-    """The answer of `eeio compare --sessions`."""
+def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
+    """The answer of `eeio compare --sessions`; `warnings` are those of the campaigns."""
     return Document(
         title=f"eeio compare: {'; '.join(', '.join(names) for names in found.groups)}",
         parts=(*(changes.answer(one) for one in found.changes), *tables(found)),
-        data=lambda: _to_json(found),
+        data=lambda: {**_to_json(found), "warnings": list(warnings)},
         records=lambda: _records(found),
+        warnings=warnings,
     )
 
 

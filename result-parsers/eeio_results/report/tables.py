@@ -206,8 +206,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         yield f"{row.tool_label}, {row.phase}: {_journal(row.work.journal)}"
     if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
         yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
-    if best is not None and best.n < row.n:
-        yield f"{label}: power of {best.n} of {row.n} repetitions: {best.reason}"
+    if best is not None and (lacking := best.lacks(row.n)):
+        size = "" if row.request_size_bytes is None else f", {format_size(row.request_size_bytes)}"
+        yield f"{label}{size}: {lacking}"
     if best is None and row.n:
         yield f"power, energy, efficiency: {row.reasons['power_w']}"
     elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:

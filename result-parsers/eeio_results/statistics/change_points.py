@@ -8,6 +8,8 @@ change after the other. MongoDB finds regressions of performance in CI by it (D.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,9 @@ LEAST_SEGMENT = 3
 PERMUTATIONS = 1999
 LEVEL = 0.001
 """Of each test: a suite of 50 rows has at most about one false change in 20 histories."""
+LEAST_VALUES = next(n for n in count(1) if 2 / comb(n, n // 2) <= LEVEL)
+"""In shorter series not even a step in the middle, of any size, can have a p that small: two of all
+orders are as extreme as the one with the lower half first. A step near an end needs more values."""
 
 
 @dataclass(frozen=True)

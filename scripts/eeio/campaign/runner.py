@@ -473,6 +473,9 @@ class _Campaign:
         # Remains of this run from a killed start are not part of its record.
         shutil.rmtree(raw, ignore_errors=True)
         raw.mkdir()
+        # First: the end of a campaign that is noted here is before the run's start.
+        if self._sharing is not None:
+            self._sharing.begin()
         begun = Run(
             experiment=experiment.experiment,
             repetition=planned.repetition,
@@ -487,8 +490,6 @@ class _Campaign:
         )
         if experiment.profile in self._broken:
             return replace(begun, validity=(self._broken[experiment.profile],))
-        if self._sharing is not None:
-            self._sharing.begin()
         try:
             run = (measurement or self._measurement).measure(planned, begun, raw, power)
             why = self._shared(begun.started_monotonic_s, time.monotonic())

@@ -3,7 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eeio import paths
@@ -60,20 +60,32 @@ def campaign_folder(name: str) -> Path:
 
 
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
-    """The campaigns, in their order. Raises RejectedError for a repeated one."""
+    """The campaigns, in their order. Raises RejectedError for a repeated one, or for a copy."""
     folders = [campaign_folder(name) for name in names]
     real = [folder.resolve() for folder in folders]
     for folder in folders:
         if real.count(folder.resolve()) > 1:
             raise RejectedError(f"{folder} is repeated")
+    _reject_copies(folders)
     # Records refer to nothing that refers back: looking through millions of them for circles, again
     # and again while they are made, takes longer than to read them.
     gc.disable()
     try:
-        return [saved_figures.load(folder, paths.saved_figures_root()) for folder in folders]
+        found = [saved_figures.load(folder, paths.saved_figures_root()) for folder in folders]
     finally:
         gc.freeze()
         gc.enable()
+    return found
+
+
+def _reject_copies(folders: Sequence[Path]) -> None:
+    """Raises RejectedError for two folders with the same records: their first part tells."""
+    known: dict[bytes, Path] = {}
+    for folder in folders:
+        with suppress(OSError), (folder / "runs.jsonl").open("rb") as records:
+            part = records.read(1 << 16)
+            if part and (first := known.setdefault(part, folder)) is not folder:
+                raise RejectedError(f"{folder} is a copy of {first}: name one of them")
 
 
 def save_figures(campaigns: Sequence[Campaign]) -> None:

@@ -21,9 +21,10 @@ from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
-from eeio_results.metrics import gated
+from eeio_results.metrics import gated, named
 from eeio_results.report.document import Document
 from eeio_results.report.model import build
+from eeio_results.stamps import warnings_of
 
 if TYPE_CHECKING:
     from eeio_results.comparison.campaigns import Comparison
@@ -177,7 +178,9 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     names = [[name for name in group.split(",") if name] for group in arguments.campaigns]
     if not all(names):
         raise RejectedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
-    groups = [load_campaigns(group) for group in names]
+    loaded = iter(load_campaigns([name for group in names for name in group]))
+    groups = [[next(loaded) for _ in group] for group in names]
+    reject_mixed_demo([campaign for group in groups for campaign in group])
     try:
         found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
@@ -186,7 +189,9 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
         (" + ".join(names), of_group, group)
         for names, of_group, group in zip(found.groups, found.cells, groups, strict=True)
     ]
-    return _answer(arguments, report.document(found), _gates(sides, arguments))
+    warnings = [text for group in groups for one in group for text in warnings_of(one)]
+    document = report.document(found, tuple(dict.fromkeys(warnings)))
+    return _answer(arguments, document, _gates(sides, arguments))
 
 
 def _page(campaigns: "Sequence[Campaign]", found: "Comparison", gates: "Sequence[Gate]") -> str:
@@ -214,7 +219,22 @@ def _gates(
         [c for c in cells if fits(c, where) and why_too_slow(c, arguments.max_p99) is None],
         campaigns,
     )
-    return [gate(before, Side(*side), requested.share, requested.metric) for side in others]
+    found = []
+    for side in others:
+        after = Side(*side)
+        # An experiment that is too slow now has no result that may count: it is not tested.
+        fast = [
+            cell if (why := why_too_slow(cell, arguments.max_p99)) is None
+            else replace(cell, values={}, reasons=dict.fromkeys(cell.values, why))
+            for cell in after.cells
+        ]  # fmt: skip
+        try:
+            found.append(
+                gate(before, replace(after, cells=fast), requested.share, requested.metric)
+            )
+        except EeioError as error:
+            raise RejectedError(str(error)) from error
+    return found
 
 
 def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[Gate]") -> int:
@@ -256,6 +276,10 @@ def _fail_if(text: str) -> FailIf:
         found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
     except ValueError:
         found = -1.0
+    if found >= 1 and parts[0] == "worse" and metric is not None and named(metric).better == "more":
+        raise argparse.ArgumentTypeError(
+            f"{text}: {metric} cannot become {share} worse, as 100% is all of it"
+        )
     # `worse:5` would be 500 %, and `worse:1` may be meant as 1 %.
     if not 0 <= found < (10 if share.endswith("%") else 1):
         raise argparse.ArgumentTypeError(

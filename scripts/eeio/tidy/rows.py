@@ -213,8 +213,9 @@ def _phase(
         power_w=reading.power_w if reading else None,
         energy_j=reading.energy_j if reading else None,
         uncertainty_j=reading.uncertainty_j if reading else None,
-        j_per_gb=window.j_per_gb(reading) if reading else None,
-        energy_reason=None if reading and reading.energy_j is not None else _why_none(window),
+        j_per_gb=_j_per_gb(window, reading) if reading else None,
+        energy_reason=_why_none(window) if reading is None or reading.energy_j is None
+        else reading.why_not_ranked or window.why_no_efficiency,
         valid=run.valid,
         error="; ".join((*run.validity, *phase.validity)) or None,
     )  # fmt: skip
@@ -228,7 +229,7 @@ def _phase(
     for one in window.energy:
         figures = {
             "energy_j": one.energy_j, "power_w": one.power_w, "uncertainty_j": one.uncertainty_j,
-            "j_per_gb": window.j_per_gb(one),
+            "j_per_gb": _j_per_gb(window, one),
         }  # fmt: skip
         for name, figure in figures.items():
             if figure is not None:
@@ -237,6 +238,11 @@ def _phase(
                     unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
                     meter=one.meter, energy_kind=one.kind,
                 )  # fmt: skip
+
+
+def _j_per_gb(window: Window, reading: EnergyReading) -> float | None:
+    """None where `eeio report` has none: where too little of the window was seen."""
+    return window.j_per_gb(reading) if reading.why_not_ranked is None else None
 
 
 def _main(window: Window) -> EnergyReading | None:

@@ -221,6 +221,8 @@ def test_campaigns_of_two_nodes_with_one_name_are_not_joined(
     node = Path(shutil.copytree(CAMPAIGNS / "board", tmp_path / "node/board"))
     machine = json.loads((node / "machine.json").read_text())
     (node / "machine.json").write_text(json.dumps(machine | {"hostname": "node2"}))
+    records = (node / "runs.jsonl").read_text().splitlines(keepends=True)
+    (node / "runs.jsonl").write_text("".join(reversed(records)))  # not a copy
     assert "two campaigns are called" in refusal(in_process, node, CAMPAIGNS / "board")
     for arguments in ((node, CAMPAIGNS / "board", "-o", tmp_path / "new"), (node, "-o", exported)):
         assert "own folder" in in_process("export", "parquet", *map(str, arguments), code=2).err

@@ -442,6 +442,8 @@ def test_the_steps_of_a_load_curve_have_their_load_in_the_label() -> None:
 def test_load_curves_are_compared_with_a_warning(tmp_path: Path) -> None:
     data = Path(__file__).parents[2] / "data/campaigns"
     shutil.copytree(data / "load", tmp_path / "later")
+    records = tmp_path / "later/runs.jsonl"  # not a copy: measured later
+    records.write_text("".join(reversed(records.read_text().splitlines(keepends=True))))
     load_arguments = [str(data / "load"), str(tmp_path / "later")]
     out = tmp_path / "compared.json"
     assert main(["compare", *load_arguments, "-o", str(out)]) == 0

@@ -2,11 +2,14 @@
 
 import argparse
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eeio.arguments import OptionGroup, Parser, add_help_all
 from eeio.commands import run
-from eeio.commands.campaign_folders import analysis, reject_mixed_demo
+from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.fleet import submitting
@@ -14,6 +17,10 @@ from eeio.profiles import suite as suites
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import campaign_name
 from eeio_limits.text import shown
+from eeio_results.stamps import warnings_of
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.fleet import NodeResults
 
 _TEMPLATE_BYTES = 1 << 20
 
@@ -129,17 +136,32 @@ def _checked_suite(name: str, run_options: list[str]) -> str:
     return str(folder.absolute()) if "/" in name else name
 
 
+def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
+    """Without the campaigns whose power is fictitious, if others have none of that."""
+    demo = [node.campaign.is_demo for node in nodes if node.campaign is not None]
+    if all(demo) or not any(demo):
+        return list(nodes)
+    why = "left out: its power is fictitious (meter demo), that of others is not"
+    return [
+        replace(node, campaign=None, remarks=(*node.remarks, why))
+        if node.campaign is not None and node.campaign.is_demo
+        else node
+        for node in nodes
+    ]
+
+
 def collect(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio.fleet import collecting
         from eeio_results.comparison.fleet import fleet
         from eeio_results.report.fleet import document
     found = collecting.collect(arguments.paths)
-    campaigns = [node.campaign for node in found.nodes if node.campaign is not None]
-    reject_mixed_demo(campaigns)
-    compared = fleet(found.nodes)
-    demo = any(campaign.is_demo for campaign in campaigns)
+    nodes = _without_demo(found.nodes)
+    compared = fleet(nodes)
+    campaigns = [node.campaign for node in nodes if node.campaign is not None]
+    warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
     title = f"Fleet {', '.join(path.resolve().name for path in arguments.paths)}"
-    write_document(arguments, document(compared, (*found.rejected, *found.remarks), title, demo))
+    rejected = (*found.rejected, *found.remarks)
+    write_document(arguments, document(compared, rejected, title, tuple(warnings)))
     done = all(node.state == "complete" for node in compared.nodes)
     return EXIT_DONE if done and not found.rejected else EXIT_DONE_WITH_INVALID_RUNS
