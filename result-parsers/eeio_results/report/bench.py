@@ -431,7 +431,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         lines.append(
             f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
             f"{verdict.get(pair.verdict, '')}"
-            f"{' (demo)' if DEMO in kinds and pair.metric != 'duration_s' else ''}"
+            f"{' (demo)' if DEMO in kinds and pair.metric == 'energy_j' else ''}"
         )
     return lines
 
