@@ -1126,6 +1126,60 @@ def test_text_in_utf_16(tmp_path: Path, encoding: str) -> None:
     assert "binary" in str(results.found([path])[0].rejected)
 
 
+def test_rates_of_fio_without_anything_else(tmp_path: Path) -> None:
+    """As a script's `egrep 'read|write'` leaves them."""
+    path = tmp_path / "ext4.txt"
+    path.write_text(
+        "sync to disk\n---FIO---  read : io=2000.0MB, bw=20480KB/s, iops=5120, runt=100000msec\n"
+        "  write: io=1000.0MB, bw=10240KB/s, iops=2560, runt=100000msec\n"
+        "---FIO---  read : io=4000.0MB, bw=40960KB/s, iops=10240, runt=100000msec\n"
+        "  write: IOPS=512, BW=2048KiB/s (2097kB/s)(200MiB/100000msec)\n"
+    )
+    (one,) = results.found([path])
+    assert [
+        [(p.operation, p.bandwidth_bytes_per_s, p.iops) for p in report.phases]
+        for report in one.reports
+    ] == [
+        [("read", 20480 << 10, 5120), ("write", 10240 << 10, 2560)],
+        [("read", 40960 << 10, 10240), ("write", 2048 << 10, 512)],
+    ]
+    (campaign,) = results.campaigns([one], "x")
+    assert {run.repetition for run in campaign.runs} == {1}
+
+
+def test_thousands_of_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
+    """fio 3.16 prints 24.0k for 24.99k; the count of requests and the bandwidth are right."""
+    text = (
+        "job: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=libaio, iodepth=64\nfio-3.16\nStarting 1 process\n\n"
+        "job: (groupid=0, jobs=1): err= 0: pid=9: Fri Mar 20 10:00:00 2020\n"
+        "  read: IOPS=24.0k, BW=97.6MiB/s (102MB/s)(1952MiB/20000msec)\n"
+        "     issued rwts: total=499712,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].iops == pytest.approx(499712 / 20, rel=1e-6)
+
+
+def test_an_option_of_ior_without_a_value_hides_no_other(tmp_path: Path) -> None:
+    """`Options: ` and `apiVersion : ` end with a blank; HDF5 and MPIIO are no repetitions."""
+    text = (DATA / "ior/ior-3.2.1.txt").read_text()
+    assert re.search(r"^Options: *\napi  ", text, re.M)
+    made = [
+        re.sub(r"^api ( *): \S+", rf"api \1: {api}", text, flags=re.M).replace(
+            "Options:", "Options: "
+        )
+        for api in ("HDF5", "MPIIO")
+    ]
+    path = tmp_path / "ior.txt"
+    path.write_text("\n".join(made))
+    (one,) = results.found([path])
+    assert {phase.engine for report in one.reports for phase in report.phases} == {"HDF5", "MPIIO"}
+    (campaign,) = results.campaigns([one], "x")
+    assert len({run.experiment.id for run in campaign.runs if run.experiment.api == "hdf5"}) > 0
+    assert {run.experiment.api for run in campaign.runs} == {"hdf5", "mpiio"}
+
+
 def test_nul_bytes_that_a_program_printed_into_text(tmp_path: Path) -> None:
     complete = (DATA / "fio/jobs-3.41.txt").read_text()
     path = tmp_path / "fio.txt"

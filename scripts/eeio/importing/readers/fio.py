@@ -554,6 +554,33 @@ def read_status(text: str) -> Iterator[FoundReport]:
     yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports if phases)
 
 
+_LABEL_OF_RATE = re.compile(r"^[^\s:]{1,40}[ \t]{1,9}(?=(?:read|write|trim)[ \t]{0,9}: )", re.M)
+
+
+def has_rates(text: str) -> bool:
+    return any(pattern.search(text) is not None for pattern in (_NEW, _OLD))
+
+
+def read_rates(text: str) -> Iterator[FoundReport]:
+    """Lines with the rates of jobs alone, as `grep` leaves them, also behind a word that a script
+    printed. Lines of different directions that follow each other are of one job."""
+    text = _LABEL_OF_RATE.sub("", text)
+    lines = sorted((*_NEW.finditer(text), *_OLD.finditer(text)), key=lambda line: line.start())
+    jobs, end = list[list[FoundPhase]](), 0
+    for line in lines:
+        directions = {phase.operation for phase in jobs[-1]} if jobs else set()
+        if not jobs or line[1] in directions or text[end : line.start()].strip():
+            jobs.append([])
+        end, moved, runtime_s = line.end(), size(line["io"]), int(line["ms"]) / 1000
+        jobs[-1].append(FoundPhase(
+            name="job", operation=line[1],
+            bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
+            iops=_scaled(line["iops"]), bytes=moved, runtime_s=runtime_s,
+        ))  # fmt: skip
+    note = "only the rates of its jobs are in the file: no settings"
+    yield from (FoundReport(tuple(phases), notes=(note,)) for phases in jobs)
+
+
 def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
     """IOPS of the only job of that direction above the sum of a group, which is that of the job."""
     lines = [line for line in (*_NEW.finditer(jobs), *_OLD.finditer(jobs)) if line[1] == direction]
@@ -592,10 +619,16 @@ def _issued(block: str, direction: str) -> int | None:
     return sum(counts) if direction == _MIXED else counts[_DIRECTIONS.index(direction)]
 
 
-def _exact_iops(issued: int | None, runtime_s: float, printed: float | None) -> float | None:
-    """From the count of requests where fio prints whole numbers: 3 may be 3.98."""
-    if printed is None or printed >= 1000:
-        return printed
+def _exact_iops(
+    issued: int | None, runtime_s: float, printed: float | None, fits: bool
+) -> float | None:
+    """From the count of requests where fio prints whole numbers: 3 may be 3.98. Some versions print
+    24.0k for 24.99k: then the count is right, if the bandwidth `fits` it."""
+    if printed is None:
+        return None
+    if printed >= 1000:
+        counted = issued / runtime_s if issued and runtime_s >= 1 and fits else printed
+        return counted if 1.01 < counted / printed < 1.05 else printed
     return _exact(issued, runtime_s, printed, 1.0)
 
 
@@ -641,7 +674,7 @@ def _text_phase(
         bandwidth_bytes_per_s=moved / runtime_s
         if moved and moved == exact and runtime_s >= 1
         else _rate(line, base, moved, runtime_s, wanted),
-        iops=_exact_iops(issued, runtime_s, iops),
+        iops=_exact_iops(issued, runtime_s, iops, bool(fits)),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,

@@ -33,7 +33,7 @@ _TEST = re.compile(
     re.M,
 )
 _SETTING = re.compile(
-    r"^\s{0,99}([a-zA-Z][\w /#-]{1,40}?)\s{0,99}[:=]\s{1,99}(\S[^\n]*?)\s{0,99}$", re.M
+    r"^\s{0,99}([a-zA-Z][\w /#-]{1,40}?)[ \t]{0,99}[:=][ \t]{1,99}(\S[^\n]*?)\s{0,99}$", re.M
 )
 _COLUMNS = re.compile(r"^access\s{1,99}bw\(MiB/s\)[^\n]*$", re.M)
 _ROW = re.compile(r"^(write|read|remove)\s{1,99}(?=[\d.-]|nan|inf)([^\n]*)$", re.M)

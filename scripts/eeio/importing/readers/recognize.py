@@ -120,6 +120,8 @@ def kind_of(text: str, path: Path) -> Kind | None:
             break
     if fio.STATUS.search(text):
         return Kind("fio", "text", fio.read_status)
+    if fio.has_rates(text):
+        return Kind("fio", "text", fio.read_rates)
     if fio.LOG.match(head):
         # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
         found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
