@@ -230,8 +230,8 @@ class Phase:
         lasted_s = self.end_s - self.start_s
         moved = len(self.taken) * (size or 0)
         ordered = sorted(self.taken)
-        latency = {
-            f"latency_{name}_s": ordered[min(len(ordered) - 1, len(ordered) * rank // 1000)]
+        latency = {  # percentiles by nearest rank
+            f"latency_{name}_s": ordered[-(-len(ordered) * rank // 1000) - 1]
             for name, rank in PERCENTILES
             if len(ordered) * (1000 - rank) >= 1000
         }

@@ -153,6 +153,14 @@ def test_a_signature_is_that_of_amazons_example() -> None:
     assert signed == "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
 
 
+def test_percentiles_are_those_of_nearest_rank() -> None:
+    phase = client().Phase("put", 20, 1, lambda _: 1)
+    phase.taken = [float(number) for number in range(20, 0, -1)]
+    metrics = phase.body("write", 1)["metrics"]
+    assert (metrics["latency_p50_s"], metrics["latency_p95_s"]) == (10, 19)
+    assert metrics["latency_max_s"] == 20 and "latency_p99_s" not in metrics
+
+
 def test_cycle(s3: Installed, store: Objects, tmp_path: Path) -> None:
     s3.script("pre.sh", *FACTORS)
     capture = s3.capture(tmp_path / "out", dict(word.split("=") for word in FACTORS))
