@@ -44,6 +44,8 @@ BUFFERS, BUFFER_BYTES = 8, 64 << 20
 CHUNK = 1 << 20
 MOST_ANSWER = 8 << 20  # of a list or an error
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
+CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+PRINTABLE = re.compile("[!-~]+")
 EMPTY = hashlib.sha256(b"").hexdigest()
 BUCKET = re.compile(r"eeio-[0-9a-f]{32}")
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -79,23 +81,36 @@ def signature(secret, region, stamp, method, path, query, headers):
     return hmac.digest(key, text.encode(), "sha256").hex(), names
 
 
+def parts_of(endpoint):
+    """An endpoint's parts; StoreError if it is none."""
+    try:
+        parts = urllib.parse.urlsplit(endpoint)
+        is_one = parts.scheme in ("http", "https") and bool((parts.hostname or "").encode("idna"))
+        is_one = is_one and parts.port != 0 and bool(PRINTABLE.fullmatch(endpoint))
+    except ValueError:  # of the host or the port
+        is_one = False
+    if not is_one:
+        raise StoreError(f"{endpoint!a}: not an endpoint; give a URL such as http://host:9000")
+    return parts
+
+
 class Store:
     """The endpoint; each thread has a connection to it."""
 
     def __init__(self, endpoint, region):
-        parts = urllib.parse.urlsplit(endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StoreError(f"{endpoint}: not an endpoint; give a URL such as http://host:9000")
+        self._parts = parts_of(endpoint)
         self.endpoint, self.region = endpoint, region
-        self._key = os.environ.get("AWS_ACCESS_KEY_ID", "")
-        self._secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+        self._key, self._secret = (os.environ.get(name, "") for name in CREDENTIALS)
         if not self._key or not self._secret:
-            raise StoreError(
-                f"{endpoint}: no credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-            )
-        self._parts = parts
+            raise StoreError(f"{endpoint}: no credentials. Set {' and '.join(CREDENTIALS)}")
+        for name in CREDENTIALS:
+            if not PRINTABLE.fullmatch(os.environ[name]):
+                raise StoreError(
+                    f"{name}: has a space, an end of line or a character that is not ASCII. "
+                    "Set it again (from a file with Windows line ends?)"
+                )
         self._tls = None
-        if parts.scheme == "https":
+        if self._parts.scheme == "https":
             authorities = os.environ.get("AWS_CA_BUNDLE") or None
             try:
                 self._tls = ssl.create_default_context(cafile=authorities)
@@ -355,7 +370,7 @@ def run(factors):
     endpoint = factors["endpoint"]
     try:
         if endpoint == "local":
-            for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            for name in CREDENTIALS:
                 os.environ[name] = "eeio"
             server = Server(factors["server"])
             endpoint = server.endpoint

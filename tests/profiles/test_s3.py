@@ -291,6 +291,12 @@ def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -
     [
         ("", {"EEIO_S3_ENDPOINT": "http://127.0.0.1:1"}, 1, "connection refused"),
         ("", {"EEIO_S3_ENDPOINT": "store"}, 1, "not an endpoint; give a URL"),
+        ("", {"EEIO_S3_ENDPOINT": "http://host:abc"}, 1, "'http://host:abc': not an endpoint"),
+        ("", {"EEIO_S3_ENDPOINT": "http://host:65536"}, 1, "not an endpoint; give a URL"),
+        ("", {"EEIO_S3_ENDPOINT": "http://[::1"}, 1, "not an endpoint; give a URL"),
+        ("", {"EEIO_S3_ENDPOINT": "http://host..name"}, 1, "not an endpoint; give a URL"),
+        ("", {"EEIO_S3_ENDPOINT": "http://hést"}, 1, "'http://h\\xe9st': not an endpoint"),
+        ("", {"EEIO_S3_ENDPOINT": "http://host\r"}, 1, "'http://host\\r': not an endpoint"),
         ("", {"AWS_SECRET_ACCESS_KEY": ""}, 1, "no credentials. Set AWS_ACCESS_KEY_ID"),
         ("", {"EEIO_S3_REGION": "a b"}, 2, "EEIO_S3_REGION=a b: give a name"),
         ("", {"EEIO_S3_ENDPOINT": ""}, 2, "no object store: set EEIO_S3_ENDPOINT=URL"),
@@ -305,6 +311,18 @@ def test_what_cannot_be_is_rejected(
     s3.script("pre.sh", *FACTORS)
     done = s3.run(*FACTORS, *arguments.split(), **settings, code=status)
     assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrong", ["{}\r", "{} ", "schlüssel-{}", "\udcff{}"])
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+def test_a_key_with_a_wrong_character_is_not_shown(
+    s3: Installed, store: Objects, name: str, wrong: str
+) -> None:
+    s3.script("pre.sh", *FACTORS)
+    done = s3.run(*FACTORS, code=1, **{name: wrong.format("AKIA99")})
+    assert f"{name}: has a space, an end of line or a character" in done.stderr
+    assert done.stderr.count("\n") == 1 and "AKIA99" not in done.stderr
+    assert store.requests == 0
 
 
 def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
