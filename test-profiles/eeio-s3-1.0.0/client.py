@@ -83,6 +83,11 @@ def signature(secret, region, stamp, method, path, query, headers):
 
 def parts_of(endpoint):
     """An endpoint's parts; StoreError if it is none."""
+    if "@" in endpoint:  # not shown
+        raise StoreError(
+            "the endpoint has a user name or a password. Remove both, "
+            f"and set {' and '.join(CREDENTIALS)}"
+        )
     try:
         parts = urllib.parse.urlsplit(endpoint)
         is_one = parts.scheme in ("http", "https") and bool((parts.hostname or "").encode("idna"))

@@ -325,6 +325,19 @@ def test_a_key_with_a_wrong_character_is_not_shown(
     assert store.requests == 0
 
 
+@pytest.mark.parametrize("endpoint", ["http://bob:hidden@{}", "http://bob:hid/hidden@{}"])
+def test_a_password_in_the_endpoint_is_not_shown(
+    s3: Installed, store: Objects, endpoint: str
+) -> None:
+    s3.script("pre.sh", *FACTORS)
+    host = f"127.0.0.1:{store.server_address[1]}"
+    done = s3.run(*FACTORS, code=1, EEIO_S3_ENDPOINT=endpoint.format(host))
+    assert "the endpoint has a user name or a password. Remove both, and set AWS_" in done.stderr
+    assert done.stderr.count("\n") == 1 and "hid" not in done.stderr
+    assert store.requests == 0
+    assert not (s3.directory / "eeio-scratch/eeio-s3.bucket").exists()
+
+
 def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
     program = shutil.which("moto_server")
     if program is None or subprocess.run([program, "--help"], capture_output=True).returncode:
