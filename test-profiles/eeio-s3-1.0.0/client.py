@@ -96,6 +96,11 @@ def parts_of(endpoint):
         is_one = False
     if not is_one:
         raise StoreError(f"{endpoint!a}: not an endpoint; give a URL such as http://host:9000")
+    if parts.path not in ("", "/") or "?" in endpoint or "#" in endpoint:
+        raise StoreError(
+            f"{endpoint}: an endpoint has no path; give {parts.scheme}://{parts.netloc} "
+            "if the store answers there"
+        )
     return parts
 
 
