@@ -53,11 +53,14 @@ PR_SET_PDEATHSIG = 1
 
 
 class StoreError(Exception):
-    """What the object store did not do, as one line; with the status of its answer, if any."""
+    """What the object store did not do, as one line; with the status of its answer, if any.
 
-    def __init__(self, line, status=None):
+    `rejected`: no request came to the store, or it rejected the request.
+    """
+
+    def __init__(self, line, status=None, rejected=False):
         super().__init__(line)
-        self.status = status
+        self.status, self.rejected = status, rejected or 400 <= (status or 0) < 500
 
 
 def signature(secret, region, stamp, method, path, query, headers):
@@ -129,14 +132,15 @@ class Store:
         self._local = threading.local()
 
     def _connection(self):
-        found = getattr(self._local, "connection", None)
+        """The thread's connection, or a new one. `ask` gives it back after a whole answer."""
+        found, self._local.connection = getattr(self._local, "connection", None), None
         if found is None:
             where = (self._parts.hostname, self._parts.port)
             if self._tls is None:
                 found = http.client.HTTPConnection(*where, timeout=TIMEOUT_S)
             else:
                 found = http.client.HTTPSConnection(*where, timeout=TIMEOUT_S, context=self._tls)
-            self._local.connection = found
+            found.connect()
         return found
 
     def ask(self, method, path, query="", body=b"", body_hash=EMPTY, wanted=(200, 204)):
@@ -150,6 +154,7 @@ class Store:
             f"AWS4-HMAC-SHA256 Credential={self._key}/{stamp[:8]}/{self.region}/s3/aws4_request,"
             f"SignedHeaders={names},Signature={signed}"
         )
+        connection = None
         try:
             connection = self._connection()
             url = urllib.parse.quote(path) + (f"?{query}" if query else "")
@@ -160,8 +165,9 @@ class Store:
                 length += len(piece)
                 kept += piece[: MOST_ANSWER - len(kept)]
         except (OSError, http.client.HTTPException) as error:
-            self._local.connection = None
-            raise StoreError(f"{self.endpoint}: {_why(error)}") from error
+            line = f"{self.endpoint}: {_why(error)}"
+            raise StoreError(line, rejected=connection is None) from error
+        self._local.connection = connection
         if answer.status not in wanted:
             line = f"{self.endpoint}: {method} {answer.status}: {_code(kept, answer)}"
             raise StoreError(line, answer.status)
@@ -389,7 +395,12 @@ def run(factors):
         if server is None:
             state.write_text(f"{endpoint} {factors['region']} {bucket}\n", encoding="ascii")
         try:
-            make(store, bucket)
+            try:
+                make(store, bucket)
+            except StoreError as error:
+                if error.rejected:
+                    state.unlink(missing_ok=True)
+                raise
             phases = measured(store, bucket, factors)
         except BaseException:
             # The first error is the one to report; `clean` tries again.
@@ -412,9 +423,17 @@ def clean(factors):
     if not state.is_file():
         return
     words = state.read_text(encoding="ascii", errors="replace").split()
-    if len(words) != 3 or not BUCKET.fullmatch(words[2]):
+    if len(words) != 3 or not BUCKET.fullmatch(words[2]) or not PRINTABLE.fullmatch(words[1]):
         raise StoreError(f"{state}: does not name a bucket of eeio. Remove the file")
-    remove(Store(words[0], words[1]), words[2])
+    endpoint, region, bucket = words
+    try:
+        remove(Store(endpoint, region), bucket)
+    except StoreError as error:
+        where = endpoint.rpartition("@")[2]  # an older eeio took a password
+        raise StoreError(
+            f"cannot remove the bucket {bucket} of an earlier run at {where}: {error}. "
+            f"Start that store and set its keys, or leave the bucket there and delete {state}"
+        ) from error
     state.unlink()
 
 

@@ -278,6 +278,37 @@ def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: O
     assert store.buckets == {"users-own": {"kept": b"x"}}
 
 
+@pytest.mark.parametrize("trouble", ["endpoint", "key"])
+def test_a_bucket_that_was_never_made_does_not_stop_the_next_run(
+    s3: Installed, store: Objects, trouble: str
+) -> None:
+    wrong = {
+        "endpoint": {"EEIO_S3_ENDPOINT": "http://127.0.0.1:1"},
+        "key": {"AWS_ACCESS_KEY_ID": "other"},
+    }[trouble]
+    s3.script("pre.sh", *FACTORS, **wrong)
+    s3.run(*FACTORS, code=1, **wrong)
+    assert not (s3.directory / "eeio-scratch/eeio-s3.bucket").exists()
+    s3.script("pre.sh", *FACTORS)
+    s3.run(*FACTORS)
+    assert list(store.buckets) == ["users-own"]
+
+
+@pytest.mark.parametrize("script", ["pre.sh", "post.sh"])
+def test_a_bucket_that_cannot_be_removed_is_named(s3: Installed, script: str) -> None:
+    s3.script("pre.sh", *FACTORS)
+    state = s3.directory / "eeio-scratch/eeio-s3.bucket"
+    bucket = f"eeio-{'0' * 32}"
+    for endpoint in ("http://bob:hidden@127.0.0.1:1", "http://127.0.0.1:1"):
+        state.write_text(f"{endpoint} us-east-1 {bucket}\n")
+        (line,) = s3.script(script, *FACTORS, code=1).stderr.splitlines()
+        assert f"the bucket {bucket} of an earlier run at " in line
+        assert "127.0.0.1:1: " in line and "hidden" not in line
+        assert line.endswith(f", or leave the bucket there and delete {state}")
+    state.unlink()
+    s3.script("pre.sh", *FACTORS)
+
+
 def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
     s3.script("pre.sh", *FACTORS)
     state = s3.directory / "eeio-scratch/eeio-s3.bucket"
