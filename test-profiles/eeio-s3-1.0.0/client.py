@@ -40,6 +40,7 @@ from xml.etree import ElementTree
 
 TIMEOUT_S = 30
 SERVER_S = 60
+STOP_S = 2  # with the removal, less than the 5 s that a runner waits from SIGTERM to SIGKILL
 BUFFERS, BUFFER_BYTES = 8, 64 << 20
 CHUNK = 1 << 20
 MOST_ANSWER = 8 << 20  # of a list or an error
@@ -235,10 +236,18 @@ class Phase:
         self._stop = threading.Event()
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)]
         self.start_s = time.monotonic()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # of a signal: nothing is written once the bucket is removed
+            self._stop.set()
+            until_s = time.monotonic() + STOP_S
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join(max(0, until_s - time.monotonic()))
+            raise
         self.end_s = time.monotonic()
         if self.error is not None:
             raise self.error
@@ -346,6 +355,14 @@ def remove(store, bucket):
     store.ask("DELETE", f"/{bucket}", wanted=(200, 204, 404))
 
 
+def _is_removed(store, bucket):
+    try:
+        remove(store, bucket)
+    except (StoreError, SystemExit):  # a second signal
+        return False
+    return True
+
+
 class Server:
     """A server of this run's own, on a free port of the loopback interface."""
 
@@ -402,13 +419,17 @@ def run(factors):
                     state.unlink(missing_ok=True)
                 raise
             phases = measured(store, bucket, factors)
-        except BaseException:
-            # The first error is the one to report; `clean` tries again.
-            with suppress(StoreError):
-                remove(store, bucket)
+            remove(store, bucket)
+        except BaseException as error:
+            # The first error is the one to report.
+            if not state.is_file() or _is_removed(store, bucket):
                 state.unlink(missing_ok=True)
+                raise
+            left = f"the bucket {bucket} is left at {endpoint}; the next run here removes it"
+            if isinstance(error, StoreError):
+                raise StoreError(f"{error}; {left}") from error
+            print(f"eeio-s3: {left}", file=sys.stderr)
             raise
-        remove(store, bucket)
         state.unlink(missing_ok=True)
     finally:
         if server is not None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -30,7 +31,7 @@ SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
 class Objects(ThreadingHTTPServer):
-    """Buckets in memory. `full` objects at most; `stops` after so many requests."""
+    """Buckets in memory. `full` objects at most; `stops` after so many requests; `keeps` all."""
 
     daemon_threads = True
 
@@ -41,6 +42,7 @@ class Objects(ThreadingHTTPServer):
         self.full = self.stops = 10**9
         self.requests = 0
         self.key = "key"
+        self.keeps = False
         self.lock = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -74,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if f"Credential={store.key}/" not in self.headers["Authorization"]:
                 self._error(403, "InvalidAccessKeyId", "The key does not exist.")
+            elif method != "PUT" and store.keeps:
+                self._error(403, "AccessDenied", "Nothing is removed.")
             elif method == "PUT" and not key:
                 store.buckets[bucket] = {}
                 store.made.append(bucket)
@@ -89,11 +93,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, store.buckets[bucket][key])
             elif method == "GET":
                 self._list(store, bucket, urllib.parse.parse_qs(parts.query))
+            elif not key and store.buckets[bucket]:
+                self._error(409, "BucketNotEmpty", "It has objects.")
             else:
-                if key:
-                    del store.buckets[bucket][key]
-                else:
-                    assert store.buckets.pop(bucket) == {}
+                del (store.buckets[bucket] if key else store.buckets)[key or bucket]
                 self._answer(204)
 
     def _list(self, store: Objects, bucket: str, query: dict[str, list[str]]) -> None:
@@ -196,6 +199,8 @@ def test_trouble_is_one_line(
     done = s3.run(*FACTORS, code=1)
     assert message in done.stderr and done.stderr.count("\n") == 1
     assert store.buckets["users-own"] == {"kept": b"x"}
+    for bucket in set(store.buckets) - {"users-own"}:
+        assert f"; the bucket {bucket} is left at http://127.0.0.1:" in done.stderr
     # What could not be removed is removed before the next run.
     vars(store).update({"key": "key", "full": 10**9, "stops": 10**9})
     s3.script("pre.sh", *FACTORS)
@@ -260,6 +265,37 @@ def test_a_missing_file_of_certificates_is_named(s3: Installed) -> None:
     s3.environment |= {"EEIO_S3_ENDPOINT": "https://127.0.0.1:1", "AWS_CA_BUNDLE": "/no/such"}
     s3.script("pre.sh", *FACTORS)
     assert "AWS_CA_BUNDLE=/no/such: " in s3.run(*FACTORS, code=1).stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_signal_removes_the_bucket_or_names_it(
+    s3: Installed, store: Objects, number: int, keeps: bool
+) -> None:
+    store.keeps = keeps
+    arguments = [
+        sys.executable, "-I", "-S", str(CLIENT), "run", f"state={s3.home / 'state'}", "size=4096",
+        f"endpoint={s3.environment['EEIO_S3_ENDPOINT']}", "region=us-east-1", "objects=100000",
+        "concurrency=16", "seed=1", f"eeio={s3.home / 'eeio.json'}",
+    ]  # fmt: skip
+    process = subprocess.Popen(arguments, env=s3.environment, stderr=subprocess.PIPE, text=True)
+    try:
+        until_s = time.monotonic() + 60
+        while store.requests < 100 and time.monotonic() < until_s:
+            time.sleep(0.01)
+        process.send_signal(number)
+        error = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + number, error
+    if keeps:
+        (bucket,) = store.made
+        assert error.count("\n") == 1, error
+        assert f"the bucket {bucket} is left at {s3.environment['EEIO_S3_ENDPOINT']};" in error
+    else:
+        assert store.buckets == {"users-own": {"kept": b"x"}} and error == ""
+    assert (s3.home / "state").exists() == keeps
 
 
 def test_the_next_run_removes_the_bucket_of_a_killed_one(s3: Installed, store: Objects) -> None:
