@@ -27,6 +27,9 @@ objects=${objects:-$(preset_value objects)}
 [ -n "$objects" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 endpoint=${EEIO_S3_ENDPOINT:-local} region=${EEIO_S3_REGION:-us-east-1}
 case $region in *[!a-z0-9-]*) refuse "EEIO_S3_REGION=$region: give a name such as eu-west-1" ;; esac
-[ "$endpoint" != local ] || [ -n "$server" ] ||
-	refuse "no object store: set EEIO_S3_ENDPOINT=URL, or install a local server (pip install 'moto[server]')"
 state=$scratch/eeio-s3.bucket
+
+need_store() { # where a run begins: a plan has no tool.conf
+	[ "$endpoint" != local ] || [ -x "$server" ] ||
+		refuse "no object store: set EEIO_S3_ENDPOINT=URL, or install a local server (pip install 'moto[server]'), name it by EEIO_S3_SERVER and install this profile again"
+}

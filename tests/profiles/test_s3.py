@@ -20,6 +20,8 @@ from types import ModuleType
 
 import pytest
 
+from eeio.campaign import sweep
+from eeio.profiles import profile as profiles
 from eeio_results import tools
 from tests.profiles.harness import PROFILES, Installed, Installer
 
@@ -420,6 +422,24 @@ def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
     found = tools.parse("s3", capture)
     assert [p.name for p in found.phases] == ["put", "get", "list", "delete"]
     assert "in memory" in found.notes[0]
+
+
+def test_a_sweep_needs_no_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EEIO_S3_ENDPOINT", raising=False)
+    profile = profiles.load(CLIENT.parent)
+    assert sweep.why_not(profile, "quick", {"objects": "50"}) is None
+    assert "objects=0: give a whole number" in (
+        sweep.why_not(profile, "quick", {"objects": "0"}) or ""
+    )
+
+
+@pytest.mark.parametrize("script", ["pre.sh", "eeio-s3.sh"])
+def test_a_local_server_that_is_gone_is_reported(s3: Installed, script: str) -> None:
+    s3.script("pre.sh", *FACTORS)
+    conf = s3.home / "tool.conf"
+    conf.write_text(conf.read_text().replace("server=", "server=/no/such/moto_server"))
+    (line,) = s3.script(script, *FACTORS, code=2, EEIO_S3_ENDPOINT="local").stderr.splitlines()
+    assert line.startswith("eeio-s3: no object store: set EEIO_S3_ENDPOINT=URL, or install")
 
 
 def test_without_a_store_the_installation_reports_the_remedy(tmp_path: Path) -> None:
