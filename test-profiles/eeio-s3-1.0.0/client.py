@@ -3,6 +3,7 @@
     client.py run endpoint=URL|local region=NAME size=BYTES objects=N concurrency=N seed=N
                   state=FILE eeio=FILE [server=PROGRAM]
     client.py clean state=FILE
+    client.py check endpoint=URL
 
 Stands alone: it runs with nothing but Python's standard library. The access key and its secret are
 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_CA_BUNDLE may name a file of certificates.
@@ -469,6 +470,9 @@ def main(words):
     try:
         if words[0] == "clean":
             clean(factors)
+            return
+        if words[0] == "check":
+            parts_of(factors["endpoint"])
             return
         result = run(factors)
     except (StoreError, OSError) as error:

@@ -2,11 +2,17 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
 need_python
 server=''
-if [ -z "${EEIO_S3_ENDPOINT:-}" ]; then
+if [ "${EEIO_S3_ENDPOINT:-local}" = local ]; then
 	server=$(command -v "${EEIO_S3_SERVER:-moto_server}") ||
 		finish 1 "no object store: set EEIO_S3_ENDPOINT=URL, or install a local server (pip install 'moto[server]') and name it by EEIO_S3_SERVER"
+else
+	error=$("$python" -I -S "$HOME/client.py" check endpoint="$EEIO_S3_ENDPOINT" 2>&1) ||
+		finish 1 "${error#eeio-s3: }"
 fi
 path=$HOME/client.py
 version="client 1.0.0, $("$python" --version)"
+# With other settings eeio installs again.
 more="python=$python
-server=$server"
+server=$server
+EEIO_S3_ENDPOINT=${EEIO_S3_ENDPOINT:-}
+EEIO_S3_SERVER=${EEIO_S3_SERVER:-}"

@@ -21,8 +21,10 @@ from types import ModuleType
 import pytest
 
 from eeio.campaign import sweep
+from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio_results import tools
+from eeio_results.errors import EeioError
 from tests.profiles.harness import PROFILES, Installed, Installer
 
 pytestmark = pytest.mark.tools
@@ -440,6 +442,43 @@ def test_a_local_server_that_is_gone_is_reported(s3: Installed, script: str) -> 
     conf.write_text(conf.read_text().replace("server=", "server=/no/such/moto_server"))
     (line,) = s3.script(script, *FACTORS, code=2, EEIO_S3_ENDPOINT="local").stderr.splitlines()
     assert line.startswith("eeio-s3: no object store: set EEIO_S3_ENDPOINT=URL, or install")
+
+
+def _program(path: Path) -> str:
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_another_server_or_endpoint_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EEIO_S3_ENDPOINT", raising=False)
+    profile = profiles.load(CLIENT.parent)
+    one, two = _program(home / "one"), _program(home / "two")
+
+    def server() -> str:
+        found = installation.install(profile)
+        assert installation.find(profile) == found
+        (line,) = re.findall("(?m)^server=(.*)", (found.home / "tool.conf").read_text())
+        return str(line)
+
+    monkeypatch.setenv("EEIO_S3_SERVER", one)
+    assert server() == one
+    monkeypatch.setenv("EEIO_S3_SERVER", two)
+    assert server() == two
+    monkeypatch.setenv("EEIO_S3_ENDPOINT", "http://host:9000")
+    assert server() == ""
+    monkeypatch.setenv("EEIO_S3_ENDPOINT", "local")
+    assert server() == two
+    monkeypatch.delenv("EEIO_S3_ENDPOINT")
+    assert server() == two
+
+
+def test_an_installation_keeps_no_password(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EEIO_S3_ENDPOINT", "http://bob:hidden@host")
+    with pytest.raises(EeioError, match="the endpoint has a user name or a password") as raised:
+        installation.install(profiles.load(CLIENT.parent))
+    assert "hidden" not in str(raised.value)
+    assert not list(home.glob("data/eeio/installed/eeio-s3*"))
 
 
 def test_without_a_store_the_installation_reports_the_remedy(tmp_path: Path) -> None:
