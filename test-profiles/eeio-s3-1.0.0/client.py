@@ -453,8 +453,8 @@ def clean(factors):
     except StoreError as error:
         where = endpoint.rpartition("@")[2]  # an older eeio took a password
         raise StoreError(
-            f"cannot remove the bucket {bucket} of an earlier run at {where}: {error}. "
-            f"Start that store and set its keys, or leave the bucket there and delete {state}"
+            f"{state}: names a bucket of an earlier run that cannot be removed. Start its store "
+            f"and set its keys, or delete this file: {bucket} at {where}: {error}"
         ) from error
     state.unlink()
 

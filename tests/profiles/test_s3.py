@@ -342,9 +342,9 @@ def test_a_bucket_that_cannot_be_removed_is_named(s3: Installed, script: str) ->
     for endpoint in ("http://bob:hidden@127.0.0.1:1", "http://127.0.0.1:1"):
         state.write_text(f"{endpoint} us-east-1 {bucket}\n")
         (line,) = s3.script(script, *FACTORS, code=1).stderr.splitlines()
-        assert f"the bucket {bucket} of an earlier run at " in line
-        assert "127.0.0.1:1: " in line and "hidden" not in line
-        assert line.endswith(f", or leave the bucket there and delete {state}")
+        assert line.startswith(f"eeio-s3: {state}: names a bucket of an earlier run that cannot be")
+        assert f"or delete this file: {bucket} at 127.0.0.1:1: " in line.replace("http://", "")
+        assert "hidden" not in line
     state.unlink()
     s3.script("pre.sh", *FACTORS)
 
