@@ -423,8 +423,12 @@ def run(factors):
             remove(store, bucket)
         except BaseException as error:
             # The first error is the one to report.
-            if not state.is_file() or _is_removed(store, bucket):
-                state.unlink(missing_ok=True)
+            if not state.is_file():
+                raise
+            if isinstance(error, SystemExit):  # there may be no time for the removal
+                print(f"eeio-s3: removing the bucket {bucket} at {endpoint}", file=sys.stderr)
+            if _is_removed(store, bucket):
+                state.unlink()
                 raise
             left = f"the bucket {bucket} is left at {endpoint}; the next run here removes it"
             if isinstance(error, StoreError):
