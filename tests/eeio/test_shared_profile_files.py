@@ -1,6 +1,7 @@
 """Profiles that list shared files: what a complete one is, and that it needs no checkout."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,6 +92,8 @@ def test_an_installed_profile_needs_no_checkout(
     if not is_present(profile.tool):
         pytest.skip(f"{profile.tool} is not installed")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    if profile.tool == "dlio":  # `eeio setup --ai` installs it into the checkout's environment
+        monkeypatch.setenv("EEIO_DLIO", str(Path(sys.executable).parent / "dlio_benchmark"))
     home = installation.install(profile).home
     assert not any(path.is_symlink() for path in home.iterdir())
     assert missing_files(home) == []

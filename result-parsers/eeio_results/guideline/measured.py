@@ -77,9 +77,7 @@ def _why_not_ranked(cell: Cell) -> str | None:
     if cell.doubts:
         return f"doubtful: {cell.doubts[0]}"
     worst = largest_uncertainty(cell)
-    if worst > MOST_UNCERTAIN:
-        return imprecise_energy(worst)
-    return "not durable" if cell.factors["durable"] == "no" else None
+    return imprecise_energy(worst) if worst > MOST_UNCERTAIN else None
 
 
 def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:

@@ -66,7 +66,6 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     for folder in folders:
         if real.count(folder.resolve()) > 1:
             raise RejectedError(f"{folder} is repeated")
-    _reject_copies(folders)
     # Records refer to nothing that refers back: looking through millions of them for circles, again
     # and again while they are made, takes longer than to read them.
     gc.disable()
@@ -75,6 +74,7 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     finally:
         gc.freeze()
         gc.enable()
+    _reject_copies(folders)
     return found
 
 

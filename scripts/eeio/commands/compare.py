@@ -233,7 +233,9 @@ def _gates(
                 gate(before, replace(after, cells=fast), requested.share, requested.metric)
             )
         except EeioError as error:
-            raise RejectedError(str(error)) from error
+            if requested.share >= 1:
+                raise RejectedError(str(error)) from error
+            raise
     return found
 
 

@@ -1,6 +1,7 @@
 """`eeio cost`: J, kWh, money and carbon of moving a TB, and of storing one for a year."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio_results.stamps import warnings_of
@@ -226,6 +228,12 @@ def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
     left_out: LeftOut = {}
     found = cells(campaign, choice, domain, left_out)
     print_left_out(left_out)
+    if not_durable := sum(cell.durable is False for cell in found):
+        print(
+            f"{shown(campaign.name)}: {not_durable} experiments are writes that are not durable: "
+            "what brings their bytes onto the device later is not in their energy",
+            file=sys.stderr,
+        )
     return Server(
         name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
         cells=tuple(found),

@@ -92,5 +92,9 @@ def show(arguments: argparse.Namespace) -> int:
         from eeio_results.report.history import document
     warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
     found = history(suite, campaigns, arguments.metric)
+    if not found.series:
+        raise RejectedError(
+            f"no experiment of {suite} has {found.metric}; estimates by a model do not count"
+        )
     write_document(arguments, document(found, tuple(warnings)))
     return EXIT_DONE
