@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from eeio_limits.verified import verified_note
 from eeio_results.campaign import AdaptiveProtocol
+from eeio_results.imported import IMPORTED
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
@@ -78,7 +79,8 @@ def _of_imported(campaign: Campaign) -> list[str]:
         f"Machine: {_machine(campaign.machine)}.",
         f"{_counted(len(design.experiments), 'experiment')}, "
         f"{_repetitions(campaign.runs, design.protocol.repetitions, is_fixed=False)}.",
-        "The order of the runs is unknown.",
+        # PTS's results have it.
+        *(["The order of the runs is unknown."] if campaign.preset == IMPORTED else []),
         *_power(campaign),
         *_validity(campaign),
     ]
@@ -200,7 +202,8 @@ def _power(campaign: Campaign) -> list[str]:
             if r.power_w is not None
         ]
         if parts:
-            found.append(f"Idle baseline of {length:g} s before the runs: {', '.join(parts)}.")
+            lasted = f" of {length:g} s" if length else ""
+            found.append(f"Idle baseline{lasted} before the runs: {', '.join(parts)}.")
     elif campaign.idle_reason:
         found.append(f"Idle power was not measured: {campaign.idle_reason}.")
     return found

@@ -130,12 +130,13 @@ def _energies(
              QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
             ("Mean Energy Efficiency", "MB/J", "HIB",
              [value / 1e6 for k, r in valid.items()
-              if (value := good[k].efficiency_bytes_per_j(r)) is not None],
+              if r.why_not_ranked is None
+              and (value := good[k].efficiency_bytes_per_j(r)) is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
         for label, scale, proportion, values, text, own in figures:
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
-                continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
+                continue  # metadata, other work meanwhile, or too little of the window was seen
             source = f"{_prefix(kind)}{label} ({meter} {domain})"
             if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
                 source += ", without drives"
