@@ -29,6 +29,7 @@ ANSWER_S = 60  # a server of clean data answers in a second
 STOP_S = 600  # its checkpoint writes all that is dirty in its memory
 END_NOW_S = 3  # less than the 5 s that a runner waits from SIGTERM to SIGKILL
 SPOKEN_BYTES = 65536
+FULL_BYTES = 1 << 20  # less is a full disk: servers reserve space in larger steps
 FULL = ("No space left on device", "is full", "rror 28", "isk full", "rrno: 28")
 TROUBLE = ("ERROR", "FATAL", "PANIC", "rror:")
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
@@ -201,7 +202,11 @@ class Server:
         self._end_strays()
 
     def said(self, began=False):
-        """The server's line that explains its failure, as the end of a message."""
+        """What explains the server's failure, as the end of a message: a full disk, or its line."""
+        with suppress(OSError):
+            room = os.statvfs(self.folder)
+            if room.f_bavail * room.f_frsize < FULL_BYTES:
+                return f": No space left on device: {self.folder}"
         words = error_line(self._log, began) if self._log is not None else ""
         return f": the server says: {words}" if words else ""
 

@@ -1,6 +1,7 @@
 """The history of a suite: each experiment's values over campaigns, and when they changed."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -83,7 +84,9 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
             domain, meter = next(iter(cell.meters.items()), ("", ""))
             source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
             machine = campaign.machine
-            place = (machine.hostname, machine.drive_name, source, experiment)
+            # The number of a loop device is another one each time.
+            drive = re.sub(r"^(loop|nbd|zram)\d+$", r"\1", machine.drive_name)
+            place = (machine.hostname, drive, source, experiment)
             labels.setdefault(place, cell.label(PLACE, tool=True))
             point = Point(campaign.name, campaign.design.created_utc, value)
             found.setdefault(place, []).append((campaign, point))

@@ -12,7 +12,6 @@ from typing import Any
 
 from eeio.errors import RejectedError
 from eeio.tidy.rows import SCHEMA_VERSION, TABLES, rows
-from eeio_results.errors import EeioError
 from eeio_results.store import Campaign
 
 _VERSION = "eeio_schema"
@@ -70,7 +69,7 @@ def query(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns and rows of one SELECT over Parquet folders and campaigns.
 
-    Raises RejectedError for SQL that writes or has an error, and EeioError for such files.
+    Raises RejectedError for SQL that writes or has an error, and for damaged files.
     """
     library = duckdb()
     check_names(campaigns)
@@ -207,7 +206,7 @@ def _check_version(library: Any, connection: Any, path: Path) -> None:
             ).fetchall()
         )
     except library.Error as error:
-        raise EeioError(f"{path}: {_line(error)}") from error
+        raise RejectedError(f"{path}: {_line(error)}") from error
     version = found.get(_VERSION)
     if version is None or not version.isdecimal():
         raise RejectedError(f"{path}: eeio did not write this file; it has no {_VERSION}")

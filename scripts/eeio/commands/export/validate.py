@@ -47,7 +47,8 @@ def validate(arguments: argparse.Namespace) -> int:
     elif found:
         rows = tuple((one.kind, one.where, one.what) for one in found)
         print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
-        print(f"eeio: {len(found)} problems: not fit for publication", file=sys.stderr)
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        print(f"eeio: {count}: not fit for publication", file=sys.stderr)
     else:
         signed = "" if examined.signer is None else f"; signed by {shown(examined.signer)}"
         print(f"{shown(str(arguments.bundle))}: whole, readable, and fit for publication{signed}")
