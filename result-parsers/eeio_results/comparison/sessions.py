@@ -165,7 +165,7 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     first = cells[0]
     # A mean of the energies of several power domains or meters is of none of them.
     of_session = {domain: {c.meters.get(domain) for c in cells} for domain in POWER}
-    energies = {(c.efficiency_of, *c.meters.values()) for c in cells}
+    energies = {(c.efficiency_of, next(iter(c.meters.values()), None)) for c in cells}
     sources = {metric: of_session[domain] for domain, metric in POWER.items()}
     for metric, found in (dict.fromkeys(OF_EFFICIENCY, energies) | sources).items():
         if len(found) > 1:
