@@ -1,6 +1,5 @@
 # Checks of factors, for factors.sh, and of the target directory, for pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034,SC2154 # refuse exits; factors.sh sets $tool and $preset
-
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
 
@@ -51,12 +50,10 @@ enter() { # FOLDER: makes it and changes to it
 		refuse "$scratch: cannot be written; give another directory"
 }
 
-need_bytes() { # BYTES that must be free in the current folder
+need_bytes() { # BYTES that must be free here; xfs frees those of removed files late
 	for pause in 0.2 1 0; do
 		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-		[ "$free" -le "$1" ] || return 0
-		# xfs frees the blocks of removed files late.
-		[ $pause = 0 ] || { sync -f . 2>/dev/null && sleep $pause; }
+		[ "$free" -gt "$1" ] && return || { sync -f . 2>/dev/null && sleep $pause; }
 	done
 	refuse "$scratch: needs $1 bytes, $free are free"
 }
