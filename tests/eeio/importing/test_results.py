@@ -1161,6 +1161,40 @@ def test_thousands_of_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
     assert report.phases[0].iops == pytest.approx(499712 / 20, rel=1e-6)
 
 
+def test_both_rates_of_fio_may_be_cut(tmp_path: Path) -> None:
+    """fio 3.19 prints 20.0MiB/s (21.0MB/s) for 20.97 MiB/s: the bytes and the IOPS are right."""
+    text = (
+        "job: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=libaio, iodepth=32\nfio-3.19\nStarting 1 process\n\n"
+        "job: (groupid=0, jobs=1): err= 0: pid=9: Fri Mar 20 10:00:00 2020\n"
+        "  read: IOPS=5368, BW=20.0MiB/s (21.0MB/s)(1258MiB/60000msec)\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].bandwidth_bytes_per_s == pytest.approx(1258 * 2**20 / 60, rel=1e-4)
+
+
+def test_runs_of_elbencho_with_another_depth_are_no_repetitions(tmp_path: Path) -> None:
+    """The column is called `IO depth`."""
+    header = (
+        "ISO date,label,path type,paths,hosts,threads,dirs,files,file size,block size,direct IO,"
+        "random,random aligned,IO depth,shared paths,truncate,operation,time ms [first],"
+        "time ms [last],IOPS [first],IOPS [last],MiB/s [first],MiB/s [last],MiB [last]\n"
+    )
+    for run, depth in enumerate((1, 32)):
+        (tmp_path / f"run-{run}.csv").write_text(
+            f"{header}2026-01-02T03:04:0{run}-0400,,file,1,1,4,,,10737418240,1048576,1,0,0,{depth},"
+            "1,0,READ,9000,10000,1030,1024,1030,1024,10240\n"
+        )
+    files = results.found([tmp_path])
+    phases = [phase for one in files for report in one.reports for phase in report.phases]
+    assert [(p.iodepth, p.request_bytes, p.jobs, p.bandwidth_bytes_per_s) for p in phases] == [
+        (1, 1 << 20, 4, 1 << 30), (32, 1 << 20, 4, 1 << 30),
+    ]  # fmt: skip
+    (campaign,) = results.campaigns(files, "x")
+    assert {run.repetition for run in campaign.runs} == {1}
+
+
 def test_an_option_of_ior_without_a_value_hides_no_other(tmp_path: Path) -> None:
     """`Options: ` and `apiVersion : ` end with a blank; HDF5 and MPIIO are no repetitions."""
     text = (DATA / "ior/ior-3.2.1.txt").read_text()

@@ -1,6 +1,7 @@
 """elbencho's text, CSV and JSON."""
 
 import csv
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -28,17 +29,15 @@ _METADATA = (
 """The names of elbencho's other phases (source/Common.h of 3.1)."""
 
 
-_CSV_SETTINGS = (
-    "label", "path type", "paths", "hosts", "threads", "dirs", "files", "file size", "block size",
-    "direct io", "random", "random aligned", "iodepth", "shared paths", "truncate",
-)  # fmt: skip
-
-
 def read_csv(text: str) -> Iterator[FoundReport]:
     """One report for each line: `--csvfile` appends lines, also of other settings."""
     for row in csv.DictReader(text.splitlines()):
         row = {str(name).lower(): str(value) for name, value in row.items()}
-        settings = {name: row[name] for name in _CSV_SETTINGS if name in row}
+        # The columns before the operation are settings; their names differ from version to version.
+        columns = itertools.takewhile(lambda name: name != "operation", row)
+        settings = {
+            name.replace("io depth", "iodepth"): row[name] for name in columns if name != "iso date"
+        }
         values = {
             "rate": _scaled(row.get("mib/s [last]"), MIB),
             "entries": number(row.get("entries/s [last]")),

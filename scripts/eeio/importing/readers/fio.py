@@ -703,7 +703,10 @@ def _rate(
     if not rate:
         # fio 2.x prints the rates of networks in bits.
         return moved / runtime_s if moved and runtime_s else None
-    found = [float(rate), moved / runtime_s if moved and runtime_s else None, requested]
+    measured = moved / runtime_s if moved and runtime_s else None
+    if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
+        return measured  # bytes and requests agree; both printed rates are cut
+    found = [float(rate), measured, requested]
     found.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
     return statistics.median(one for one in found if one and abs(one / rate - 1) < 0.1)
 
