@@ -1,5 +1,6 @@
 """Which MB/J may be ranked: those of complete work, known precisely, without contradictions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eeio_limits.reasons import FLUSH_UNKNOWN, imprecise_energy
@@ -21,6 +22,17 @@ class Rules:
 
 
 RULES = Rules()
+
+
+def why_unsure(
+    doubts: Sequence[str], uncertainty_relative: float | None, most: float = MOST_UNCERTAIN
+) -> str | None:
+    """Why an energy is compared with no other: its doubts, or its uncertainty as a share."""
+    if doubts:
+        return f"doubtful: {doubts[0]}"
+    if uncertainty_relative is not None and uncertainty_relative > most:
+        return imprecise_energy(uncertainty_relative)
+    return None
 
 
 def why_too_short(duration_s: float | None, requested_s: float | None) -> str | None:

@@ -14,11 +14,10 @@ from eeio import signatures
 from eeio.bundle import REMADE, SUMS
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
-from eeio_limits.reasons import imprecise_energy
 from eeio_results.characterization import characterize
 from eeio_results.domains import DomainFigures
 from eeio_results.errors import EeioError
-from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.ranking import why_unsure
 from eeio_results.report.tables import row_label
 from eeio_results.store import RUNS, Campaign, load
 
@@ -179,10 +178,8 @@ def _broken_by(power: DomainFigures, repetitions: int) -> Iterator[str]:
     """Rules that the power of an experiment breaks, which `eeio report` does not rank."""
     if power.n < min(repetitions, LEAST_REPETITIONS):
         yield f"power of {power.n} of {repetitions} repetitions: {power.reason}"
-    if power.doubts:
-        yield f"doubtful: {power.doubts[0]}"
     if power.power_w is not None and power.power_w.median <= 0:
         yield f"the power of the {power.power_domain} is not above 0"
     known = power.uncertainty_relative
-    if known is not None and known.median > MOST_UNCERTAIN:
-        yield imprecise_energy(known.median)
+    if unsure := why_unsure(power.doubts, None if known is None else known.median):
+        yield unsure

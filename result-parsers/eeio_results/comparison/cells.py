@@ -57,7 +57,7 @@ class Cell:
     reasons: Mapping[str, str] = field(default_factory=dict)
     invalid_runs: int = 0
     efficiency_of: tuple[str, ...] = ()
-    """The power domain to which its MB/J applies; several if it is of several sessions."""
+    """The power domain to which its MB/J applies."""
     meters: Mapping[str, str] = field(default_factory=dict)
     """The meter of each power domain."""
     doubts: tuple[str, ...] = ()
@@ -247,6 +247,8 @@ def _cell(
         for domain in DOMAINS
         if (key := most_read(energies, domain, _is_usable)) is not None
     }
+    # All values of MB/J are of one domain: the widest that any repetition has.
+    of_efficiency = next(iter(meters), None)
     for phase, window in used:
         order = run_of[id(phase)].order_index
         widest = None
@@ -256,8 +258,7 @@ def _cell(
                 values.setdefault(metric, {})[order] = reading.power_w
                 if (of_domain := window.j_per_gb(reading)) is not None:
                     values.setdefault(J_PER_GB_OF[domain], {})[order] = of_domain
-                # All values of MB/J are of one domain: the widest that any repetition has.
-                widest = reading if domain == next(iter(meters)) else widest
+                widest = reading if domain == of_efficiency else widest
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         seconds = window.seconds_per_gb(window.duration_s)
         if seconds is not None:

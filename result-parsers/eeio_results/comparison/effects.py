@@ -49,26 +49,35 @@ def effects(
     """Every factor's effect on every metric, in both directions. Energies that are too uncertain,
     and those of different power domains, are not compared, as in `changes`."""
     precise = [_without_uncertain(cell) for cell in cells]
-    index, by_domain = Index(precise), Index(map(_with_domain, precise))
-    found = []
-    for factor in factors:
-        of_index = {id(one): _prepared(one, factor) for one in (index, by_domain)}
-        for metric in metrics:
-            used = by_domain if metric == EFFICIENCY else index
-            groups, pairs = of_index[id(used)]
-            if pairs is None:
-                tested: Iterable[Tested] = _by_dunn(groups, used, metric, factor, adjustment)
-            else:
-                # One after the other: all differences of many machines at once are much to hold.
-                tested = (
-                    (levels, differences(of_levels, metric, adjustment))
-                    for levels, of_levels in pairs.items()
-                )
-            for (first, second), of_pair in tested:
-                if of_pair:
-                    found += _both_ways(metric, factor, first, second, of_pair, alpha)
+    of_domain = [metric for metric in metrics if metric == EFFICIENCY]
+    of_others = [metric for metric in metrics if metric != EFFICIENCY]
+    found: list[Effect] = []
+    for index, chosen in (
+        (Index(precise), of_others), (Index(map(_with_domain, precise)), of_domain)
+    ):  # fmt: skip
+        for factor in factors if chosen else ():
+            found += _effects(index, chosen, factor, adjustment, alpha)
     # By metric, in the order of the report.
     return sorted(found, key=lambda effect: metrics.index(effect.metric))
+
+
+def _effects(
+    index: Index, metrics: Sequence[str], factor: str, adjustment: Adjustment, alpha: float
+) -> Iterator[Effect]:
+    groups = _groups(index, factor)
+    pairs = None if _needs_dunn(groups) else _pairs(index, factor)
+    for metric in metrics:
+        if pairs is None:
+            tested: Iterable[Tested] = _by_dunn(groups, index, metric, factor, adjustment)
+        else:
+            # One after the other: all differences of many machines at once are much to hold.
+            tested = (
+                (levels, differences(of_levels, metric, adjustment))
+                for levels, of_levels in pairs.items()
+            )
+        for (first, second), of_pair in tested:
+            if of_pair:
+                yield from _both_ways(metric, factor, first, second, of_pair, alpha)
 
 
 def _without_uncertain(cell: Cell) -> Cell:
@@ -82,13 +91,6 @@ def _without_uncertain(cell: Cell) -> Cell:
 def _with_domain(cell: Cell) -> Cell:
     """With the power domain of its MB/J as a factor, so that pairs have one domain."""
     return replace(cell, factors={**cell.factors, "power domain": " ".join(cell.efficiency_of)})
-
-
-def _prepared(
-    index: Index, factor: str
-) -> "tuple[Groups, dict[Levels, list[tuple[Cell, Cell]]] | None]":
-    groups = _groups(index, factor)
-    return groups, None if _needs_dunn(groups) else _pairs(index, factor)
 
 
 Levels = tuple[str, str]

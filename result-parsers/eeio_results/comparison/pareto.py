@@ -18,7 +18,7 @@ from eeio_results.comparison.cells import (
     Cell,
     largest_uncertainty,
 )
-from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.ranking import MOST_UNCERTAIN, why_unsure
 from eeio_results.record import DEMO
 
 
@@ -88,11 +88,7 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
         return "demo power is not ranked"
     if cell.factors["durable"] == "no":
         return "not durable"
-    if cell.doubts:
-        return f"doubtful: {cell.doubts[0]}"
-    if largest_uncertainty(cell) > most_uncertain:
-        return f"its energy is not known to {100 * most_uncertain:g} %"
-    return None
+    return why_unsure(cell.doubts, largest_uncertainty(cell), most_uncertain)
 
 
 def _placed(group: Sequence[Choice]) -> list[Choice]:

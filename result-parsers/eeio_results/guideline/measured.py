@@ -4,19 +4,17 @@ domain."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     J_PER_GB_OF,
     POWER,
-    Cell,
     cells_of,
     largest_uncertainty,
     why_too_slow,
 )
 from eeio_results.guideline.servers import CellValues
 from eeio_results.guideline.workload import CellKey
-from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.ranking import why_unsure
 from eeio_results.record import DOMAINS, FLUSHES, Switch
 from eeio_results.store import Campaign
 from eeio_results.windows import energy_of
@@ -48,8 +46,8 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
-        if (poor := _why_not_ranked(cell)) is not None:
-            left_out.setdefault(poor, []).append(f"{campaign.name}: {cell.label()}")
+        if (unsure := why_unsure(cell.doubts, largest_uncertainty(cell))) is not None:
+            left_out.setdefault(unsure, []).append(f"{campaign.name}: {cell.label()}")
             continue
         both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
@@ -70,14 +68,6 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         durable = {"yes": True, "no": False}.get(factors["durable"])
         found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
     return found
-
-
-def _why_not_ranked(cell: Cell) -> str | None:
-    """As in the tables of `eeio report`."""
-    if cell.doubts:
-        return f"doubtful: {cell.doubts[0]}"
-    worst = largest_uncertainty(cell)
-    return imprecise_energy(worst) if worst > MOST_UNCERTAIN else None
 
 
 def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:

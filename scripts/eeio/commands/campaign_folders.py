@@ -12,7 +12,7 @@ from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
 from eeio_results import saved_figures, studies
 from eeio_results.errors import EeioError
-from eeio_results.store import Campaign
+from eeio_results.store import RUNS, Campaign
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _reject_copies(folders: Sequence[Path]) -> None:
     """Raises RejectedError for two folders with the same records: their first part tells."""
     known: dict[bytes, Path] = {}
     for folder in folders:
-        with suppress(OSError), (folder / "runs.jsonl").open("rb") as records:
+        with suppress(OSError), (folder / RUNS).open("rb") as records:
             part = records.read(1 << 16)
             if part and (first := known.setdefault(part, folder)) is not folder:
                 raise RejectedError(f"{folder} is a copy of {first}: name one of them")

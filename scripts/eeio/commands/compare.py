@@ -21,7 +21,7 @@ from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
-from eeio_results.metrics import gated, named
+from eeio_results.metrics import gated
 from eeio_results.report.document import Document
 from eeio_results.report.model import build
 from eeio_results.stamps import warnings_of
@@ -278,10 +278,6 @@ def _fail_if(text: str) -> FailIf:
         found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
     except ValueError:
         found = -1.0
-    if found >= 1 and parts[0] == "worse" and metric is not None and named(metric).better == "more":
-        raise argparse.ArgumentTypeError(
-            f"{text}: {metric} cannot become {share} worse, as 100% is all of it"
-        )
     # `worse:5` would be 500 %, and `worse:1` may be meant as 1 %.
     if not 0 <= found < (10 if share.endswith("%") else 1):
         raise argparse.ArgumentTypeError(

@@ -74,7 +74,7 @@ def test_what_may_not_be_ranked_beats_nothing() -> None:
     found = choices([good, fast, doubtful, vague])
     assert of(found, "1 MiB").on_bandwidth_front is True
     assert [of(found, size).reason for size in ("4 MiB", "2 MiB", "8 MiB")] == [
-        "not durable", "doubtful: two meters", "its energy is not known to 10 %",
+        "not durable", "doubtful: two meters", "the energy is known only to ±30 %",
     ]  # fmt: skip
     assert pareto_table(found) is None, "one alone is no choice"
 

@@ -93,8 +93,6 @@ def show(arguments: argparse.Namespace) -> int:
     warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
     found = history(suite, campaigns, arguments.metric)
     if not found.series:
-        raise RejectedError(
-            f"no experiment of {suite} has {found.metric}; estimates by a model do not count"
-        )
+        raise RejectedError(f"no campaign of {suite} has a measured {found.metric}")
     write_document(arguments, document(found, tuple(warnings)))
     return EXIT_DONE
