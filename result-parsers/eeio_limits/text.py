@@ -39,7 +39,10 @@ def shown(text: str, keep: str = "") -> str:
 
     `keep`: characters that stay, such as line breaks of a text that may have several lines.
     """
-    if text.isprintable():
+    rest = text
+    for character in keep:
+        rest = rest.replace(character, "")
+    if rest.isprintable():
         return text
     return "".join(
         character if character in keep or not _hidden(character) else _escape(character)
