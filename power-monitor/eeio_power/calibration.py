@@ -1,10 +1,15 @@
-"""Calibrations of meters against a reference meter: their file, and what they change in a reading.
+"""Calibrations of meters: their file, and what they change in a reading.
+
+Against a reference meter (`Calibration`):
 
     P' = gain x P + offset_w        E' = gain x E + offset_w x duration
 
 A calibration is valid on the machine and with the kernel release where it was made, for the same
 spec, and in its range of power extended by a tenth at either end. Elsewhere a reading is as without
 it, with a note. `eeio meter calibrate --reference` makes them.
+
+Of the delay of a meter (`eeio_power.delay`), by the spec of the meter. `eeio meter calibrate
+--meter` makes them.
 
 The file `calibrations.json` in the user's data folder has one list per machine. Its key is derived
 from /etc/machine-id as machine-id(5) requires, so the file does not contain that id.
@@ -17,14 +22,16 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_power import delay
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter
+from eeio_power.meters import Channel, Meter, delay_of_kind, number_option, parse_spec
 from eeio_power.reading import DOMAINS, Domain
 
 SCHEMA_VERSION = 1
@@ -111,36 +118,88 @@ def of_meter(meter: Meter) -> tuple[Calibration, ...]:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class File:
+    """What the file has of one machine."""
+
+    calibrations: tuple[Calibration, ...] = ()
+    delays: Mapping[str, Delay] = field(default_factory=dict)
+    """By the spec of the meter."""
+
+
+def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
+    """The channels of the meter, each with its delay: of the options of its spec, else of a
+    calibration, else its own, else that of its kind. Raises PowerError."""
+    kind, options = parse_spec(meter.spec)
+    lag_s = number_option(meter.spec, options, "lag_s")
+    averages_s = number_option(meter.spec, options, "averages_s")
+    calibrated = stored_delays().get(meter.spec)
+    channels = []
+    for channel in meter.channels:
+        known = calibrated or channel.delay or delay_of_kind(kind)
+        if lag_s is not None or averages_s is not None:
+            known = _with_options(known, lag_s, averages_s, meter.native_period_s)
+        channels.append(replace(channel, delay=known))
+    return tuple(channels)
+
+
+def _with_options(
+    known: Delay | None, lag_s: float | None, averages_s: float | None, native_period_s: float
+) -> Delay:
+    """The delay with what the user states; the other figure is as known."""
+    known = known or Delay(averages_s=native_period_s)
+    if lag_s is not None:
+        known = replace(known, lag_s=lag_s, lag_within_s=0.0)
+    if averages_s is not None:
+        known = replace(known, averages_s=averages_s, averages_within_s=0.0)
+    return replace(known, source="stated by the user")
+
+
 def stored() -> list[Calibration]:
     """All of this machine. Raises PowerError for a damaged file."""
     kernel = platform.release()
     return [
         found if found.kernel == kernel
         else replace(found, unusable=f"it was made with kernel {found.kernel}, this is {kernel}")
-        for found in load(path()).get(_machine(), [])
+        for found in load(path()).get(_machine(), File()).calibrations
     ]  # fmt: skip
+
+
+def stored_delays() -> Mapping[str, Delay]:
+    """Those of this machine, by the spec of the meter. Raises PowerError for a damaged file."""
+    return load(path()).get(_machine(), File()).delays
 
 
 def store(new: Calibration) -> None:
     """Replaces the one of the same meter and domain on this machine. Raises PowerError."""
-    machine = _machine()
-    if not machine:
-        raise PowerError(
-            f"{_MACHINE_ID} has no id of this machine, so no calibration can be stored; "
-            "`systemd-machine-id-setup` writes one"
-        )
+    machine = _known_machine()
     every = load(path())
-    others = [c for c in every.get(machine, []) if (c.meter, c.domain) != (new.meter, new.domain)]
-    _save({**every, machine: [*others, new]})
+    before = every.get(machine, File())
+    others = [c for c in before.calibrations if (c.meter, c.domain) != (new.meter, new.domain)]
+    _save({**every, machine: replace(before, calibrations=(*others, new))})
+
+
+def store_delay(spec: str, new: Delay) -> None:
+    """Replaces the one of the same meter on this machine. Raises PowerError."""
+    machine = _known_machine()
+    every = load(path())
+    before = every.get(machine, File())
+    _save({**every, machine: replace(before, delays={**before.delays, spec: new})})
 
 
 def forget(meter: str) -> int:
-    """Removes those of a meter, by its name, and returns how many. Raises PowerError."""
+    """Removes those of a meter, by its name, and its delay, by its name or its spec; returns how
+    many. Raises PowerError."""
     every, machine = load(path()), _machine()
-    left = [found for found in every.get(machine, []) if found.meter != meter]
-    removed = len(every.get(machine, [])) - len(left)
+    before = every.get(machine, File())
+    left = tuple(found for found in before.calibrations if found.meter != meter)
+    delays = {
+        spec: known for spec, known in before.delays.items()
+        if meter not in (spec, parse_spec(spec)[0])
+    }  # fmt: skip
+    removed = len(before.calibrations) + len(before.delays) - len(left) - len(delays)
     if removed:
-        _save({**every, machine: left})
+        _save({**every, machine: File(left, delays)})
     return removed
 
 
@@ -179,14 +238,19 @@ def path() -> Path:
     return Path(data) / "eeio/calibrations.json"
 
 
-def load(file: Path) -> dict[str, list[Calibration]]:
-    """Key of a machine -> its calibrations; none if there is no file. Raises PowerError."""
+def load(file: Path) -> dict[str, File]:
+    """Key of a machine -> what the file has of it; none if there is no file. Raises PowerError."""
     try:
         body = inputs.read_json(file)
         if body["schema_version"] != SCHEMA_VERSION:
             raise LimitError(f"schema_version {body['schema_version']!r:.20} is unknown")
+        delays = body.get("delays", {})
         return {
-            str(name): [read(each) for each in every] for name, every in body["machines"].items()
+            str(name): File(
+                tuple(map(read, body["machines"].get(name, ()))),
+                {str(spec): delay.read(known) for spec, known in delays.get(name, {}).items()},
+            )
+            for name in {**body["machines"], **delays}
         }
     except FileNotFoundError:
         return {}
@@ -197,11 +261,17 @@ def load(file: Path) -> dict[str, list[Calibration]]:
         ) from error
 
 
-def _save(machines: Mapping[str, Sequence[Calibration]]) -> None:
+def _save(machines: Mapping[str, File]) -> None:
     file = path()
     body = {
         "schema_version": SCHEMA_VERSION,
-        "machines": {name: [asdict(each) for each in every] for name, every in machines.items()},
+        "machines": {
+            name: [asdict(each) for each in known.calibrations] for name, known in machines.items()
+        },
+        "delays": {
+            name: {spec: asdict(each) for spec, each in known.delays.items()}
+            for name, known in machines.items()
+        },
     }
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -210,6 +280,17 @@ def _save(machines: Mapping[str, Sequence[Calibration]]) -> None:
         new.replace(file)
     except OSError as error:
         raise PowerError(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def _known_machine() -> str:
+    """The key of this machine. Raises PowerError if it has no id."""
+    machine = _machine()
+    if not machine:
+        raise PowerError(
+            f"{_MACHINE_ID} has no id of this machine, so no calibration can be stored; "
+            "`systemd-machine-id-setup` writes one"
+        )
+    return machine
 
 
 def _machine() -> str:

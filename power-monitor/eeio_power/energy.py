@@ -7,7 +7,10 @@ the reading before (right-hold), over the real time between them, not the nomina
 are clipped to the window by their share of time: linear interpolation of the energy. Before the
 first and after the last reading the neighbour's power applies, up to the gap limit.
 
-**Uncertainty.** The root of the sum of squares of five contributions, in J:
+A meter whose readings are late, or means of a longer time, is read over a window that is as much
+later (`eeio_power.delay`).
+
+**Uncertainty.** The root of the sum of squares of six contributions, in J:
 
 - accuracy: the class of the meter times the energy;
 - quantisation: one quantum of a counter (half at either end); half a quantum of power for the
@@ -21,6 +24,7 @@ first and after the last reading the neighbour's power applies, up to the gap li
   exactly repeats the one before: it was read again, and another was missed. A meter sampled more
   slowly than it averages counts with the difference of neighbouring readings, stretches taken as
   independent;
+- delay: what a meter that is late or averages cannot separate at the edges;
 - unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
   readings that may be false.
 
@@ -46,9 +50,10 @@ from itertools import compress
 from operator import mul, ne, sub
 
 from eeio_limits.contradictions import INSIDE
-from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER
+from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
 from eeio_limits.reasons import low_coverage
 from eeio_power.calibration import Calibration, of_domain
+from eeio_power.delay import delay_error_j, edge_zones
 from eeio_power.doubts import (
     FINE_SHARE,
     LEAST_STEPS,
@@ -91,6 +96,7 @@ class ChannelEnergy:
     quantisation_j: float = 0.0
     edges_j: float = 0.0
     gaps_j: float = 0.0
+    delay_j: float = 0.0
     unsure_j: float = 0.0
     """Of readings that may be false, wraps that may be resets."""
     coverage: float = 0.0
@@ -100,6 +106,7 @@ class ChannelEnergy:
     reasons: tuple[str, ...] = ()
     """Why there is no energy."""
     doubts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def channel_energy(
@@ -124,6 +131,10 @@ def channel_energy(
     if window_s > DURATION.most:
         days = DURATION.most / 86400
         return _invalid(channel, 0, f"a window of more than {days:.0f} days")
+    late_s = shift_s(channel, period_s)
+    # A log may end with the window.
+    missing_s = max(0.0, late_s - max(0.0, times_s[-1] - end_s)) if times_s else 0.0
+    start_s, end_s = start_s + late_s - missing_s, end_s + late_s - missing_s
     readings = readings_around(channel, times_s, values, start_s, end_s)
     samples = readings.inside(start_s, end_s)
     if samples == 0:
@@ -182,6 +193,10 @@ def channel_energy(
     observed_s = math.fsum(inside_s) - unseen_time_s(
         channel, stretches, late, period_s, start_s, end_s
     )
+    delay_j = 0.0
+    if channel.delay is not None:
+        near_w = _powers_near(channel, times_s, values, period_s, native_period_s, start_s, end_s)
+        delay_j = delay_error_j(channel.delay, near_w, window_s, missing_s)
     found = ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
@@ -189,12 +204,14 @@ def channel_energy(
         quantisation_j=quantisation_j,
         edges_j=_edges_error_j(stretches, (start_s, end_s), native_period_s),
         gaps_j=gaps_j,
+        delay_j=delay_j,
         unsure_j=stretches.unsure_j,
         coverage=min(1.0, max(0.0, observed_s) / window_s),
         largest_gap_s=longest_s,
         samples=samples,
         lost=sum(lost_readings(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
         reasons=reasons,
+        remarks=_delay_remarks(channel, delay_j, energy_j, window_s),
     )
     doubts = (
         *stretches.doubts,
@@ -206,8 +223,75 @@ def channel_energy(
 def combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:
     """Of channels that add up, J: accuracy and false readings linearly, all else as squares."""
     linear_j = sum(c.accuracy_j + c.unsure_j for c in channels)
-    independent = [term for c in channels for term in (c.quantisation_j, c.edges_j, c.gaps_j)]
+    independent = [
+        term for c in channels for term in (c.quantisation_j, c.edges_j, c.gaps_j, c.delay_j)
+    ]
     return math.hypot(linear_j, *independent)
+
+
+def shift_s(channel: Channel, period_s: float) -> float:
+    """How much later than a window the readings of the channel are, s."""
+    if channel.delay is None:
+        return 0.0
+    return channel.delay.shift_s(period_s if channel.quantity == "power_w" else None)
+
+
+def reach_s(channel: Channel, period_s: float) -> float:
+    """How far from a window the readings may be on which its energy depends, due to the delay."""
+    if channel.delay is None:
+        return 0.0
+    (low_s, high_s), *_ = edge_zones(channel.delay, period_s, 0.0, 0.0)
+    return abs(shift_s(channel, period_s)) + high_s - low_s
+
+
+def _powers_near(
+    channel: Channel,
+    times_s: Sequence[float],
+    values: Sequence[float],
+    period_s: float,
+    native_period_s: float,
+    start_s: float,
+    end_s: float,
+) -> list[float]:
+    """The powers around both edges of a shifted window, W."""
+    assert channel.delay is not None
+    least_w, most_w = possible_w(channel)
+    near_w: list[float] = []
+    for low_s, high_s in edge_zones(channel.delay, period_s, start_s, end_s):
+        low = max(0, bisect_left(times_s, low_s) - 1)
+        high = bisect_right(times_s, high_s) + 1
+        if channel.quantity == "power_w":
+            near_w += known(values[low:high])
+        else:
+            near_w += _counter_powers_w(times_s[low:high], values[low:high], native_period_s)
+    return [power_w for power_w in near_w if least_w <= power_w <= most_w]
+
+
+def _counter_powers_w(
+    times_s: Sequence[float], values: Sequence[float], native_period_s: float
+) -> list[float]:
+    """Mean powers of a counter over its updates, W; one that was read more often than it changes
+    would show none and then several times as much."""
+    powers_w, last = [], 0
+    for k in range(1, len(times_s)):
+        step_j = values[k] - values[last]
+        if step_j == step_j and times_s[k] - times_s[last] >= native_period_s:
+            powers_w.append(step_j / (times_s[k] - times_s[last]))
+            last = k
+    return powers_w
+
+
+def _delay_remarks(
+    channel: Channel, delay_j: float, energy_j: float, window_s: float
+) -> tuple[str, ...]:
+    """Why a window is too short for the delay of its meter to be ranked, if it is."""
+    if channel.delay is None or delay_j <= MOST_UNCERTAIN * abs(energy_j):
+        return ()
+    return (
+        f"{channel.name}: readings are {channel.delay.text}, so that the power next to a window "
+        f"of {window_s:.3g} s makes its energy uncertain by {delay_j:.3g} J; measure longer, or "
+        "calibrate the meter",
+    )
 
 
 def _invalid(channel: Channel, samples: int, *reasons: str, lost: int = 0) -> ChannelEnergy:
@@ -343,6 +427,8 @@ def domain_energy(
     coverage = min((c.coverage for c in channels), default=0.0)
     if valid and coverage < LEAST_COVERAGE:
         reasons = (low_coverage(coverage),)
+    if valid:
+        reasons += tuple(remark for c in channels for remark in c.remarks)
     reading = EnergyReading(
         domain=domain,
         meter=meter,
@@ -435,7 +521,8 @@ def _calibrated(
     scaled = [
         replace(
             c, accuracy_j=limit_j / len(channels), quantisation_j=gain * c.quantisation_j,
-            edges_j=gain * c.edges_j, gaps_j=gain * c.gaps_j, unsure_j=gain * c.unsure_j,
+            edges_j=gain * c.edges_j, gaps_j=gain * c.gaps_j, delay_j=gain * c.delay_j,
+            unsure_j=gain * c.unsure_j,
         )
         for c in channels
     ]  # fmt: skip
@@ -491,12 +578,15 @@ def indices_needed(
     channels: Sequence[Channel],
     times_s: Sequence[float],
     columns: Sequence[Sequence[float]],
+    period_s: float,
     start_s: float,
     end_s: float,
 ) -> tuple[int, int]:
     """Where all that the energy of a window depends on begins and ends (exclusive): a session of
     days need not be looked at for a window of seconds."""
     length_s = end_s - start_s
+    furthest_s = max((reach_s(channel, period_s) for channel in channels), default=0.0)
+    start_s, end_s = start_s - furthest_s, end_s + furthest_s
     around = [indices_around(times_s, column, start_s, end_s) for column in columns]
     low = min(
         bisect_left(times_s, start_s - length_s),  # _spread_w

@@ -107,9 +107,6 @@ _BEFORE_S = 60.0
 # Of a tool that writes without a pause not each write is an edge.
 _BETWEEN_EDGES_S = 0.002
 
-# The sampler takes a sample for the end of any window, however short.
-_SHORT_S = 0.01
-
 
 @dataclass(frozen=True)
 class PowerSource:
@@ -208,8 +205,7 @@ class PowerMonitor:
         """Samples every meter at once: at both edges of a window, so that a short one need not be
         interpolated between two beats of the sampler, which would cost accuracy."""
         if self._sampler is not None:
-            now_s = time.monotonic()
-            self._sampler.energy(now_s - _SHORT_S, now_s)
+            self._sampler.sample(time.monotonic())
 
     def hasten(self) -> None:
         """A tool is about to start: read counters at `counter_rate_hz` from now on."""

@@ -227,11 +227,11 @@ class Sampler:
 
         If a meter's last sample is older than `end_s`, one more is requested, so that the window is
         clipped exactly. A stalled one is not waited for; one that does not answer is waited for
-        about one and a half of its periods.
+        about one and a half of its periods. A meter whose readings are late is waited for.
         """
-        if self._stream is not None and not self._stopped and end_s <= self._clock():
-            waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
-            self._wait([loop.has_sampled(end_s) for loop in waiting])
+        if end_s <= self._clock():
+            self._wait_for_late(end_s)
+            self.sample(end_s)
         self._load.note(self._clock())
 
         def since(time_s: float) -> Samples:
@@ -243,6 +243,26 @@ class Sampler:
             _with_last_error(reading, errors[reading.meter])
             for reading in self._load.judged(readings, start_s, end_s)
         ]
+
+    def sample(self, time_s: float) -> None:
+        """Reads every meter that has no sample at or after `time_s`."""
+        if self._stream is not None and not self._stopped:
+            waiting = [loop for loop in self._loops if loop.request_sample(time_s)]
+            self._wait([loop.has_sampled(time_s) for loop in waiting])
+        self._load.note(self._clock())
+
+    def _wait_for_late(self, end_s: float) -> None:
+        """Until the meters whose readings are late have those of a window that ended at `end_s`."""
+        if self._stream is None or self._stopped:
+            return
+        now_s = self._clock()
+        waiting = [
+            replace(late, limit_s=late.limit_s + end_s + loop.info.late_s - now_s)
+            for loop in self._loops
+            if end_s + loop.info.late_s > now_s
+            and (late := loop.has_sampled(end_s + loop.info.late_s)).limit_s > 0.0
+        ]
+        self._wait(waiting)
 
     def read_counters(self, rate_hz: float | None) -> None:
         """From now on read energy counters at this rate, each only if it has new values; None: at

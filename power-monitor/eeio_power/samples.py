@@ -2,7 +2,7 @@
 
 The file is one gzip stream. Its first line is a JSON header; every other line is one value:
 
-    {"schema_version": 2, "monotonic_s": ..., "utc": ..., "meters": [...]}
+    {"schema_version": 3, "monotonic_s": ..., "utc": ..., "meters": [...]}
     monotonic_s,channel_index,value
 
 `channel_index` counts through the channels of all meters in the header's order. The value has the
@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_power import calibration
+from eeio_power import calibration, delay
 from eeio_power.calibration import Calibration
 from eeio_power.doubts import (
     MOST_BEFORE_S,
@@ -40,15 +40,16 @@ from eeio_power.doubts import (
     means_w,
     rise_doubt,
 )
-from eeio_power.energy import meter_energy
+from eeio_power.energy import meter_energy, shift_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 from eeio_power.stretches import possible_w
 
-SCHEMA_VERSION = 2
-READABLE_VERSIONS = (1, 2)
-"""Version 2 describes channels in more detail; it contains all of version 1."""
+SCHEMA_VERSION = 3
+READABLE_VERSIONS = (1, 2, 3)
+"""Version 2 describes channels in more detail, version 3 also their delays; each contains all of
+the one before."""
 
 MISSING = math.nan
 """Marks a failed read in the arrays; never returned as a number."""
@@ -74,6 +75,11 @@ class MeterInfo:
     channels: tuple[Channel, ...]
     calibrations: tuple[Calibration, ...] = ()
     """Those of this meter when it was read."""
+
+    @property
+    def late_s(self) -> float:
+        """How long after a window its readings are needed, s."""
+        return max((shift_s(c, self.period_s) for c in self.channels), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,7 @@ def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
         kind=meter.kind,
         native_period_s=meter.native_period_s,
         period_s=meter.native_period_s if own_pace else max(1.0 / rate_hz, meter.native_period_s),
-        channels=tuple(meter.channels),
+        channels=calibration.delayed_channels(meter),
     )
 
 
@@ -361,7 +367,8 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 def _channel(body: Mapping[str, Any]) -> Channel:
     contents = body.get("contents") or {}
     known = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
-    channel = Channel(**{**body, "contents": known})
+    its_delay = None if body.get("delay") is None else delay.read(body["delay"])
+    channel = Channel(**{**body, "contents": known, "delay": its_delay})
     if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
         raise LimitError("a channel without name or domain")
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):

@@ -140,6 +140,8 @@ CARBON = Quantity("carbon", "kg", 0, 1e12)
 """CO2e of making a machine."""
 LEAST_COVERAGE = 0.5
 """Of a window: with less of it seen by a meter its mean power is not compared with others."""
+MOST_UNCERTAIN = 0.1
+"""With an uncertainty above this share of the energy a figure is not ranked."""
 MOST_UNKNOWN = 0.5
 """An energy with a larger uncertainty, as a share of it, is not shown."""
 FACTOR = Quantity("factor", "", -1e12, 1e12)

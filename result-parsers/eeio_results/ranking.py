@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import FLUSH_UNKNOWN, imprecise_energy
 from eeio_results.domains import DomainFigures
 from eeio_results.record import MARKS
-
-MOST_UNCERTAIN = 0.1
-"""With an uncertainty above this share of the energy a figure is not ranked."""
 
 
 @dataclass(frozen=True)

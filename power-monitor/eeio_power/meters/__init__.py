@@ -7,10 +7,11 @@ A meter's module defines three names:
 - `find(root) -> Detected`: whether this machine has it, and if not, the reason and the remedy.
 
 It may offer `ARGUMENT`, the option that follows a colon: `wattsup:/dev/ttyUSB0` is
-`wattsup,port=/dev/ttyUSB0`.
+`wattsup,port=/dev/ttyUSB0`. `DELAY` is the delay of its channels that have none of their own
+(`eeio_power.delay`), with its source.
 
 `root` replaces `/`, so that a fake tree can replace sysfs and procfs. Every meter also takes
-`name=LABEL`, which distinguishes two meters of one kind.
+`name=LABEL`, which distinguishes two meters of one kind, `lag_s=` and `averages_s=`.
 
 A meter that pushes its readings sets `paces_itself = True`: its `read` waits for the next one, and
 the sampler calls it again at once. A meter that is logged elsewhere has `logged()` and is not read
@@ -29,6 +30,7 @@ from eeio_limits import LimitError
 from eeio_limits.modules import Modules
 from eeio_limits.names import similar
 from eeio_limits.quantities import FIGURE
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters._own import Guarded
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind, joined
@@ -38,7 +40,11 @@ Quantity = Literal["power_w", "energy_j"]
 _MODULES = Modules("meter", __name__, "EEIO_METERS", reserved=("auto", "none"))
 
 _PLACE = re.compile(r"([\w.-]{1,200}|\[[0-9a-fA-F:]{2,45}\])(?::(\d{1,5}))?")
-COMMON_OPTIONS = {"name": "the meter's name in readings, to distinguish two of one kind"}
+COMMON_OPTIONS = {
+    "name": "the meter's name in readings, to distinguish two of one kind",
+    "lag_s": "how late its readings are, s (`eeio meter calibrate` measures it)",
+    "averages_s": "the time that each reading is the mean of, s",
+}
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,9 @@ class Channel:
     counts: str | None = None
     """A source that several counters of one meter may share, such as `package-0`: if those of one
     name move in step, they are one counter, and their sum is not an energy. None: not shared."""
+    delay: Delay | None = None
+    """How late its values are and over how long they are means; None: unknown, taken for not late
+    and means of the time since the reading before."""
 
 
 class Meter(Protocol):
@@ -191,6 +200,11 @@ class Detected:
     """Contents of each domain: included and excluded parts."""
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
+
+
+def delay_of_kind(meter: str) -> Delay | None:
+    """The `DELAY` of meters of that kind; None if the kind is unknown or states none."""
+    return getattr(_module(meter), "DELAY", None) if meter in meter_names() else None
 
 
 def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:

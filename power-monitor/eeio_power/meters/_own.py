@@ -31,6 +31,7 @@ class Guarded:
         self._module = module
         self.OPTIONS = module.OPTIONS
         self.ARGUMENT = getattr(module, "ARGUMENT", None)
+        self.DELAY = getattr(module, "DELAY", None)
 
     def open_meter(self, spec: str, options: Mapping[str, str], root: Path) -> Any:
         meter = self._called("open_meter", lambda: self._module.open_meter(spec, options, root))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
@@ -16,7 +17,6 @@ from eeio_results.comparison.cells import (
     largest_uncertainty,
 )
 from eeio_results.metrics import METRICS
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.record import DEMO
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.decision import Change, Rule, answered, change

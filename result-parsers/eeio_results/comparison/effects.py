@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.comparison.cells import EFFICIENCY, POWER, TESTED, Cell, largest_uncertainty
 from eeio_results.comparison.differences import (
     ALPHA,
@@ -13,7 +14,6 @@ from eeio_results.comparison.differences import (
     largest,
 )
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.pairs import dunn_p
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 from scipy.special import stdtr, stdtrit
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
@@ -32,7 +33,6 @@ from eeio_results.comparison.cells import (
 from eeio_results.comparison.changes import PLACE, by_what
 from eeio_results.errors import EeioError
 from eeio_results.metrics import named
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.decision import welch
 from eeio_results.store import Campaign

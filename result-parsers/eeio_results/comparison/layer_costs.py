@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import J_PER_GB, S_PER_GB, largest_uncertainty
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.layers import Match
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.bootstrap import Estimate, difference_interval
 from eeio_results.statistics.pairs import MannWhitney, mann_whitney

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
@@ -18,7 +19,7 @@ from eeio_results.comparison.cells import (
     Cell,
     largest_uncertainty,
 )
-from eeio_results.ranking import MOST_UNCERTAIN, why_unsure
+from eeio_results.ranking import why_unsure
 from eeio_results.record import DEMO
 
 

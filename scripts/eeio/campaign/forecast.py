@@ -15,12 +15,11 @@ from eeio.campaign import pilot_store, pilots, safety
 from eeio.campaign.plan import Plan
 from eeio.campaign.rounds import most_repetitions
 from eeio.profiles.suite import Suite
-from eeio_limits.quantities import DURATION
+from eeio_limits.quantities import DURATION, MOST_UNCERTAIN
 from eeio_power.meters import Meter
 from eeio_power.monitor import reading_period_s
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.store import load, read_design
 
 # Forecast end of an adaptive campaign between minimum and maximum: the spread of its experiments is

@@ -15,12 +15,13 @@ from eeio.commands.plots import FORMATS as PLOT_FORMATS
 from eeio.commands.plots import WIDTHS, plot_files, write_plots
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results import store
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.layers import matches, on_one_drive
 from eeio_results.comparison.pareto import choices
 from eeio_results.errors import EeioError
-from eeio_results.ranking import MOST_UNCERTAIN, Rules
+from eeio_results.ranking import Rules
 from eeio_results.record import LEVELS
 from eeio_results.report import contents
 from eeio_results.report.columns import groups, known_columns

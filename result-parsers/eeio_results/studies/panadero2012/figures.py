@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
@@ -22,7 +23,6 @@ from eeio_results.comparison.cells import (
     Cell,
 )
 from eeio_results.domains import quartiles
-from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,

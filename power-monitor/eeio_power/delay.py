@@ -1,0 +1,105 @@
+"""How late a meter's readings are, and over how long each is a mean.
+
+A power reading at time t is the mean from t - lag - averages to t - lag; a counter's value is that
+of t - lag. The energy of a window is therefore integrated over readings that come later. What the
+meter cannot separate at the edges of the window becomes uncertainty (`delay_error_j`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eeio_limits import quantities as q
+
+# The mean of two neighbouring levels reaches each of them half its length after their border; this
+# many further readings show the level.
+READINGS_BEYOND = 2
+# A step of power at the very edge of a window: half the mean's length is outside, with weights that
+# fall from 1/2 to 0, and half is inside, with weights that lack 1/2 to 0. Both areas are 1/8.
+EDGE_SHARE = 1.0 / 8.0
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The delay of a channel, each with the half width of its uncertainty."""
+
+    lag_s: float = 0.0
+    averages_s: float = 0.0
+    lag_within_s: float = 0.0
+    averages_within_s: float = 0.0
+    source: str = "unknown"
+    """Who says so: a standard, a datasheet, the user, a calibration."""
+
+    @property
+    def unsure_s(self) -> float:
+        """How far the middle of a mean may be from where it is assumed, s."""
+        return self.lag_within_s + self.averages_within_s / 2.0
+
+    @property
+    def longest_s(self) -> float:
+        """From the power to the last reading that contains it, s, at most."""
+        return self.lag_s + self.lag_within_s + self.averages_s + self.averages_within_s
+
+    @property
+    def text(self) -> str:
+        """Such as `0.5 ± 0.1 s late, mean of 1 s (user)`."""
+        lag = _with_limit(self.lag_s, self.lag_within_s)
+        mean = _with_limit(self.averages_s, self.averages_within_s)
+        averages = f"mean of {mean}" if self.averages_s or self.averages_within_s else "no mean"
+        return f"{lag} late, {averages} ({self.source})"
+
+    def shift_s(self, hold_s: float | None) -> float:
+        """How much later than a window its readings are, s. A power reading is applied back over
+        `hold_s`, as if it were a mean of that time; None for a counter."""
+        if hold_s is None:
+            return self.lag_s
+        return self.lag_s + (self.averages_s - hold_s) / 2.0
+
+
+def _with_limit(value_s: float, within_s: float) -> str:
+    return f"{value_s:g} ± {within_s:g} s" if within_s else f"{value_s:g} s"
+
+
+def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
+    """A delay of which only the largest values are known."""
+    return Delay(lag_s / 2.0, averages_s / 2.0, lag_s / 2.0, averages_s / 2.0, source)
+
+
+BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 5 s")
+"""No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
+
+
+def read(body: Mapping[str, object]) -> Delay:
+    """A delay as JSON has it. Raises LimitError, KeyError, TypeError."""
+    delay = Delay(**body)  # type: ignore[arg-type]
+    for name in ("lag_s", "averages_s", "lag_within_s", "averages_within_s"):
+        q.DURATION.checked(getattr(delay, name), name)
+    if not isinstance(delay.source, str):
+        raise TypeError("a delay without the text of its source")
+    return delay
+
+
+def edge_zones(
+    delay: Delay, hold_s: float, start_s: float, end_s: float
+) -> list[tuple[float, float]]:
+    """The times around both edges of a (shifted) window whose readings show how much the power
+    changes there, s."""
+    reach_s = delay.unsure_s + delay.averages_s / 2.0 + READINGS_BEYOND * hold_s
+    return [(edge_s - reach_s, edge_s + reach_s) for edge_s in (start_s, end_s)]
+
+
+def delay_error_j(
+    delay: Delay, near_w: Sequence[float], window_s: float, missing_s: float = 0.0
+) -> float:
+    """Uncertainty of the energy of a shifted window due to the delay, J.
+
+    `near_w` are the powers in its `edge_zones`. A window that is `unsure_s` off contains at most
+    that time of the power after one edge instead of the power after the other. `missing_s`: how
+    much less it was shifted than the delay requires, as there are no later readings.
+    """
+    if not near_w:
+        return 0.0
+    change_w = max(near_w) - min(near_w)
+    longest_s = delay.averages_s + delay.averages_within_s
+    # A window that is shorter than the mean shows only its share of a step.
+    hidden = max(1.0, longest_s / window_s)
+    return change_w * hidden * (delay.unsure_s + missing_s + 2.0 * EDGE_SHARE * longest_s)
