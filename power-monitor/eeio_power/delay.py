@@ -52,7 +52,7 @@ class Delay:
         `hold_s`, as if it were a mean of that time; None for a counter."""
         if hold_s is None:
             return self.lag_s
-        return self.lag_s + (self.averages_s - hold_s) / 2.0
+        return self.lag_s + max(0.0, self.averages_s - hold_s) / 2.0
 
 
 def _with_limit(value_s: float, within_s: float) -> str:
@@ -66,6 +66,11 @@ def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
 
 BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 5 s")
 """No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
+
+
+PLUG = unknown_up_to(
+    2.0, 1.0, "Tasmota, discussion 10391: changes show after up to 2 s; assumed of other plugs"
+)
 
 
 def read(body: Mapping[str, object]) -> Delay:

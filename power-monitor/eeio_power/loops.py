@@ -535,7 +535,8 @@ class LoggedLoop:
         return False
 
     def has_sampled(self, time_s: float) -> Awaited:
-        return self._ready()
+        """The log is complete up to a time when that is over."""
+        return Awaited(self._changed, lambda: self._clock() >= time_s, 0.0)
 
     @property
     def has_answered(self) -> Awaited:

@@ -243,9 +243,14 @@ class PowerMonitor:
         if self._sampler is not None:
             self._sampler.forget_counters(before_s - _BEFORE_S)
 
-    def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
-        """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds."""
-        return () if self._sampler is None else tuple(self._sampler.energy(start_s, end_s))
+    def energy(
+        self, start_s: float, end_s: float, *, wait: bool = True
+    ) -> tuple[EnergyReading, ...]:
+        """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds. Meters whose
+        readings are late are waited for, unless `wait` is False."""
+        if self._sampler is None:
+            return ()
+        return tuple(self._sampler.energy(start_s, end_s, wait=wait))
 
     def medians_w(self, start_s: float, end_s: float) -> dict[tuple[str, str], float]:
         """(meter, domain) -> median of the power that was read in that window, W. Dear in a long

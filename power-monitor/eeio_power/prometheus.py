@@ -50,7 +50,7 @@ class Totals:
             starts = sorted({self._begun_s, *self._since_s.values()})
             for start_s in starts:
                 if start_s < now_s:
-                    for reading in self._sampler.energy(start_s, now_s):
+                    for reading in self._sampler.energy(start_s, now_s, wait=False):
                         self._add(reading, start_s, now_s)
             return self._render(self._sampler.rates(), openmetrics)
 

@@ -222,16 +222,16 @@ class Sampler:
             loop.close()
         self._stream.stop()
 
-    def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
+    def energy(self, start_s: float, end_s: float, *, wait: bool = True) -> list[EnergyReading]:
         """The energy between two times of the monotonic clock, one reading per meter and domain.
 
         If a meter's last sample is older than `end_s`, one more is requested, so that the window is
         clipped exactly. A stalled one is not waited for; one that does not answer is waited for
-        about one and a half of its periods. A meter whose readings are late is waited for.
+        about one and a half of its periods. A meter whose readings are late is waited for, too,
+        unless `wait` is False: the uncertainty is larger then.
         """
         if end_s <= self._clock():
-            self._wait_for_late(end_s)
-            self.sample(end_s)
+            self.sample(end_s, late=wait)
         self._load.note(self._clock())
 
         def since(time_s: float) -> Samples:
@@ -244,25 +244,23 @@ class Sampler:
             for reading in self._load.judged(readings, start_s, end_s)
         ]
 
-    def sample(self, time_s: float) -> None:
-        """Reads every meter that has no sample at or after `time_s`."""
-        if self._stream is not None and not self._stopped:
-            waiting = [loop for loop in self._loops if loop.request_sample(time_s)]
-            self._wait([loop.has_sampled(time_s) for loop in waiting])
+    def sample(self, time_s: float, *, late: bool = False) -> None:
+        """Reads every meter that has no sample at or after `time_s`; with `late`, as much later as
+        its readings are."""
         self._load.note(self._clock())
-
-    def _wait_for_late(self, end_s: float) -> None:
-        """Until the meters whose readings are late have those of a window that ended at `end_s`."""
         if self._stream is None or self._stopped:
             return
+        due = [(loop, time_s + (loop.info.late_s if late else 0.0)) for loop in self._loops]
         now_s = self._clock()
-        waiting = [
-            replace(late, limit_s=late.limit_s + end_s + loop.info.late_s - now_s)
-            for loop in self._loops
-            if end_s + loop.info.late_s > now_s
-            and (late := loop.has_sampled(end_s + loop.info.late_s)).limit_s > 0.0
-        ]
-        self._wait(waiting)
+        self._wait(
+            [
+                replace(loop.has_sampled(due_s), limit_s=due_s - now_s)
+                for loop, due_s in due
+                if due_s > now_s
+            ]
+        )
+        waiting = [(loop, due_s) for loop, due_s in due if loop.request_sample(due_s)]
+        self._wait([loop.has_sampled(due_s) for loop, due_s in waiting])
 
     def read_counters(self, rate_hz: float | None) -> None:
         """From now on read energy counters at this rate, each only if it has new values; None: at

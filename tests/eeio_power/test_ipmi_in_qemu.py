@@ -76,6 +76,7 @@ def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:
     for loop in ("BatchLoop", "MeterLoop"):
         (line,) = [line for line in message.splitlines() if line.startswith(f"reading: {loop} ")]
         _, _, channel, power_w, valid, samples, failed, _ = line.split()
-        assert (channel, float(power_w), valid, failed) == ("ipmi:dcmi", 287.0, "True", "0")
+        assert (channel, valid, failed) == ("ipmi:dcmi", "True", "0")
+        assert float(power_w) == pytest.approx(287.0)
         assert int(samples) > 10, line
     assert "ended with 0" in message

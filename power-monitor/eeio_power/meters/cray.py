@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
+from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Quantity, contents_of
 from eeio_power.reading import Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import read_int, read_optional_int, read_text
 
+DELAY = unknown_up_to(0.1, 0.0, "Cray: the node's controller scans at 10 Hz")
 OPTIONS = {"root": "the folder of counters, instead of /sys/cray/pm_counters"}
 
 COUNTERS = Path("sys/cray/pm_counters")

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from eeio_power.delay import unknown_up_to
 from eeio_power.meters import Detected, contents_of
 from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
 from eeio_power.reading import Kind, only
@@ -40,6 +41,8 @@ CONTENTS = only("gpu")
 MAX_POWER_W = 2000.0
 # Energy units of Intel's cards are 2^-14 J.
 _COUNT_J, _COUNTER_PERIOD_S = 2.0**-14, 0.1
+_COUNTER_DELAY = unknown_up_to(0.1, 0.0, "assumed of i915 and xe: up to 0.1 s late")
+_POWER_DELAY = unknown_up_to(1.0, 1.0, "assumed of amdgpu: up to 1 s late, means of up to 1 s")
 _CHIPS = ("amdgpu", "i915", "xe")
 _OF_APU = re.compile(r"(slow|fast)PPT", re.I)
 _MISSING = "load its driver (amdgpu, i915, xe); for NVIDIA use --meter nvml"
@@ -119,6 +122,7 @@ def _as_accelerator(sensor: Sensor, left_out: str) -> Sensor:
         in_domain_total=True,
         max_power_w=MAX_POWER_W,
         contents=CONTENTS,
+        delay=_COUNTER_DELAY if counted else _POWER_DELAY,
         remark=f"reported by the GPU{sensor.label and f' as {sensor.label}'}{left_out}",
     )
     return replace(

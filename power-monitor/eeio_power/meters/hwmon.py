@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Literal
 
 from eeio_limits.quantities import PERIOD
+from eeio_power.delay import BMC, Delay
 from eeio_power.meters import Channel, Detected, Quantity, contents_of
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
 from eeio_power.stretches import ABSURD_POWER_W
@@ -370,7 +371,7 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
             period_s = _period_s(folder, number, nominal.period_s)
             sensors.append(
                 Sensor(
-                    channel=channel,
+                    channel=replace(channel, delay=_delay(role, period_s, nominal)),
                     files=files,
                     period_s=period_s,
                     label=label,
@@ -469,6 +470,22 @@ def _period_s(folder: Path, number: int, nominal_s: float) -> float:
     return nominal_s
 
 
+def _delay(role: _Role, period_s: float, nominal: _ChipClass) -> Delay | None:
+    """An INA chip converts all the time, and its interval is that of its averages. ACPI meters are
+    those of a BMC; `power1_average_interval` states the time of their mean."""
+    if role == "ina":
+        return Delay(period_s / 2.0, period_s, period_s / 2.0, 0.0, "update_interval of the chip")
+    if period_s == nominal.period_s:
+        return None
+    return replace(
+        BMC,
+        averages_s=period_s,
+        averages_within_s=0.0,
+        source="power1_average_interval; " + BMC.source,
+    )
+
+
+DELAY = BMC
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",
     "only": "the sensors that add up to the system, joined by +, such as ina226/power1",

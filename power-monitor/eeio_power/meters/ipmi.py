@@ -41,6 +41,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import POWER_SAMPLE
+from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
@@ -264,6 +265,7 @@ OPTIONS = {
     "period_s": "how often the BMC takes a new reading, s (default 1)",
 }
 ARGUMENT = "interface"
+DELAY = BMC
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
 # Sensors in power supplies are in class 5 % or better; DCMI has no requirement.

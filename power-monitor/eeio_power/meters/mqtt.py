@@ -21,6 +21,7 @@ from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_power import http_json
+from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
@@ -52,6 +53,7 @@ ARGUMENT = "host"
 
 KIND: Kind = "measured"
 _PERIOD_S, _TIMEOUT_S, _ACCURACY, _INTERVALS = 10.0, 5.0, 0.05, 2.5
+DELAY = PLUG
 _MOST_W = 16 * 250.0
 # A message that waited longer, as between two recordings, is not of now.
 _FRESH_S = 0.5

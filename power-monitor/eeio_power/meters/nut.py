@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio_limits.quantities import POWER
+from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import WALL, Kind
@@ -31,6 +32,7 @@ ARGUMENT = "ups"
 KIND: Kind = "measured"
 _PORT = 3493
 _PERIOD_S = 2.0
+DELAY = unknown_up_to(5.0, 5.0, "assumed of a UPS: up to 5 s late, means of up to 5 s")
 _TIMEOUT_S = 5.0
 _ACCURACY = 0.05
 _ANSWER_BYTES = 1024

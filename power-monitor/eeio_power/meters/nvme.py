@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected
 from eeio_power.reading import Kind, only
@@ -30,6 +31,7 @@ ARGUMENT = "device"
 
 KIND: Kind = "device-reported"
 NATIVE_PERIOD_S = 1.0
+DELAY = Delay(0.5, 1.0, 0.5, 0.0, "NVMe 2.3: the interval power is a mean of one second")
 # The specification requires no accuracy.
 ACCURACY = 0.10
 CONTENTS = only("drives")

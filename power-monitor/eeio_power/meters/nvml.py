@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eeio_power.delay import Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, first_reading, library
 from eeio_power.reading import Kind, only
@@ -29,7 +30,12 @@ KIND: Kind = "device-reported"
 ACCURACY = 0.05
 CONTENTS = only("gpu")
 MAX_POWER_W = 2000.0
-_COUNTER_PERIOD_S, _POWER_PERIOD_S = 0.1, 1.0
+NATIVE_PERIOD_S = 0.1
+_COUNTER_DELAY = Delay(0.05, 0.0, 0.05, 0.0, "measured on an H100: changes every 0.1 s")
+_POWER_DELAY = Delay(0.05, 1.0, 0.05, 0.0, "NVML: the mean of one second; measured on an H100")
+_UNKNOWN_DELAY = unknown_up_to(0.1, 1.0, "NVML: the mean of up to one second")
+_HOPPER = 9
+"""NVML_DEVICE_ARCH_HOPPER: from here on the power is known to be a mean of one second."""
 _DRIVER = Path("proc/driver/nvidia/gpus")
 
 
@@ -42,7 +48,7 @@ class NvmlMeter:
     nvml: Any
     handles: Sequence[Any]
     channels: Sequence[Channel]
-    native_period_s: float
+    native_period_s: float = NATIVE_PERIOD_S
     kind: Kind = KIND
 
     def read(self) -> Sequence[float | None]:
@@ -86,9 +92,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NvmlMeter:
     except (PowerError, nvml.NVMLError) as error:
         nvml.nvmlShutdown()
         raise PowerError(f"meter '{spec}': {error}") from error
-    counted = all(channel.quantity == "energy_j" for channel in channels)
-    period_s = _COUNTER_PERIOD_S if counted else _POWER_PERIOD_S
-    return first_reading(NvmlMeter(spec, name, nvml, handles, channels, period_s))
+    return first_reading(NvmlMeter(spec, name, nvml, handles, channels))
 
 
 def _handles(nvml: Any, wanted: str | None) -> list[Any]:
@@ -133,8 +137,17 @@ def _channel(nvml: Any, name: str, handle: Any) -> Channel:
         resolution=1e-3,
         max_power_w=MAX_POWER_W,
         contents=CONTENTS,
+        delay=_COUNTER_DELAY if counted else _delay_of_power(nvml, handle),
         remark=f"{model}, reported by the GPU",
     )
+
+
+def _delay_of_power(nvml: Any, handle: Any) -> Delay:
+    """Older GPUs report the power of a moment; for those between the manual names exceptions."""
+    with suppress(nvml.NVMLError):
+        if int(nvml.nvmlDeviceGetArchitecture(handle)) >= _HOPPER:
+            return _POWER_DELAY
+    return _UNKNOWN_DELAY
 
 
 def find(root: Path) -> Detected:

@@ -80,6 +80,9 @@ def open_event(event_type: int, config: int, cpu: int) -> int:
     return int(fd)
 
 
+DELAY = rapl.DELAY
+
+
 class PerfMeter:
     """The package and DRAM counters of every package."""
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import EnergyReader, find_reader, try_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
@@ -81,6 +82,7 @@ OPTIONS = {
 POWERCAP = Path("sys/class/powercap")
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 0.001
+DELAY = Delay(0.0005, 0.0, 0.0005, 0.0, "Intel SDM, volume 3: updated about every millisecond")
 MAX_POWER_W = 500.0
 # The unit of most Intel processors, 2^-14 J; the kernel reports in uJ.
 RESOLUTION_J = 2.0**-14

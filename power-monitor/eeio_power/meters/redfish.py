@@ -38,6 +38,7 @@ from typing import Any
 
 from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
+from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, _redfish_report, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, Kind, all_but
@@ -67,6 +68,7 @@ ARGUMENT = "url"
 
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
+DELAY = BMC
 ACCURACY = 0.05
 RESOLUTION_W = 1.0
 MAX_POWER_W = 50e3

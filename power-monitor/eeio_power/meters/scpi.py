@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
@@ -184,6 +185,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
         max_power_w=limit_w / model.of_range * 3.0,
         contents=WALL if domain == "system" else UNKNOWN,
         remark=f"ranges {limits[0]:g} V and {limits[1]:g} A",
+        delay=_delay(period_s or model.period_s),
     )
     energy = Channel(
         name=f"{name}:integration",
@@ -203,6 +205,11 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
         native_period_s=period_s or model.period_s,
     )
     return first_reading(meter)
+
+
+def _delay(period_s: float) -> Delay:
+    """An analyser gives the mean of its last update interval, up to one interval later."""
+    return Delay(period_s / 2.0, period_s, period_s / 2.0, 0.0, "update interval of the analyser")
 
 
 def _model(instrument: Any) -> Model:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_power import http_json
+from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
@@ -42,6 +43,7 @@ ARGUMENT = "host"
 USER = "admin"
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
+DELAY = PLUG
 ACCURACY = 0.02
 MAX_POWER_W = 16 * 250.0
 J_PER_WH = 3600.0

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_power import http_json
+from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
@@ -59,6 +60,7 @@ ARGUMENT = "host"
 
 KIND: Kind = "measured"
 _PERIOD_S, _TIMEOUT_S, _ACCURACY = 3.0, 2.0, 0.05
+DELAY = unknown_up_to(5.0, 5.0, "assumed of a PDU: up to 5 s late, means of up to 5 s")
 # Outlets of racks are rated at 10 A to 20 A and at most 250 V.
 _MOST_W = 5000.0
 _WH, _SYSTEM = 3600.0, "1.3.6.1.2.1.1.2.0"

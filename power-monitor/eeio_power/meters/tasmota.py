@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eeio_power import http_json
+from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, first_reading, number_option
 from eeio_power.reading import WALL, Kind
@@ -29,6 +30,7 @@ ARGUMENT = "host"
 
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
+DELAY = PLUG
 MAX_POWER_W = 16 * 250.0
 
 

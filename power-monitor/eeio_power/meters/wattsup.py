@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
@@ -41,6 +42,7 @@ ARGUMENT = "port"
 
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
+DELAY = Delay(0.5, 1.0, 0.5, 0.0, "a record each second is the mean of that second")
 START_LOG = b"#L,W,3,E,,1;"
 # A record is late after this; the sampler tries again.
 PATIENCE_S = 2.2

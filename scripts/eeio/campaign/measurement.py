@@ -106,7 +106,7 @@ def _share_of_idle(
     """Of the first meter and domain with values of the last seconds and an idle baseline."""
     if not idle_w:
         return None
-    for reading in power.energy(now_s - _MEAN_S, now_s):
+    for reading in power.energy(now_s - _MEAN_S, now_s, wait=False):
         idle = idle_w.get((reading.meter, reading.domain))
         if reading.power_w is not None and idle is not None and idle > 0.0:
             return reading.power_w / idle

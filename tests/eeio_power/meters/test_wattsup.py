@@ -118,6 +118,7 @@ def test_lost_records_are_counted_and_cost_no_energy(tmp_path: Path) -> None:
         meter = opened(fake)
         # A meter of 20 records a second; the real one has one.
         meter.native_period_s = 0.05  # type: ignore[misc]
+        meter.spec += ",lag_s=0,averages_s=0.05"
         with Sampler([meter], tmp_path / "s.gz", rate_hz=20.0) as sampler:
             start_s = time.monotonic()
             deadline_s = start_s + 20.0

@@ -117,7 +117,7 @@ def _watch(
         number += 1
         time.sleep(interval_s)
         now_s = time.monotonic()
-        readings = sampler.energy(now_s - window_s, now_s)
+        readings = sampler.energy(now_s - window_s, now_s, wait=False)
         lines = []
         for reading in readings:
             of_domain = observed.setdefault((reading.meter, reading.domain), Observed())
