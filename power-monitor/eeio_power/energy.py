@@ -83,6 +83,9 @@ from eeio_power.stretches import (
     unseen_time_s,
 )
 
+# Mean powers of a counter are taken over so many of its updates: one more or less is a fifth.
+COUNTER_UPDATES = 5.0
+
 # --- one channel ----------------------------------------------------------------------------------
 
 
@@ -236,12 +239,20 @@ def shift_s(channel: Channel, period_s: float) -> float:
     return channel.delay.shift_s(period_s if channel.quantity == "power_w" else None)
 
 
-def reach_s(channel: Channel, period_s: float) -> float:
+def reach_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     """How far from a window the readings may be on which its energy depends, due to the delay."""
     if channel.delay is None:
         return 0.0
-    (low_s, high_s), *_ = edge_zones(channel.delay, period_s, 0.0, 0.0)
+    hold_s = _hold_s(channel, period_s, native_period_s)
+    (low_s, high_s), *_ = edge_zones(channel.delay, hold_s, 0.0, 0.0)
     return abs(shift_s(channel, period_s)) + high_s - low_s
+
+
+def _hold_s(channel: Channel, period_s: float, native_period_s: float) -> float:
+    """The time that one power next to an edge is the mean of, s."""
+    if channel.quantity == "power_w":
+        return period_s
+    return COUNTER_UPDATES * native_period_s
 
 
 def _powers_near(
@@ -256,26 +267,27 @@ def _powers_near(
     """The powers around both edges of a shifted window, W."""
     assert channel.delay is not None
     least_w, most_w = possible_w(channel)
+    hold_s = _hold_s(channel, period_s, native_period_s)
     near_w: list[float] = []
-    for low_s, high_s in edge_zones(channel.delay, period_s, start_s, end_s):
+    for low_s, high_s in edge_zones(channel.delay, hold_s, start_s, end_s):
         low = max(0, bisect_left(times_s, low_s) - 1)
         high = bisect_right(times_s, high_s) + 1
         if channel.quantity == "power_w":
             near_w += known(values[low:high])
         else:
-            near_w += _counter_powers_w(times_s[low:high], values[low:high], native_period_s)
+            near_w += _counter_powers_w(times_s[low:high], values[low:high], hold_s)
     return [power_w for power_w in near_w if least_w <= power_w <= most_w]
 
 
 def _counter_powers_w(
-    times_s: Sequence[float], values: Sequence[float], native_period_s: float
+    times_s: Sequence[float], values: Sequence[float], least_s: float
 ) -> list[float]:
-    """Mean powers of a counter over its updates, W; one that was read more often than it changes
-    would show none and then several times as much."""
+    """Mean powers of a counter over times of at least `least_s`, W: between two readings that are
+    closer it may show one update too much or too little."""
     powers_w, last = [], 0
     for k in range(1, len(times_s)):
         step_j = values[k] - values[last]
-        if step_j == step_j and times_s[k] - times_s[last] >= native_period_s:
+        if step_j == step_j and times_s[k] - times_s[last] >= least_s:
             powers_w.append(step_j / (times_s[k] - times_s[last]))
             last = k
     return powers_w
@@ -287,10 +299,11 @@ def _delay_remarks(
     """Why a window is too short for the delay of its meter to be ranked, if it is."""
     if channel.delay is None or delay_j <= MOST_UNCERTAIN * abs(energy_j):
         return ()
+    share = f" by {delay_j / abs(energy_j):.0%}" if energy_j else ""
     return (
-        f"{channel.name}: readings are {channel.delay.text}, so that the power next to a window "
-        f"of {window_s:.3g} s makes its energy uncertain by {delay_j:.3g} J; measure longer, or "
-        "calibrate the meter",
+        f"{channel.name}: readings are {channel.delay.text}; the power changes at the edges of "
+        f"this window of {window_s:.3g} s, so its energy is uncertain{share}. Measure longer, or "
+        "measure the delay with `eeio meter calibrate`",
     )
 
 
@@ -579,13 +592,14 @@ def indices_needed(
     times_s: Sequence[float],
     columns: Sequence[Sequence[float]],
     period_s: float,
+    native_period_s: float,
     start_s: float,
     end_s: float,
 ) -> tuple[int, int]:
     """Where all that the energy of a window depends on begins and ends (exclusive): a session of
     days need not be looked at for a window of seconds."""
     length_s = end_s - start_s
-    furthest_s = max((reach_s(channel, period_s) for channel in channels), default=0.0)
+    furthest_s = max((reach_s(c, period_s, native_period_s) for c in channels), default=0.0)
     start_s, end_s = start_s - furthest_s, end_s + furthest_s
     around = [indices_around(times_s, column, start_s, end_s) for column in columns]
     low = min(

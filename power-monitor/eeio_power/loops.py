@@ -77,7 +77,9 @@ def copied(
     end_s: float,
 ) -> MeterSamples:
     """The samples that the energy of a window depends on."""
-    low, high = indices_needed(info.channels, times_s, columns, info.period_s, start_s, end_s)
+    low, high = indices_needed(
+        info.channels, times_s, columns, info.period_s, info.native_period_s, start_s, end_s
+    )
     return MeterSamples(
         info,
         times_s[low:high],

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.qemu import guest, marks
 from tests.simulators import ipmi_sim
 from tests.simulators.ipmi_sim import IpmiSim

@@ -200,13 +200,13 @@ def test_a_window_needs_its_own_length_on_either_side_and_a_few_readings() -> No
     times_s = [float(t) for t in range(1000)]
     rising = [100.0 + t for t in range(1000)]
     # Eleven readings before it and ten from its end are more than a length of 3 s, or six.
-    assert indices_needed([POWER], times_s, [rising], 1.0, 500.5, 503.5) == (490, 514)
-    assert indices_needed([POWER], times_s, [rising], 1.0, 500.5, 530.5) == (471, 561)
-    assert indices_needed([POWER], times_s, [rising], 1.0, 2.5, 997.5) == (0, 1000)
+    assert indices_needed([POWER], times_s, [rising], 1.0, 1.0, 500.5, 503.5) == (490, 514)
+    assert indices_needed([POWER], times_s, [rising], 1.0, 1.0, 500.5, 530.5) == (471, 561)
+    assert indices_needed([POWER], times_s, [rising], 1.0, 1.0, 2.5, 997.5) == (0, 1000)
     constant = [*rising[:300], *[7.0] * 700]
-    assert indices_needed([POWER], times_s, [constant], 1.0, 500.5, 503.5)[0] <= 300
+    assert indices_needed([POWER], times_s, [constant], 1.0, 1.0, 500.5, 503.5)[0] <= 300
     counter = Channel("c", "package", "energy_j")
-    assert indices_needed([counter], times_s, [rising], 1.0, 500.5, 503.5) == (490, 514)
+    assert indices_needed([counter], times_s, [rising], 1.0, 1.0, 500.5, 503.5) == (490, 514)
 
 
 # --- several stretches ----------------------------------------------------------------------------

@@ -31,8 +31,8 @@ ACCURACY = 0.05
 CONTENTS = only("gpu")
 MAX_POWER_W = 2000.0
 NATIVE_PERIOD_S = 0.1
-_COUNTER_DELAY = Delay(0.05, 0.0, 0.05, 0.0, "measured on an H100: changes every 0.1 s")
-_POWER_DELAY = Delay(0.05, 1.0, 0.05, 0.0, "NVML: the mean of one second; measured on an H100")
+COUNTER_DELAY = Delay(0.05, 0.0, 0.05, 0.0, "measured on an H100: changes every 0.1 s")
+MEAN_DELAY = Delay(0.05, 1.0, 0.05, 0.0, "NVML: the mean of one second; measured on an H100")
 _UNKNOWN_DELAY = unknown_up_to(0.1, 1.0, "NVML: the mean of up to one second")
 _HOPPER = 9
 """NVML_DEVICE_ARCH_HOPPER: from here on the power is known to be a mean of one second."""
@@ -137,7 +137,7 @@ def _channel(nvml: Any, name: str, handle: Any) -> Channel:
         resolution=1e-3,
         max_power_w=MAX_POWER_W,
         contents=CONTENTS,
-        delay=_COUNTER_DELAY if counted else _delay_of_power(nvml, handle),
+        delay=COUNTER_DELAY if counted else _delay_of_power(nvml, handle),
         remark=f"{model}, reported by the GPU",
     )
 
@@ -146,7 +146,7 @@ def _delay_of_power(nvml: Any, handle: Any) -> Delay:
     """Older GPUs report the power of a moment; for those between the manual names exceptions."""
     with suppress(nvml.NVMLError):
         if int(nvml.nvmlDeviceGetArchitecture(handle)) >= _HOPPER:
-            return _POWER_DELAY
+            return MEAN_DELAY
     return _UNKNOWN_DELAY
 
 

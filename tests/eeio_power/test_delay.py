@@ -1,0 +1,241 @@
+"""Meters that are late or average: `eeio_power.delay`, and what it does to the energy."""
+
+import json
+import random
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from tests.simulators.scripted import ScriptedMeter
+
+from eeio_limits import LimitError
+from eeio_power import calibration, delay
+from eeio_power.delay import BMC, Delay
+from eeio_power.energy import meter_energy
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, delay_of_kind, meter_names, open_meters
+from eeio_power.reading import EnergyReading
+from eeio_power.sampler import Sampler
+from eeio_power.samples import load, meter_info
+
+IDLE_W, LOAD_W = 100.0, 300.0
+START_S, END_S = 40.0, 60.0
+
+
+def true_w(time_s: float) -> float:
+    return LOAD_W if START_S < time_s <= END_S else IDLE_W
+
+
+def mean_w(low_s: float, high_s: float) -> float:
+    """Of a machine that is loaded in the window only."""
+    if high_s <= low_s:
+        return true_w(high_s)
+    loaded_s = max(0.0, min(high_s, END_S) - max(low_s, START_S))
+    return IDLE_W + (LOAD_W - IDLE_W) * loaded_s / (high_s - low_s)
+
+
+def readings_of(
+    real: Delay, period_s: float, until_s: float = 100.0
+) -> tuple[list[float], list[float]]:
+    times_s = [k * period_s for k in range(1, int(until_s / period_s) + 1)]
+    ends_s = [time_s - real.lag_s for time_s in times_s]
+    return times_s, [mean_w(end_s - real.averages_s, end_s) for end_s in ends_s]
+
+
+def energy(
+    known: Delay | None, real: Delay, *, period_s: float = 0.1, until_s: float = 100.0,
+    start_s: float = START_S, end_s: float = END_S,
+) -> EnergyReading:  # fmt: skip
+    times_s, values = readings_of(real, period_s, until_s)
+    channel = Channel("meter", "system", "power_w", delay=known)
+    (reading,) = meter_energy(
+        meter="meter", kind="measured", channels=[channel], native_period_s=period_s,
+        period_s=period_s, times_s=times_s, values=[values], start_s=start_s, end_s=end_s,
+    )  # fmt: skip
+    return reading
+
+
+TRUE_J = LOAD_W * (END_S - START_S)
+
+
+@pytest.mark.parametrize("real", [Delay(2.0), Delay(0.0, 3.0), Delay(1.5, 2.5)])
+def test_a_known_delay_is_undone_and_what_is_left_is_in_the_uncertainty(real: Delay) -> None:
+    unknown = energy(None, real)
+    assert unknown.energy_j is not None and unknown.uncertainty_j is not None
+    assert abs(unknown.energy_j - TRUE_J) > unknown.uncertainty_j, "as it was before"
+    reading = energy(real, real)
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    # A step at the edge: an eighth of the mean's time, at both edges.
+    left_j = 2.0 * (LOAD_W - IDLE_W) * real.averages_s / 8.0
+    assert abs(reading.energy_j - TRUE_J) == pytest.approx(left_j, abs=0.1 * LOAD_W)
+    assert left_j <= reading.uncertainty_j <= left_j + 0.2 * LOAD_W
+
+
+def test_a_counter_that_lags_is_read_later() -> None:
+    times_s = [k * 0.1 for k in range(1, 1001)]
+    joules = [mean_w(0.0, time_s - 2.0) * (time_s - 2.0) + 1e4 for time_s in times_s]
+    channel = Channel("c", "system", "energy_j", delay=Delay(2.0))
+    (reading,) = meter_energy(
+        meter="c", kind="measured", channels=[channel], native_period_s=0.1, period_s=0.1,
+        times_s=times_s, values=[joules], start_s=START_S, end_s=END_S,
+    )  # fmt: skip
+    assert reading.energy_j == pytest.approx(TRUE_J, abs=1.0)
+
+
+def test_a_delay_that_is_not_sure_costs_the_change_of_power_at_the_edges() -> None:
+    unsure = Delay(2.0, 0.0, lag_within_s=1.0)
+    reading = energy(unsure, Delay(3.0))
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    change_j = (LOAD_W - IDLE_W) * 1.0
+    assert abs(reading.energy_j - TRUE_J) == pytest.approx(change_j, abs=1.0)
+    assert change_j <= reading.uncertainty_j <= 1.1 * change_j
+    # Where the power stays the same the delay costs nothing.
+    idle = energy(unsure, Delay(3.0), start_s=5.0, end_s=25.0)
+    assert idle.uncertainty_j is not None and idle.uncertainty_j <= 0.2 * IDLE_W
+
+
+def test_a_window_that_is_too_short_for_the_delay_says_so() -> None:
+    assert energy(BMC, Delay(1.0), start_s=5.0, end_s=25.0).reasons == (), "the power is the same"
+    reading = energy(BMC, Delay(1.0), start_s=START_S, end_s=START_S + 2.0)
+    (reason,) = reading.reasons
+    assert reason.startswith("meter: readings are 2.5 ± 2.5 s late, mean of 2.5 ± 2.5 s (assumed")
+    assert "this window of 2 s" in reason and "eeio meter calibrate" in reason
+    assert reading.uncertainty_relative is not None and reading.uncertainty_relative > 0.1
+
+
+def test_a_window_shorter_than_the_mean_knows_that_it_shows_a_part_of_the_step() -> None:
+    """The load is a pulse of 1 s, of which a mean of 3 s shows a third."""
+    real, short = Delay(0.0, 3.0), 1.0
+    times_s = [k * 0.1 for k in range(1, 1001)]
+    values = [
+        100.0 + 200.0 * max(0.0, min(t, 50.0 + short) - max(t - 3.0, 50.0)) / 3.0 for t in times_s
+    ]
+    channel = Channel("meter", "system", "power_w", delay=real)
+    (reading,) = meter_energy(
+        meter="meter", kind="measured", channels=[channel], native_period_s=0.1, period_s=0.1,
+        times_s=times_s, values=[values], start_s=50.0, end_s=50.0 + short,
+    )  # fmt: skip
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    assert 300.0 - reading.energy_j > 100.0
+    assert abs(reading.energy_j - 300.0) <= reading.uncertainty_j
+
+
+def test_readings_that_end_with_the_window_cost_uncertainty_but_no_energy() -> None:
+    real = Delay(2.0)
+    reading = energy(real, real, until_s=END_S)
+    assert reading.valid and reading.coverage == pytest.approx(1.0)
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    assert abs(reading.energy_j - TRUE_J) <= reading.uncertainty_j
+
+
+def test_random_delays_are_within_the_uncertainty() -> None:
+    draw = random.Random(5)
+    inside = 0
+    for _ in range(300):
+        real = Delay(draw.uniform(0.0, 5.0), draw.uniform(0.0, 5.0))
+        reading = energy(real, real, period_s=draw.choice((0.1, 0.5, 1.0)))
+        assert reading.energy_j is not None and reading.uncertainty_j is not None
+        inside += abs(reading.energy_j - TRUE_J) <= reading.uncertainty_j
+    assert inside >= 285
+
+
+# --- where a delay comes from ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "machine-id").write_text("1" * 32)
+    monkeypatch.setattr(calibration, "_MACHINE_ID", tmp_path / "machine-id")
+    return tmp_path
+
+
+def delay_of(spec: str, own: Delay | None = None) -> Delay | None:
+    channel = Channel("c", "system", "power_w", delay=own)
+    meter = ScriptedMeter([channel], lambda: [1.0], spec=spec, native_period_s=1.0)
+    (found,) = meter_info(meter, 10.0).channels
+    return found.delay
+
+
+def test_the_user_comes_before_a_calibration_the_channel_and_the_kind(machine: Path) -> None:
+    assert delay_of("iio") is None
+    assert delay_of("ipmi") == BMC
+    assert delay_of("ipmi", Delay(0.5)) == Delay(0.5)
+    measured = Delay(1.0, 2.0, 0.2, 0.5, "measured")
+    calibration.store_delay("ipmi", measured)
+    assert delay_of("ipmi", Delay(0.5)) == measured
+    assert delay_of("ipmi,host=other") == BMC
+    stated = delay_of("ipmi,lag_s=3")
+    assert stated == Delay(3.0, BMC.averages_s, 0.0, BMC.averages_within_s, "stated by the user")
+    assert delay_of("iio,lag_s=3") == Delay(3.0, 1.0, source="stated by the user")
+    assert delay_of("iio,lag_s=0,averages_s=2") == Delay(0.0, 2.0, source="stated by the user")
+    assert calibration.forget("ipmi") == 1
+    assert delay_of("ipmi") == BMC
+
+
+def test_calibrations_of_the_delay_and_of_the_gain_share_a_file(machine: Path) -> None:
+    calibration.store_delay("shelly:plug", Delay(1.0, 2.0, 0.2, 0.5, "measured"))
+    calibration.store_delay("ipmi", Delay(3.0))
+    assert set(calibration.stored_delays()) == {"shelly:plug", "ipmi"}
+    assert calibration.forget("shelly") == 1
+    assert set(calibration.stored_delays()) == {"ipmi"}
+    body = json.loads(calibration.path().read_text())
+    (delays,) = body["delays"].values()
+    assert delays["ipmi"]["lag_s"] == 3.0
+    delays["ipmi"]["lag_s"] = -1.0
+    calibration.path().write_text(json.dumps(body))
+    with pytest.raises(PowerError, match="remove it and calibrate"):
+        calibration.stored_delays()
+
+
+@pytest.mark.parametrize("option", ["lag_s=-1", "averages_s=x", "lag_s=nan"])
+def test_a_delay_that_is_no_time_is_rejected(machine: Path, option: str) -> None:
+    (meter,) = open_meters([f"demo,{option}"])
+    with pytest.raises(PowerError, match="not a number of at least 0"):
+        meter_info(meter, 10.0)
+
+
+def test_every_kind_that_averages_states_its_delay() -> None:
+    stated = {name: delay_of_kind(name) for name in meter_names()}
+    for name in ("ipmi", "redfish", "hwmon", "snmp", "nut", "shelly", "tasmota", "mqtt", "nvme"):
+        known = stated[name]
+        assert known is not None and known.longest_s > 0.0 and known.source, name
+    assert stated["csv"] is None and stated["prometheus"] is None
+
+
+def test_a_delay_is_in_the_samples_file(tmp_path: Path) -> None:
+    known = Delay(0.1, 0.2, 0.05, 0.1, "datasheet")
+    channel = Channel("c", "system", "power_w", delay=known)
+    meter = ScriptedMeter([channel], lambda: [5.0], native_period_s=0.01)
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=100.0):
+        pass
+    (read,) = load(tmp_path / "s.gz").meters[0].info.channels
+    assert read.delay == known
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("lag_s", -1.0), ("averages_s", "x"), ("source", 3), ("color", 1.0)]
+)
+def test_a_delay_of_a_file_is_checked(key: str, value: object) -> None:
+    with pytest.raises((LimitError, TypeError)):
+        delay.read({**asdict(Delay()), key: value})
+
+
+# --- the sampler ----------------------------------------------------------------------------------
+
+
+def test_the_sampler_waits_for_the_readings_of_a_late_meter(tmp_path: Path) -> None:
+    late = Delay(0.3, source="datasheet")
+    meter = ScriptedMeter(
+        [Channel("c", "system", "power_w", delay=late)], lambda: [5.0], native_period_s=0.01
+    )
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=100.0) as sampler:
+        start_s = sampler.samples().meters[0].times_s[0]
+        end_s = time.monotonic()
+        at_once = sampler.energy(start_s, end_s, wait=False)
+        assert sampler.samples().meters[0].times_s[-1] < end_s + late.lag_s
+        (reading,) = sampler.energy(start_s, end_s)
+        assert sampler.samples().meters[0].times_s[-1] >= end_s + late.lag_s
+    assert at_once[0].valid and reading.valid
+    assert reading.power_w == pytest.approx(5.0)
