@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eeio_limits import quantities as q
-from eeio_limits.reading import DOMAINS_WITHOUT_DRIVES, MARKS
-from eeio_limits.reasons import no_positive_power, unknown_energy
+from eeio_limits.reading import COST_DOMAINS, DOMAINS_WITHOUT_DRIVES, MARKS
+from eeio_limits.reasons import NO_COST_OF_ACCELERATOR, no_positive_power, unknown_energy
 
 Body = Mapping[str, Any]
 
@@ -139,6 +139,8 @@ class _Made:
         self, k: int, bandwidth: float, result: Body, reading: Body
     ) -> float | str | None:
         """MB/J of a trial, or why there is none; None for a power that is not above 0."""
+        if reading["domain"] not in COST_DOMAINS:
+            return NO_COST_OF_ACCELERATOR
         trial = self._trials[k]
         if "efficiency" in trial:
             found = _reported_efficiency(trial["efficiency"], result["description"], reading)
@@ -280,6 +282,8 @@ def _efficiency(
 
 def _why_unusable(reading: Mapping[str, Any]) -> str | None:
     """The same rules as in `eeio run`, which excludes such a reading from MB/J."""
+    if reading["domain"] not in COST_DOMAINS:
+        return NO_COST_OF_ACCELERATOR
     if not reading["valid"] or reading["coverage"] < q.LEAST_COVERAGE:
         return "; ".join(reading["reasons"])
     if reading["power_w"] <= 0.0:

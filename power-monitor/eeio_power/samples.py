@@ -27,6 +27,7 @@ from typing import IO, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_limits.reading import MARKS
 from eeio_power import calibration, delay
 from eeio_power.calibration import Calibration
 from eeio_power.doubts import (
@@ -126,7 +127,7 @@ class MeterSamples:
         same, and that changed."""
         info, doubts = self.info, []
         for domain in dict.fromkeys(c.domain for c in info.channels if c.in_domain_total):
-            if info.kind != "modelled" and contains(run, info.name, domain):
+            if info.kind not in MARKS and contains(run, info.name, domain):
                 powers_w = means_w(info.channels, domain, self.times_s, self.values, run)
                 doubts += rise_doubt(run, f"{domain} ({info.name})", powers_w)
         return doubts

@@ -9,14 +9,14 @@ accelerators, a module contains packages and memory. So
 - a system does not draw 30 times as much as its processors;
 - a part draws no more than the total, nor do all parts of different domains together.
 
-Modelled readings cannot contradict others, nor can readings without an uncertainty.
+Modelled and fictitious readings cannot contradict others, nor can readings without an uncertainty.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Protocol, TypeVar
 
-from eeio_limits.reading import SEVERAL
+from eeio_limits.reading import MARKS, SEVERAL
 
 INSIDE: Mapping[str, tuple[str, ...]] = {
     "system": ("module", "package", "dram", "device", "accelerator"),
@@ -70,7 +70,7 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
         reading
         for reading in readings
         if None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
-        and reading.kind != "modelled"
+        and reading.kind not in MARKS
     ]
     found: list[tuple[tuple[R, ...], str]] = []
     for one, other in combinations(known, 2):

@@ -16,6 +16,9 @@ memory on a separate board (Jetson, Grace Hopper, the rails of a Raspberry Pi 5)
 and the supply of the system around it. `accelerator`: GPUs, which are the last choice for the
 energy of storage."""
 DOMAINS_WITHOUT_DRIVES: tuple[Domain, ...] = ("module", "package", "dram", "accelerator")
+COST_DOMAINS: tuple[Domain, ...] = tuple(domain for domain in DOMAINS if domain != "accelerator")
+"""Domains whose energy may be the cost of I/O. fio and the other profiles do not use a GPU: what it
+draws meanwhile is recorded and is no cost of their I/O."""
 SEVERAL: tuple[Domain, ...] = ("device", "accelerator")
 """Domains of which a machine may have several, each with a meter; they may be idle for long."""
 MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}

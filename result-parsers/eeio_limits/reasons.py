@@ -8,6 +8,9 @@ from eeio_limits.quantities import LEAST_COVERAGE, percent
 FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
 NO_DURABLE_TIME = "the record has no time until its bytes were on the device"
 NO_DURABLE_POWER = "power was read until the tool returned, not until the bytes were on the device"
+NO_COST_OF_ACCELERATOR = (
+    "the program does not use the accelerator: its energy is no cost of the I/O"
+)
 
 
 def low_coverage(share: float) -> str:

@@ -164,9 +164,9 @@ def _figures(
     valid = [(window, rate, reading) for window, rate, reading in readings if reading.valid]
     powers = [r.power_w for _, _, r in valid if r.power_w is not None]
     # Of those of which enough was seen; the others have power and energy only.
-    ranked = [(w, rate, r) for w, rate, r in valid if r.why_not_ranked is None]
+    ranked = [(w, rate, r) for w, rate, r in valid if w.why_no_cost(r) is None]
     reasons = [r for _, _, reading in readings if reading.power_w is None for r in reading.reasons]
-    poor = next((why for _, _, r in valid if (why := r.why_not_ranked)), None)
+    poor = next((why for w, _, r in valid if (why := w.why_no_cost(r))), None)
     without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
     reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
     why_missing: dict[str, str] = {}
@@ -176,7 +176,7 @@ def _figures(
         why_missing["energy_j_per_gb"] = _why_no_work(windows, reason)
     partly = None
     if 0 < len(per_gb) < len(powers):
-        without_work = [w for w, _, r in valid if w.j_per_gb(r) is None or r.why_not_ranked]
+        without_work = [w for w, _, r in valid if w.j_per_gb(r) is None or w.why_no_cost(r)]
         why = _why_no_work(without_work, poor)
         partly = f"J/GB of {len(per_gb)} of {len(powers)} repetitions: {why}"
     relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
@@ -227,7 +227,7 @@ def _per_operation(
         for window, rate in zip(windows, operations, strict=True)
         for reading in window.energy
         if (reading.domain, reading.meter, reading.kind) == key
-        and reading.valid and reading.why_not_ranked is None
+        and reading.valid and window.why_no_cost(reading) is None
         and reading.power_w is not None and rate
     ]  # fmt: skip
 

@@ -27,6 +27,7 @@ SCHEMA_VERSION = 2
 
 
 DOMAINS: tuple[str, ...] = readings.DOMAINS
+COST_DOMAINS: tuple[str, ...] = readings.COST_DOMAINS
 """Power domains, the widest first."""
 KINDS: tuple[str, ...] = readings.KINDS
 """How a reading of power came about. The last two are not measured."""
@@ -88,6 +89,11 @@ class Experiment:
     def is_command(self) -> bool:
         """Whether it is a user command (`eeio bench`). Its files may be anywhere."""
         return self.tool == "command"
+
+    @property
+    def cost_domains(self) -> tuple[str, ...]:
+        """The domains whose energy may be the cost of its I/O, the widest first."""
+        return DOMAINS if self.is_command else COST_DOMAINS
 
     @cached_property
     def id(self) -> str:

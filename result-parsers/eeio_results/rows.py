@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eeio_results.domains import DomainFigures, Marginal, Quartiles
-from eeio_results.record import CacheLayers, Experiment, Level
+from eeio_results.record import COST_DOMAINS, CacheLayers, Experiment, Level
 from eeio_results.tool_label import tool_label
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import NOTHING, Work, bytes_of
@@ -64,8 +64,10 @@ class Row:
 
     @property
     def measured(self) -> DomainFigures | None:
-        """The widest measured domain that has a value."""
-        return next((d for d in self.domains if d.power_w is not None), None)
+        """The widest measured domain that has a value and may be the cost of the I/O."""
+        domains = COST_DOMAINS if self.experiment is None else self.experiment.cost_domains
+        measured = (d for d in self.domains if d.power_w is not None)
+        return next((d for d in measured if d.power_domain in domains), None)
 
     @property
     def ranked_reason(self) -> str | None:

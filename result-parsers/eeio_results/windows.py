@@ -6,8 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
-from eeio_limits.reasons import FLUSH_UNKNOWN, NO_DURABLE_TIME, partial_io, unknown_energy
-from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
+from eeio_limits.reasons import (
+    FLUSH_UNKNOWN,
+    NO_COST_OF_ACCELERATOR,
+    NO_DURABLE_TIME,
+    partial_io,
+    unknown_energy,
+)
+from eeio_results.record import (
+    COST_DOMAINS,
+    LEAST_IO_SHARE,
+    EnergyReading,
+    Experiment,
+    Phase,
+)
 
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
@@ -33,12 +45,27 @@ class Window:
     durable_reason: str | None
     rate_scale: float | None
     why_no_efficiency: str | None
+    cost_domains: tuple[str, ...] = COST_DOMAINS
+    """The domains whose energy may be the cost of the I/O."""
+
+    @property
+    def cost_energy(self) -> tuple[EnergyReading, ...]:
+        """The readings of these domains."""
+        return tuple(reading for reading in self.energy if reading.domain in self.cost_domains)
+
+    def why_no_cost(self, reading: EnergyReading) -> str | None:
+        """Why the energy is not compared with others as the cost of the I/O; None if it is."""
+        if reading.domain not in self.cost_domains:
+            return NO_COST_OF_ACCELERATOR
+        return reading.why_not_ranked
 
     def j_per_gb(self, reading: EnergyReading, power_w: float | None = None) -> float | None:
         """Energy of the window over its bytes, in J per 10^9 bytes; of `power_w` instead of the
         reading's mean power where that is given (power above idle). None where energy and bytes
         are not both known, or not of the same time."""
         power_w = reading.power_w if power_w is None else power_w
+        if reading.domain not in self.cost_domains:
+            return None
         if power_w is None or not reading.power_w or reading.energy_j is None:
             return None
         seconds = self.seconds_per_gb(reading.energy_j / reading.power_w)
@@ -95,6 +122,7 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
             durable_reason=None if complete else _why_not_durable(experiment, phase),
             rate_scale=1.0,
             why_no_efficiency=why_no_efficiency(phase),
+            cost_domains=experiment.cost_domains,
         )
     reported = phase.bandwidth_bytes_per_s
     return Window(
@@ -106,6 +134,7 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
         durable_reason=None,
         rate_scale=durable.bandwidth_bytes_per_s / reported if reported else None,
         why_no_efficiency=why_no_efficiency(phase),
+        cost_domains=experiment.cost_domains,
     )
 
 

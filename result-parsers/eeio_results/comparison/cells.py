@@ -248,7 +248,7 @@ def _cell(
         if (key := most_read(energies, domain, _is_usable)) is not None
     }
     # All values of MB/J are of one domain: the widest that any repetition has.
-    of_efficiency = next(iter(meters), None)
+    of_efficiency = next((d for d in meters if d in experiment.cost_domains), None)
     for phase, window in used:
         order = run_of[id(phase)].order_index
         widest = None

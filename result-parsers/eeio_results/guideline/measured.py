@@ -15,7 +15,7 @@ from eeio_results.comparison.cells import (
 from eeio_results.guideline.servers import CellValues
 from eeio_results.guideline.workload import CellKey
 from eeio_results.ranking import why_unsure
-from eeio_results.record import DOMAINS, FLUSHES, Switch
+from eeio_results.record import COST_DOMAINS, DOMAINS, FLUSHES, Switch
 from eeio_results.store import Campaign
 from eeio_results.windows import energy_of
 
@@ -75,7 +75,7 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
     has an experiment that counts; None if there is none."""
     if choice.domain is not None:
         return choice.domain
-    for domain in DOMAINS:
+    for domain in COST_DOMAINS:
         if all(cells(campaign, choice, domain, {}) for campaign in campaigns):
             return domain
     return None

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from eeio_limits.quantities import MOST_UNKNOWN
-from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run
+from eeio_results.record import COST_DOMAINS, DEMO, EnergyReading, Phase, Run
 from eeio_results.report.columns import plain
 from eeio_results.report.parts import Table
 from eeio_results.studies import Chapter, Study
@@ -73,7 +73,7 @@ def points(campaign: "Campaign") -> list[Points]:
 
 def _points(campaign: str, runs: Sequence[Run]) -> Points:
     every = [phase for run in runs for phase in run.phases]
-    domain = next((d for d in DOMAINS if any(_reading(phase, d) for phase in every)), None)
+    domain = next((d for d in COST_DOMAINS if any(_reading(phase, d) for phase in every)), None)
     figures = [{figure.name: figure.value for figure in run.context} for run in runs]
     names = [SCORE if SCORE in one else DEBUG_SCORE for one in figures]
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from eeio_results.record import DEMO, DOMAINS
+from eeio_results.record import COST_DOMAINS, DEMO
 from eeio_results.report.columns import number, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
@@ -135,7 +135,7 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     from eeio_results.comparison.cells import POWER
 
     domain = next(
-        (d for d in DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
+        (d for d in COST_DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
     idle_w = None if domain is None else campaign.idle_power_w(domain)
     found = [

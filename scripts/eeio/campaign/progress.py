@@ -55,7 +55,7 @@ def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
 def _cost(window: Window) -> str | None:
     """Of the widest domain that a meter saw, each figure with its uncertainty where there is
     one; of modelled power only where nothing was measured, and marked. None without power."""
-    valid = [reading for reading in window.energy if reading.valid and reading.power_w is not None]
+    valid = [r for r in window.cost_energy if r.valid and r.power_w is not None]
     if not valid:
         return None
     reading = min(valid, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))

@@ -246,9 +246,10 @@ def _j_per_gb(window: Window, reading: EnergyReading) -> float | None:
 
 
 def _main(window: Window) -> EnergyReading | None:
-    """The reading of the widest domain that has one; measured before estimated."""
+    """The reading of the widest domain that has one and may be the cost of the I/O; measured before
+    estimated."""
     return min(
-        window.energy,
+        window.cost_energy,
         key=lambda one: (one.energy_j is None, one.kind in MARKS, DOMAINS.index(one.domain)),
         default=None,
     )

@@ -206,7 +206,8 @@ def _keys(rows: Sequence[Row]) -> tuple[Key, ...]:
     found: dict[Key, bool] = {}
     for row in rows:
         for figures in (*row.domains, *row.estimates):
-            if figures.power_w is not None:
+            is_cost = row.experiment is None or figures.power_domain in row.experiment.cost_domains
+            if figures.power_w is not None and is_cost:
                 ranked = figures.ranked_reason is None and bool(figures.efficiency_values)
                 found[figures.key] = found.get(figures.key, False) or ranked
     return tuple(
