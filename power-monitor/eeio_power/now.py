@@ -1,9 +1,12 @@
 """The power of open meters now, for a list of meters: one reading, or two of a counter."""
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
@@ -15,6 +18,8 @@ from eeio_power.stretches import absurdity
 
 ONE_READING = "a counter needs two readings, there is only one"
 COUNTED_S = 1.0
+LEAST_WATCHED_S, WATCHED_S, WATCHED_PERIODS = 1.0, 10.0, 5.0
+"""How long a meter is watched for changes of its value, s, and in its periods."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,31 @@ def power_now(
         replace(now, doubts=(*now.doubts, *doubted.get((now.meter, now.domain), ())))
         for now in found
     ]
+
+
+def changes_every_s(
+    meter: Meter,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float | None:
+    """How often the value of a live meter really changes, s: the median over some of its periods;
+    None if it is a log, or changes less than three times."""
+    if isinstance(meter, LoggedMeter):
+        return None
+    lasts_s = min(WATCHED_S, max(LEAST_WATCHED_S, WATCHED_PERIODS * meter.native_period_s))
+    until_s = clock() + lasts_s
+    changes_s: list[float] = []
+    before: Sequence[float | None] = ()
+    while (now_s := clock()) < until_s:
+        with suppress(OSError, ValueError, PowerError):
+            values = meter.read()
+            if before and list(values) != list(before):
+                changes_s.append(now_s)
+            before = values
+        sleep(max(0.0, min(0.01, meter.native_period_s / 5.0)))
+    if len(changes_s) < 3:
+        return None
+    return statistics.median(after - earlier for earlier, after in pairwise(changes_s))
 
 
 def _values(meter: Meter, wait_s: float) -> tuple[Sequence[float | None], str | None]:

@@ -8,8 +8,7 @@ from eeio.errors import RejectedError
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import TIMESTAMP
 from eeio_power import alignment
-from eeio_power.errors import PowerError
-from eeio_power.meters import LoggedMeter, close_meters, open_meters
+from eeio_power.meters import LoggedMeter
 
 
 def offset(meter: LoggedMeter, pulses: list[alignment.Pulse], search_s: float) -> alignment.Offset:
@@ -24,17 +23,6 @@ def offset(meter: LoggedMeter, pulses: list[alignment.Pulse], search_s: float) -
         [alignment.Pulse(p.start_s + shift_s, p.end_s + shift_s) for p in pulses],
         search_s,
     )
-
-
-def log(spec: str) -> LoggedMeter:
-    try:
-        (meter,) = open_meters([spec])
-    except (PowerError, ValueError) as error:
-        raise RejectedError(str(error)) from error
-    if not isinstance(meter, LoggedMeter) or meter.channels[0].quantity != "power_w":
-        close_meters([meter])
-        raise RejectedError(f"{spec}: this meter needs no calibration; it is for logs of power")
-    return meter
 
 
 def load_pulses(path: Path) -> list[alignment.Pulse]:

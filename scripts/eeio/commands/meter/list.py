@@ -2,9 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,23 @@ from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.readings import first_and_last
 from eeio.machine.replay import Replay, replayed
+from eeio_limits.reading import MARKS
 from eeio_limits.verified import verified_on
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Detected,
     LoggedMeter,
     Meter,
     close_meters,
+    delay_of_kind,
     discover,
     open_meters,
     parse_spec,
 )
-from eeio_power.now import power_now
+from eeio_power.now import changes_every_s, power_now
 
 _LIST_SCHEMA = 2
 _PROBE_SCHEMA = 1
@@ -60,7 +63,7 @@ def show_list(arguments: argparse.Namespace) -> int:
     if arguments.replay is None:
         if as_json:
             return _print_list(discover(), None)
-        return _show_list(discover(), calibration.stored())
+        return _show_list(discover(), calibration.stored(), calibration.stored_delays())
     with replayed(arguments.replay) as replay:
         found = [
             replace(
@@ -70,7 +73,7 @@ def show_list(arguments: argparse.Namespace) -> int:
             )
             for finding in discover(replay.root)
         ]
-        return _print_list(found, replay) if as_json else _show_list(found, ())
+        return _print_list(found, replay) if as_json else _show_list(found, (), {})
 
 
 def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
@@ -132,13 +135,15 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
         raise RejectedError(str(error)) from error
     try:
         probed = [(meter, _read(meter)) for meter in meters]
+        every_s = [changes_every_s(meter) for meter in meters]
+        delays = [[c.delay for c in calibration.delayed_channels(meter)] for meter in meters]
     finally:
         close_meters(meters)
     if as_json:
         body = [
             {
                 "spec": meter.spec, "name": meter.name, "kind": meter.kind,
-                "period_s": meter.native_period_s, "reason": reason,
+                "period_s": meter.native_period_s, "changes_every_s": changes_s, "reason": reason,
                 "verified_on": _verified(meter.spec),
                 "channels": [
                     {
@@ -147,16 +152,22 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
                         "added": channel.in_domain_total, "remark": channel.remark,
                         "doubt": channel.doubt,
                         **asdict(channel.contents),
+                        **_delay_json(known),
                     }
-                    for channel, value in zip(meter.channels, values, strict=True)
+                    for channel, value, known in zip(
+                        meter.channels, values, of_meter, strict=True
+                    )
                 ],
             }
-            for meter, (values, reason) in probed
+            for (meter, (values, reason)), changes_s, of_meter in zip(
+                probed, every_s, delays, strict=True
+            )
         ]  # fmt: skip
         print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
-    for meter, (values, reason) in probed:
+    for (meter, (values, reason)), changes_s, of_meter in zip(probed, every_s, delays, strict=True):
         print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_label(meter.spec)}")
+        print(f"{'':9}{_changes(changes_s)}; {_delays(of_meter)}")
         if reason:
             print(f"{'':9}{reason}")
         for channel, value in zip(meter.channels, values, strict=True):
@@ -169,6 +180,24 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
                 if text:
                     print(f"{'':11}{text}")
     return EXIT_DONE
+
+
+def _delay_json(delay: Delay | None) -> dict[str, Any]:
+    """The delay of a channel; each figure null where it is unknown."""
+    names = [field.name for field in fields(Delay)]
+    body = dict.fromkeys(names) if delay is None else asdict(delay)
+    return {{"source": "delay_source"}.get(name, name): value for name, value in body.items()}
+
+
+def _changes(every_s: float | None) -> str:
+    if every_s is None:
+        return "the value did not change while it was watched"
+    return f"a new value every {every_s:.2g} s"
+
+
+def _delays(delays: Sequence[Delay | None]) -> str:
+    texts = dict.fromkeys("unknown delay" if each is None else each.text for each in delays)
+    return "; ".join(texts)
 
 
 def _verified(spec: str) -> str | None:
@@ -192,7 +221,11 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
         return nothing, str(error)
 
 
-def _show_list(findings: Sequence[Detected], calibrations: Sequence[Calibration]) -> int:
+def _show_list(
+    findings: Sequence[Detected],
+    calibrations: Sequence[Calibration],
+    delays: Mapping[str, Delay],
+) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
         state = "ok     " if finding.available else "missing"
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_label(finding.spec)}"
@@ -200,10 +233,14 @@ def _show_list(findings: Sequence[Detected], calibrations: Sequence[Calibration]
         for domain, contents in finding.contents.items():
             if text := contents.text():
                 print(f"{'':9}{domain}: {text}")
+        if finding.available and finding.kind not in MARKS:
+            print(f"{'':9}{_delays([delay_of_kind(parse_spec(finding.spec)[0])])}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
             print(f"{'':9}-> {finding.remedy}")
     for each in calibrations:
         print(f"{each.spec} {each.domain}: {each.note(each.least_w) or each.remark}")
+    for spec, delay in delays.items():
+        print(f"{spec}: {delay.text}")
     return EXIT_DONE
