@@ -379,8 +379,8 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name the log"),
-        (["--meter", "modelled"], "needs no calibration"),
+        ([], "name a live meter"),
+        (["--meter", "modelled"], "has no delay to measure"),
         (["--save", "/nowhere/pulses.json"], "--save /nowhere/pulses.json: No such file"),
         (["--pulses", "/nowhere", "--meter", "csv:x,map=time:T+power_w:W"], "no pulses"),
     ],

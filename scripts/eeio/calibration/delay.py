@@ -33,6 +33,8 @@ MOST_READINGS = 600
 LEAST_EXPLAINED = 0.8
 """Share of the variance of the readings that the load must explain."""
 LEAST_WITHIN_S = 0.05
+LEAST_CHANGES = 3
+"""Changes of the value per step of load that show how often it is updated."""
 _FISHER = 3.0
 """F(2, n) at 95 %, for n above 60."""
 
@@ -104,7 +106,7 @@ def poll(
 
 def fitted(readings: Readings, pulses: Sequence[Pulse], native_period_s: float, meter: str) -> Fit:
     """Lag and averaging time of the readings. Raises EeioError if they do not follow the load."""
-    updates, period_s, poll_s = _updates(readings, native_period_s)
+    updates, period_s, poll_s = _updates(readings, native_period_s, 2 * len(pulses))
     loaded = _Loaded(pulses)
     lag_s = averages_s = LONGEST_S / 2.0
     reach_s = LONGEST_S / 2.0
@@ -152,7 +154,9 @@ def _grid(
     ]
 
 
-def _updates(readings: Readings, native_period_s: float) -> tuple[Readings, float, float]:
+def _updates(
+    readings: Readings, native_period_s: float, edges: int
+) -> tuple[Readings, float, float]:
     """The readings at which the meter had a new value, the time between two, and between two polls.
 
     A value that stays the same is updated, too, and does not show it.
@@ -162,8 +166,12 @@ def _updates(readings: Readings, native_period_s: float) -> tuple[Readings, floa
     changes = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
     if len(changes) < 2:
         raise EeioError("the readings did not change during the load: the meter is stuck")
-    period_s = statistics.median(times_s[b] - times_s[a] for a, b in pairwise(changes))
-    period_s = max(poll_s, min(period_s, native_period_s))
+    spacings_s = sorted(times_s[b] - times_s[a] for a, b in pairwise(changes))
+    # A mean changes with every update while it follows a step: the shortest times are the period.
+    period_s = spacings_s[len(spacings_s) // 10]
+    if len(changes) < LEAST_CHANGES * edges:
+        period_s = min(period_s, native_period_s)
+    period_s = max(poll_s, period_s)
     found_s: list[float] = []
     found: list[float] = []
     for k, following in pairwise([*changes, len(values) - 1]):
