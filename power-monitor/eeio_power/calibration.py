@@ -29,7 +29,7 @@ from typing import Any
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_power import delay
-from eeio_power.delay import Delay
+from eeio_power.delay import Delay, stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Meter, delay_of_kind, number_option, parse_spec
 from eeio_power.reading import DOMAINS, Domain
@@ -138,21 +138,9 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
     for channel in meter.channels:
         known = calibrated or channel.delay or delay_of_kind(kind)
         if lag_s is not None or averages_s is not None:
-            known = _with_options(known, lag_s, averages_s, meter.native_period_s)
+            known = stated(known, lag_s, averages_s, meter.native_period_s)
         channels.append(replace(channel, delay=known))
     return tuple(channels)
-
-
-def _with_options(
-    known: Delay | None, lag_s: float | None, averages_s: float | None, native_period_s: float
-) -> Delay:
-    """The delay with what the user states; the other figure is as known."""
-    known = known or Delay(averages_s=native_period_s)
-    if lag_s is not None:
-        known = replace(known, lag_s=lag_s, lag_within_s=0.0)
-    if averages_s is not None:
-        known = replace(known, averages_s=averages_s, averages_within_s=0.0)
-    return replace(known, source="stated by the user")
 
 
 def stored() -> list[Calibration]:

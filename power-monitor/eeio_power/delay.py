@@ -6,7 +6,7 @@ meter cannot separate at the edges of the window becomes uncertainty (`delay_err
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eeio_limits import quantities as q
 
@@ -54,9 +54,27 @@ class Delay:
             return self.lag_s
         return self.lag_s + max(0.0, self.averages_s - hold_s) / 2.0
 
+    def aligned(self, hold_s: float) -> "Delay":
+        """That of readings whose clock was set by steps of load: their middle is in its place."""
+        lag_s = -max(0.0, self.averages_s - hold_s) / 2.0
+        return replace(self, lag_s=lag_s, lag_within_s=0.0, averages_within_s=0.0)
+
 
 def _with_limit(value_s: float, within_s: float) -> str:
     return f"{value_s:g} ± {within_s:g} s" if within_s else f"{value_s:g} s"
+
+
+def stated(
+    known: Delay | None, lag_s: float | None, averages_s: float | None, period_s: float
+) -> Delay:
+    """The delay with what the user states of a meter with a value each `period_s`; a figure that is
+    not stated is as known."""
+    known = known or Delay(averages_s=period_s)
+    if lag_s is not None:
+        known = replace(known, lag_s=lag_s, lag_within_s=0.0)
+    if averages_s is not None:
+        known = replace(known, averages_s=averages_s, averages_within_s=0.0)
+    return replace(known, source="stated by the user")
 
 
 def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
@@ -68,6 +86,7 @@ BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 
 """No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
 
 
+NVIDIA = unknown_up_to(0.1, 1.0, "NVML: power.draw is the mean of up to one second")
 PLUG = unknown_up_to(
     2.0, 1.0, "Tasmota, discussion 10391: changes show after up to 2 s; assumed of other plugs"
 )

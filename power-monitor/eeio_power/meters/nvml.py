@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eeio_power.delay import Delay, unknown_up_to
+from eeio_power.delay import NVIDIA, Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, first_reading, library
 from eeio_power.reading import Kind, only
@@ -33,7 +33,6 @@ MAX_POWER_W = 2000.0
 NATIVE_PERIOD_S = 0.1
 COUNTER_DELAY = Delay(0.05, 0.0, 0.05, 0.0, "measured on an H100: changes every 0.1 s")
 MEAN_DELAY = Delay(0.05, 1.0, 0.05, 0.0, "NVML: the mean of one second; measured on an H100")
-_UNKNOWN_DELAY = unknown_up_to(0.1, 1.0, "NVML: the mean of up to one second")
 _HOPPER = 9
 """NVML_DEVICE_ARCH_HOPPER: from here on the power is known to be a mean of one second."""
 _DRIVER = Path("proc/driver/nvidia/gpus")
@@ -147,7 +146,7 @@ def _delay_of_power(nvml: Any, handle: Any) -> Delay:
     with suppress(nvml.NVMLError):
         if int(nvml.nvmlDeviceGetArchitecture(handle)) >= _HOPPER:
             return MEAN_DELAY
-    return _UNKNOWN_DELAY
+    return NVIDIA
 
 
 def find(root: Path) -> Detected:

@@ -22,8 +22,9 @@ from eeio.importing.readers.found import local_date, number
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power import samples as samples_file
+from eeio_power.delay import BMC, NVIDIA, Delay, stated
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel
+from eeio_power.meters import Channel, number_option
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Contents, Domain, Kind
 from eeio_power.samples import MeterInfo, MeterSamples
 from eeio_power.watt_names import complete_system
@@ -37,6 +38,8 @@ Rows = Iterable[tuple[float, float]]
 
 _ACCURACY = {"dram": 0.2}
 """Share of the value, as for eeio's own meters; 0.05 for all other domains."""
+_DELAYS = {"system": BMC, "accelerator": NVIDIA}
+"""Delay of the samples of each domain: programs log them from BMCs and from NVIDIA's driver."""
 _SAMPLE_S = 1e-3
 """How long a sample applies for sure."""
 _LEAST_READINGS = 3
@@ -54,6 +57,7 @@ class Series:
     values: Sequence[float]
     accuracy: float = 0.05
     contents: Contents = UNKNOWN
+    delay: Delay | None = None
 
     @cached_property
     def period_s(self) -> float:
@@ -62,19 +66,23 @@ class Series:
         return min(max(statistics.median(steps), PERIOD.least), PERIOD.most)
 
     @cached_property
-    def _made(self) -> dict[float, MeterSamples]:
+    def _made(self) -> dict[tuple[float, bool], MeterSamples]:
         return {}
 
-    def samples(self, ahead_s: float) -> MeterSamples:
-        """As samples of an eeio meter, on a clock that this one is ahead of by `ahead_s`."""
-        if ahead_s not in self._made:
-            self._made[ahead_s] = self._samples(ahead_s)
-        return self._made[ahead_s]
+    def samples(self, ahead_s: float, *, by_load: bool = False) -> MeterSamples:
+        """As samples of an eeio meter, on a clock that this one is ahead of by `ahead_s`.
+        `by_load`: the steps of load show this, so that it contains the delay of the readings."""
+        if (ahead_s, by_load) not in self._made:
+            self._made[ahead_s, by_load] = self._samples(ahead_s, by_load)
+        return self._made[ahead_s, by_load]
 
-    def _samples(self, ahead_s: float) -> MeterSamples:
+    def _samples(self, ahead_s: float, by_load: bool) -> MeterSamples:
         period_s = self.period_s
+        # The time that a value is the mean of, if that is known.
+        mean_s = max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
         # eeio applies a value to the time before it; a sample stands for half a period either way.
-        shift_s = (period_s / 2 if self.form == "sample" else 0.0) - ahead_s
+        shift_s = (max(0.0, period_s - mean_s) / 2 if self.form == "sample" else 0.0) - ahead_s
+        delay = self.delay.aligned(period_s) if self.delay and by_load else self.delay
         steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
         channel = Channel(
             name=self.meter,
@@ -83,8 +91,9 @@ class Series:
             accuracy_relative=self.accuracy,
             resolution=min(steps, default=0.0),
             contents=self.contents,
+            delay=delay,
         )
-        native_s = min(_SAMPLE_S, period_s) if self.form == "sample" else period_s
+        native_s = min(mean_s, period_s) if self.form == "sample" else period_s
         info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
         return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
 
@@ -123,8 +132,29 @@ class _Found:
     notes: list[str] = field(default_factory=list)
 
 
-def read(path: Path) -> PowerLog:
-    """The series of a log, or the reason for its rejection."""
+_WITH_OPTIONS = re.compile(r"(.+?)((?:,(?:lag_s|averages_s)=[^,]{1,20}){1,2})", re.DOTALL)
+
+
+def _split(named: Path) -> tuple[Path, dict[str, str]]:
+    """The file, and the options behind its name."""
+    match = _WITH_OPTIONS.fullmatch(str(named))
+    if match is None or named.exists():
+        return named, {}
+    pairs = (text.partition("=") for text in match[2].strip(",").split(","))
+    return Path(match[1]), {key: value for key, _, value in pairs}
+
+
+def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
+    """Raises PowerError for an option that is no time."""
+    lag_s = number_option(series.meter, options, "lag_s")
+    averages_s = number_option(series.meter, options, "averages_s")
+    return replace(series, delay=stated(series.delay, lag_s, averages_s, series.period_s))
+
+
+def read(named: Path) -> PowerLog:
+    """The series of a log, or the reason for its rejection. Its name may be followed by the delay
+    of the readings: `power.log,lag_s=2,averages_s=10`."""
+    path, options = _split(named)
     log = PowerLog(path)
     try:
         data = inputs.read_bytes(path, inputs.TABLE_BYTES)
@@ -136,6 +166,8 @@ def read(path: Path) -> PowerLog:
             tool, reader = _reader_of(text)
             log = replace(log, tool=tool)
             found = reader(text)
+        if options:
+            found.series = [_with_delay(series, options) for series in found.series]
         for series in found.series:
             _check(series)
         if not found.series:
@@ -194,7 +226,8 @@ def _series(
         )
     if accuracy is None:
         accuracy = _ACCURACY.get(domain, 0.05)
-    return Series(meter, domain, kind, form, list(of_time), values, accuracy, contents)
+    delay = _DELAYS.get(domain) if form == "sample" else None
+    return Series(meter, domain, kind, form, list(of_time), values, accuracy, contents, delay)
 
 
 # ---- times ----
@@ -664,7 +697,12 @@ def _eeio_samples(path: Path) -> _Found:
                 form: Form = "counter" if channel.quantity == "energy_j" else "mean"
                 series = _series(channel.name, channel.domain, meter.info.kind, form, rows)
                 found.series.append(
-                    replace(series, accuracy=channel.accuracy_relative, contents=channel.contents)
+                    replace(
+                        series,
+                        accuracy=channel.accuracy_relative,
+                        contents=channel.contents,
+                        delay=channel.delay,
+                    )
                 )
     return found
 

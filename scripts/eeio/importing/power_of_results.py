@@ -245,6 +245,8 @@ class Alignment:
     unsure_s: float = 0.0
     source: str = ""
     doubt: str | None = None
+    by_load: bool = False
+    """The steps of load show it."""
 
 
 def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> Alignment:
@@ -273,7 +275,9 @@ def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> 
         return Alignment(around_s, source=source)
     estimate = f"{found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s by the load steps"
     if given_s is None and not log.same_machine:
-        return Alignment(found.offset_s, found.uncertainty_s, f"estimated: {estimate}")
+        return Alignment(
+            found.offset_s, found.uncertainty_s, f"estimated: {estimate}", by_load=True
+        )
     unsure_s = found.uncertainty_s + max(window.unsure_s for window in windows)
     if abs(found.offset_s - around_s) <= unsure_s:
         return Alignment(around_s, source=source)
@@ -315,7 +319,10 @@ def energy_of(
                 readings.append(_invalid(series, alignment.source))
             else:
                 used.append((series, alignment))
-    meters = tuple(series.samples(alignment.ahead_s or 0.0) for series, alignment in used)
+    meters = tuple(
+        series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
+        for series, alignment in used
+    )
     found = {
         (reading.meter, reading.domain): reading
         for reading in Samples(meters).energy(window.start_s, window.end_s)

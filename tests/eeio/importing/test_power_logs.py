@@ -229,7 +229,9 @@ def test_each_log_gives_the_energy_of_the_runs(
         found = power_logs.read(log)
         assert found.rejected and domain in found.rejected
         return
-    body = imported(*results, "--dry-run", "--power", log, "--power-offset", "0")
+    # These logs are of no lag: that of a BMC is not known otherwise.
+    stated = f"{log},lag_s=0,averages_s=0" if form == "sample" else log
+    body = imported(*results, "--dry-run", "--power", stated, "--power-offset", "0")
     (used,) = body["power"]
     (series,) = [one for one in used["series"] if one["domain"] == domain][:1]
     assert (used["rejected"], series["form"], series["kind"]) == (None, form, kind)
@@ -245,6 +247,39 @@ def test_each_log_gives_the_energy_of_the_runs(
     if name in ("turbostat", "perf", "scaphandre"):
         memory = [one for one in used["series"] if one["domain"] == "dram"]
         assert len(memory) == 1
+
+
+def test_the_delay_of_a_bmc_is_in_the_uncertainty_unless_it_is_stated(
+    tmp_path: Path, imported: Importer
+) -> None:
+    """Of a log that lags by 4 s."""
+    results = write_results(tmp_path)
+    log = tmp_path / "power"
+    log.write_text(dcmi())
+
+    def energies(power: str) -> list[dict[str, Any]]:
+        body = imported(*results, "--dry-run", "--power", power, "--power-offset", "-4")
+        return [file["reports"][0]["phases"][0]["energy"][0] for file in body["files"]]
+
+    for unknown, stated, (begin, end) in zip(
+        energies(str(log)), energies(f"{log},lag_s=4,averages_s=0"), RUNS, strict=True
+    ):
+        true_j = joules(START_S + begin, START_S + end)
+        assert abs(unknown["energy_j"] - true_j) <= unknown["uncertainty_j"]
+        assert abs(stated["energy_j"] - true_j) <= stated["uncertainty_j"]
+        assert stated["energy_j"] == pytest.approx(true_j, rel=0.02)
+        assert stated["uncertainty_j"] < unknown["uncertainty_j"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(",lag_s=x", "not a number of at least 0"), (",lag_s=1,color=2", "No such file")],
+)
+def test_options_behind_a_log_that_are_none(tmp_path: Path, options: str, reason: str) -> None:
+    log = tmp_path / "power"
+    log.write_text(dcmi())
+    rejected = power_logs.read(Path(f"{log}{options}")).rejected
+    assert rejected is not None and reason in rejected
 
 
 def test_energy_is_stored_and_reported(

@@ -84,10 +84,9 @@ _LABELLED = re.compile(rf"{_LABEL}(?:IOR-\d|mdtest-\S{{1,300}} was launched)", r
 
 def recognized(text: str, path: Path) -> tuple[str, Kind | None]:
     """The text as a tool printed it, and what it is."""
-    is_json = text.lstrip().startswith(("{", "["))
-    text = text if is_json else _unlabelled(text)
+    text = _unlabelled(text)
     kind = kind_of(text, path)
-    if kind is None and not is_json:
+    if kind is None and not text.lstrip().startswith(("{", "[")):
         text = without_margin(text)
         kind = kind_of(text, path)
     return text, kind
