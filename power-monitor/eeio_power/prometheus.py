@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import re
 import socket
 import threading
 import time
@@ -180,6 +181,10 @@ def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler
                 self.connection.shutdown(socket.SHUT_RDWR)
 
         def do_GET(self) -> None:
+            if not is_loopback(self.headers.get("Host", "")):
+                # A page of another site whose name leads here must not read the power.
+                self.send_error(403, "the Host is not a loopback address")
+                return
             found = self.path.partition("?")[0] == "/metrics"
             openmetrics = wants_openmetrics(self.headers.get("Accept", ""))
             page = totals.collect(openmetrics) if found else "see /metrics\n"
@@ -195,6 +200,18 @@ def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler
             """A scrape every few seconds is no news."""
 
     return Handler
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a request was addressed to this machine by a name or address that only it has; HTTP
+    1.0 names none."""
+    name = re.sub(r":[0-9]{1,5}$", "", host.strip()).strip("[]").lower()
+    if name in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _labels(**labels: str) -> str:

@@ -7,9 +7,13 @@ rounded figures and a short last request make real outputs differ by up to 1.8 t
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from eeio_limits.quantities import DURATION
+from eeio_limits.reading import EnergyReading
 from eeio_results.phase_times import lasted_s
+from eeio_results.record import IdleMedian
 
 MOST_TIMES = 3.0
 """Figures of one phase that differ by more contradict each other."""
@@ -17,6 +21,11 @@ _REPORTED_S = 0.002
 """Tools report integer milliseconds."""
 _OBSERVED_S = 0.1
 """A window may be known by when a line of output arrived."""
+
+_LEAST_IDLE_S, _SAME_IDLE = 0.01, 1.01
+"""The shortest idle baseline, and how far the times of its meters may be apart."""
+MOST_OF_MEDIAN, _LITTLE_W = 20.0, 1.0
+"""A machine that wakes now and then has a mean that is so many times its median, and no more."""
 
 _OWN_TIMES = ("runtime_s", "total_s", "io_time_s", "span_s")
 """Metrics: the time that the bandwidth is of. The window then may contain other work."""
@@ -48,6 +57,39 @@ def disagreement(phase: Any) -> str | None:
                 return why
     if request and (iops := metrics.get("iops")):
         return _of_requests(phase, bandwidth, iops * request)
+    return None
+
+
+def idle_disagreement(
+    readings: Sequence[EnergyReading], medians: Sequence[IdleMedian]
+) -> str | None:
+    """The figures of an idle baseline that contradict each other; None if none do. All its meters
+    were read over one time, which energy and mean power show."""
+    lasted_s = []
+    for reading in readings:
+        if not reading.valid:
+            continue
+        name = f"{reading.meter} {reading.domain}"
+        if reading.power_w is None or reading.energy_j is None:
+            return f"{name}: a valid reading without power or energy"
+        if reading.samples < 1 or reading.coverage <= 0.0:
+            return (
+                f"{name}: {reading.samples} samples over {reading.coverage:.0%} of the time give "
+                "no power"
+            )
+        if reading.power_w != 0.0:
+            lasted_s.append(reading.energy_j / reading.power_w)
+    if lasted_s and not _LEAST_IDLE_S <= min(lasted_s) <= max(lasted_s) <= DURATION.most:
+        return f"energy and power are of {min(lasted_s):.3g} s to {max(lasted_s):.3g} s"
+    if lasted_s and max(lasted_s) > _SAME_IDLE * min(lasted_s):
+        return f"the readings are of {min(lasted_s):.3g} s and of {max(lasted_s):.3g} s"
+    powers_w = {(r.meter, r.domain): r.power_w for r in readings}
+    for median in medians:
+        if (mean_w := powers_w.get((median.meter, median.domain))) is None:
+            continue
+        low_w, high_w = sorted((abs(mean_w), abs(median.power_w)))
+        if high_w > MOST_OF_MEDIAN * low_w + _LITTLE_W:
+            return f"{median.meter} {median.domain}: median {median.power_w:g} W, mean {mean_w:g} W"
     return None
 
 

@@ -23,6 +23,7 @@ from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNT, shortened
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
+from eeio_results.consistency import idle_disagreement
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 from eeio_results.steady import State, parted, state, why_not_steady
@@ -427,6 +428,8 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
     with _naming(idle_path):
         readings = tuple(typed.read(EnergyReading, reading) for reading in idle["readings"])
         medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
+        if (why := idle_disagreement(readings, medians)) is not None:
+            raise LimitError(why)
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")

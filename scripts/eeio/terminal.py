@@ -21,11 +21,19 @@ class HarmlessStream:
         self.raw = stream
 
     def write(self, text: str) -> int:
-        self.raw.write(shown_lines(text))
+        self.raw.write(self._shown(text))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:
-        self.raw.writelines(map(shown_lines, lines))
+        self.raw.writelines(map(self._shown, lines))
+
+    def _shown(self, text: str) -> str:
+        """A character that the encoding of the terminal lacks becomes an escape, too."""
+        harmless = shown_lines(text)
+        if harmless.isascii():
+            return harmless
+        encoding = self.raw.encoding or "utf-8"
+        return harmless.encode(encoding, "backslashreplace").decode(encoding)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)

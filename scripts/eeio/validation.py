@@ -24,6 +24,7 @@ from eeio_results.store import RUNS, Campaign, load
 LEAST_REPETITIONS = 6
 """With fewer no difference of two campaigns can be significant at the 5 % level (rank tests)."""
 MOST_BYTES = 16 << 30
+MOST_MEMBERS = 100_000
 """Of an unpacked archive."""
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
@@ -75,10 +76,13 @@ def _unpacked(bundle: Path) -> Iterator[Path]:
         return
     try:
         with tarfile.open(bundle) as archive, TemporaryDirectory(prefix="eeio-validate-") as name:
-            members = archive.getmembers()
-            if sum(member.size for member in members) > MOST_BYTES:
-                raise RejectedError(f"{bundle}: more than {MOST_BYTES >> 30} GiB unpacked")
-            for member in members:
+            unpacked = 0
+            for number, member in enumerate(archive):
+                unpacked += member.size
+                if unpacked > MOST_BYTES:
+                    raise RejectedError(f"{bundle}: more than {MOST_BYTES >> 30} GiB unpacked")
+                if number >= MOST_MEMBERS:
+                    raise RejectedError(f"{bundle}: more than {MOST_MEMBERS} files")
                 _extract(archive, member, Path(name))
             tops = [path for path in Path(name).iterdir() if path.is_dir()]
             if len(tops) != 1:

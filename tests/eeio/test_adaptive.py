@@ -143,7 +143,9 @@ class _Power(PowerMonitor):
         self.now_s = 0.0
         self._idle_at_s = idle_at_s
 
-    def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+    def energy(
+        self, start_s: float, end_s: float, *, wait: bool = True
+    ) -> tuple[EnergyReading, ...]:
         if self._idle_at_s is None:
             return ()
         watts = 10.1 if end_s - 2.0 >= self._idle_at_s else 20.0

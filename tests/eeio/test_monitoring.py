@@ -1,6 +1,7 @@
 """The exporter, its rules and dashboard with Prometheus' own programs; Grafana's annotations."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -25,9 +26,9 @@ from tests.processes import ran
 from tests.simulators import FakeRapl, ScriptedMeter
 from tests.waiting import free_port, until
 
-from eeio.commands.meter.serve import write_pages
+from eeio.commands.meter.serve import _check_replaceable, write_pages
 from eeio_power.meters import Channel
-from eeio_power.prometheus import Totals, wants_openmetrics
+from eeio_power.prometheus import Totals, is_loopback, server, wants_openmetrics
 from eeio_power.sampler import Sampler
 
 ROOT = Path(__file__).parents[2]
@@ -463,3 +464,60 @@ def test_the_end_states_how(
         with pytest.raises(type(error)), annotated("mine", None, 3):
             raise error
     assert [body["text"] for body in grafana.bodies] == ["mine: begin, 3 runs left", f"mine: {how}"]
+
+
+@pytest.mark.parametrize(
+    ("host", "accepted"),
+    [
+        ("localhost:9797", True), ("127.0.0.1:9797", True), ("[::1]:9797", True), ("[::1]", True),
+        ("127.9.9.9", True), ("", True), ("LOCALHOST", True), ("rebound.example:9797", False),
+        ("192.0.2.7", False), ("localhost.example", False), ("127.0.0.1.example:80", False),
+    ],
+)  # fmt: skip
+def test_only_requests_to_a_loopback_name_are_answered(host: str, accepted: bool) -> None:
+    """Another site's name may lead to 127.0.0.1 (DNS rebinding)."""
+    assert is_loopback(host) is accepted
+
+
+def test_a_page_of_another_site_reads_no_power(tmp_path: Path) -> None:
+    meter = ScriptedMeter([COUNTER], lambda: [1.0])
+    with (
+        Sampler([meter], tmp_path / "s.gz") as sampler,
+        server(Totals(sampler), "127.0.0.1", 0) as serving,
+    ):
+        thread = threading.Thread(target=serving.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{serving.server_address[1]}/metrics"
+        try:
+            request = urllib.request.Request(url, headers={"Host": "rebound.example"})
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(request, timeout=PATIENCE_S)
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+                assert b"eeio_energy_joules_total" in answer.read()
+        finally:
+            serving.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("kind", ["text", "link", "dangling", "folder"])
+def test_the_text_file_replaces_nothing_of_others(
+    tmp_path: Path, in_process: InProcess, kind: str
+) -> None:
+    file, victim = tmp_path / "power.prom", tmp_path / "victim"
+    victim.write_text("# HELP eeio_power_watts\n" if kind == "link" else "kept")
+    if kind == "text":
+        file.write_text("kept")
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to(victim if kind == "link" else tmp_path / "nowhere")
+    error = in_process("meter", "serve", "--meter", "demo", "--textfile", str(file), code=2).err
+    assert "exists" in error and "Remove it, or name another file" in error
+    assert os.path.lexists(file) and victim.exists()
+
+
+def test_the_text_file_of_an_exporter_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "power.prom"
+    file.write_text(TEXT)
+    _check_replaceable(file)
+    _check_replaceable(tmp_path / "new.prom")

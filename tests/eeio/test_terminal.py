@@ -29,6 +29,15 @@ def test_streams_show_control_characters() -> None:
     assert raw(stream) is behind  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "5 \\xb1 1"), ("utf-8", "5 ± 1")])
+def test_a_terminal_without_a_character_shows_an_escape(encoding: str, shown: str) -> None:
+    behind = io.BytesIO()
+    stream = HarmlessStream(io.TextIOWrapper(behind, encoding=encoding, write_through=True))
+    print("5 ± 1", file=stream)
+    stream.writelines(["5 ± 1\n"])
+    assert behind.getvalue().decode(encoding) == f"{shown}\n{shown}\n"
+
+
 def test_only_the_command_writes_through_them(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout
     with harmless_streams():

@@ -11,6 +11,7 @@ from tests.conftest import DATA, InProcess
 from tests.eeio_results.made import energy, phase, run, stored
 
 from eeio import bundle as bundles
+from eeio import validation
 from eeio.cli import main
 from eeio_results.store import load
 
@@ -96,6 +97,17 @@ def test_rules_of_publication(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     whats = [one["what"] for one in problems(capsys, quick)]
     assert "preset quick is no measurement" in whats
     assert "the power is fictitious (meter demo)" in whats
+
+
+def test_an_archive_of_too_many_files(
+    tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "MOST_MEMBERS", 10)
+    many = tmp_path / "many.tar.gz"
+    with tarfile.open(many, "w:gz") as archive:
+        for number in range(11):
+            archive.addfile(tarfile.TarInfo(f"bundle/{number}"))
+    assert "more than 10 files" in in_process("validate", str(many), code=2).err
 
 
 def test_what_is_no_bundle(tmp_path: Path, in_process: InProcess) -> None:

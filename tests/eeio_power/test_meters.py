@@ -228,3 +228,16 @@ def test_the_package_needs_nothing_but_the_standard_library() -> None:
                 assert top in ("eeio_power", "eeio_limits") or top in sys.stdlib_module_names, (
                     f"{file}: {name}"
                 )
+
+
+@pytest.mark.parametrize(
+    ("specs", "message"),
+    [
+        (("demo,name=a", "demo,name=a"), "is named twice"),
+        (("demo,name=a", "demo,name=b"), "cannot be combined"),
+        (("demo,lag_s=1", "modelled"), "cannot be combined"),
+    ],
+)
+def test_meters_that_are_named_twice_are_not_merged(specs: tuple[str, ...], message: str) -> None:
+    with pytest.raises(PowerError, match=message):
+        open_meters(specs)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eeio_results import store
 from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import CacheLayers, Experiment, IdleMedian, Machine, Run
+from eeio_results.record import CacheLayers, EnergyReading, Experiment, IdleMedian, Machine, Run
 from eeio_results.units import format_size, parse_size
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
@@ -157,3 +157,42 @@ def test_what_a_killed_process_left_of_making_a_campaign_is_in_nobody_s_way(tmp_
         new.create(design("c", 1))
     assert store.remove_half_made(tmp_path / ".d.new")
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def valid(
+    power_w: float, energy_j: float, coverage: float = 1.0, samples: int = 10, meter: str = "m"
+) -> EnergyReading:
+    return replace(
+        energy(power_w), power_w=power_w, energy_j=energy_j, coverage=coverage, samples=samples,
+        meter=meter,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("readings", "medians", "reason"),
+    [
+        ([valid(50.0, 1e-308)], [], "energy and power are of"),
+        ([valid(50.0, 500.0, coverage=0.0)], [], "10 samples over 0% of the time"),
+        ([valid(50.0, 500.0, samples=0)], [], "0 samples over 100% of the time"),
+        ([valid(50.0, -500.0)], [], "energy and power are of -10 s"),
+        ([valid(50.0, 500.0), valid(20.0, 400.0, meter="n")], [], "of 10 s and of 20 s"),
+        ([replace(valid(50.0, 500.0), energy_j=None)], [], "without power or energy"),
+        ([valid(50.0, 500.0)], [IdleMedian("system", "m", 2.0)], "median 2 W, mean 50 W"),
+    ],
+)
+def test_an_idle_baseline_that_contradicts_itself_is_rejected(
+    tmp_path: Path, readings: list[EnergyReading], medians: list[IdleMedian], reason: str
+) -> None:
+    made = _store(tmp_path)
+    (made.folder / "idle.json").unlink()
+    made.write_idle(tuple(readings), None, tuple(medians))
+    with pytest.raises(SchemaError, match=reason):
+        store.load(made.folder)
+
+
+def test_an_idle_baseline_may_lack_a_meter_and_have_no_power(tmp_path: Path) -> None:
+    made = _store(tmp_path)
+    (made.folder / "idle.json").unlink()
+    lost = replace(energy(None), meter="lost")
+    made.write_idle((valid(0.0, 0.0), valid(-0.01, -0.1, meter="n"), lost), None, ())
+    assert len(store.load(made.folder).idle) == 3

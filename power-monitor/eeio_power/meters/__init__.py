@@ -279,7 +279,10 @@ def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
     wanted = [spec.strip() for spec in specs]
     if "none" in wanted and len(wanted) > 1:
         raise PowerError(f"meters {', '.join(wanted)}: 'none' cannot be combined with other meters")
-    kinds = {spec.partition(":")[0] for spec in wanted}
+    kinds = {parse_spec(spec)[0] for spec in wanted}
+    for spec in wanted:
+        if wanted.count(spec) > 1:
+            raise PowerError(f"meter '{spec}' is named twice; name it once")
     if "demo" in kinds and len(wanted) > 1:
         raise PowerError(
             f"meters {', '.join(wanted)}: 'demo' is fictitious and cannot be combined with "

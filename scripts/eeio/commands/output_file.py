@@ -98,7 +98,10 @@ def write_file(path: Path, content: str) -> None:
     part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(content, encoding="utf-8")
+        part.unlink(missing_ok=True)
+        # Not through a link that somebody put there.
+        with part.open("x", encoding="utf-8") as file:
+            file.write(content)
         part.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -24,6 +24,7 @@ from eeio.machine import anonymous, description
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description, MeterReadings
 from eeio.machine.root import FOLDERS, HERE, which
+from eeio.paths import install_root
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
 from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors
@@ -169,10 +170,20 @@ def take(
         tree=gathering.tree,
         links=gathering.links,
         refused=gathering.refused,
-        commands=(Command(("eeio", "doctor", "--json"), 0, doctor), *_requested(root)),
+        commands=(
+            Command(("eeio", "doctor", "--json"), 0, _without_folders(doctor)),
+            *_requested(root),
+        ),
         readings=tuple(readings),
     )
     return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
+
+
+def _without_folders(text: str) -> str:
+    """Where programs of profiles are installed names folders of the user."""
+    for folder, shown in ((install_root(), "INSTALLED"), (Path.home(), "~")):
+        text = text.replace(json.dumps(f"{folder}/")[1:-1], f"{shown}/")
+    return text
 
 
 def write(capture: MachineRecording, path: Path) -> None:

@@ -502,3 +502,18 @@ def test_what_doctor_reported_must_be_sound(server: Path) -> None:
         server.write_text(json.dumps(body))
         with replayed(server) as replay, pytest.raises(RejectedError, match="not valid"):
             examination.examine_replay(replay)
+
+
+def test_folders_of_installed_profiles_are_not_in_a_capture(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "project-x"))
+    monkeypatch.setenv("HOME", str(tmp_path / "alice"))
+    doctor = json.dumps({"findings": [
+        {"detail": f"1.0 ({tmp_path}/project-x/eeio/installed/eeio-btio-1.0.0.1/btio, built)"},
+        {"detail": f"({tmp_path}/alice/bin/fio, system)"},
+    ]})  # fmt: skip
+    (command, *_) = capture.take(doctor, tmp_path).description.commands
+    assert "project-x" not in command.prints and "alice" not in command.prints
+    assert "(INSTALLED/eeio-btio-1.0.0.1/btio, built)" in command.prints
+    assert "(~/bin/fio, system)" in command.prints

@@ -2,14 +2,18 @@
 
 import csv
 import json
+import os
 import shutil
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import dummy
 from tests.conftest import DATA, Eeio, InProcess
+from tests.waiting import until
 
 from eeio.cli import main
 from eeio.tidy.rows import TABLES
@@ -237,3 +241,65 @@ def test_columns_of_one_name_are_rejected(exported: Path, in_process: InProcess)
 def test_cells_of_csv_are_no_formulas(exported: Path, in_process: InProcess) -> None:
     sql = "SELECT '=cmd()' AS a, -1.5 AS b"
     assert in_process("query", sql, str(exported), "--format", "csv").out == "a,b\n'=cmd(),-1.5\n"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
+        "EXPLAIN SELECT 1",
+        "COPY (SELECT 1) TO '{file}'",
+        "ATTACH '{file}'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+    ],
+)
+def test_a_query_is_one_select(tmp_path: Path, in_process: InProcess, sql: str) -> None:
+    file = tmp_path / "victim"
+    file.write_text("kept")
+    error = in_process("query", sql.format(file=file), str(CAMPAIGNS / "board"), code=2).err
+    assert "only one SELECT is accepted" in error
+    assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "read_text('{file}')",
+        "read_csv('{file}')",
+        "read_blob('{file}')",
+        "glob('{folder}/*')",
+        "'{file}'",
+        "'http://127.0.0.1:9/a.parquet'",
+        "'s3://bucket/a.parquet'",
+    ],
+)
+def test_a_query_reads_no_other_file_and_no_network(
+    tmp_path: Path, in_process: InProcess, source: str
+) -> None:
+    file = tmp_path / "secret.csv"
+    file.write_text("secret,words\n1,2\n")
+    sql = f"SELECT * FROM {source.format(file=file, folder=tmp_path)}"
+    printed = in_process("query", sql, str(CAMPAIGNS / "board"), code=2)
+    assert "SQL: " in printed.err and "words" not in printed.out
+    assert not printed.out and "INSTALL" not in printed.err
+
+
+def test_a_query_of_parquet_files_reads_these(tmp_path: Path, in_process: InProcess) -> None:
+    folder = str(tmp_path / "tables")
+    in_process("export", str(CAMPAIGNS / "board"), "--format", "parquet", "-o", folder)
+    (row,) = answers(in_process, "SELECT count(*) AS n FROM runs", folder)
+    assert row["n"] > 0
+
+
+def test_a_query_that_is_ended_leaves_no_files(tmp_path: Path) -> None:
+    sql = "SELECT sum(a.range * b.range) FROM range(3000000) a, range(3000000) b"
+    with subprocess.Popen(
+        [sys.executable, "-m", "eeio", "query", sql, str(CAMPAIGNS / "board")],
+        env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        until(lambda: any(tmp_path.glob("eeio-query-*/runs-*")))
+        process.terminate()
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and "nothing was changed" in error
+    assert not list(tmp_path.glob("eeio-query-*"))

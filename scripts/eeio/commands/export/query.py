@@ -5,13 +5,15 @@ import csv
 import datetime
 import io
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from eeio.arguments import add_format
 from eeio.commands.campaign_folders import load_campaigns
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, InterruptedCampaignError
+from eeio.signals import signals_raise
 from eeio.tidy import parquet
 from eeio.tidy.rows import TABLES
 from eeio_limits.text import csv_cell
@@ -40,7 +42,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def query(arguments: argparse.Namespace) -> int:
     folders = [path for path in map(Path, arguments.sources) if _has_tables(path)]
     names = [name for name in arguments.sources if Path(name) not in folders]
-    columns, rows = parquet.query(arguments.sql, folders, load_campaigns(names))
+    try:
+        with signals_raise("nothing was changed"):  # its temporary folder is removed
+            columns, rows = parquet.query(arguments.sql, folders, load_campaigns(names))
+    except RuntimeError as error:  # DuckDB's, of a signal
+        raise InterruptedCampaignError(signal.SIGINT, f"{error}; nothing was changed") from error
     if arguments.format == "json":
         body = [dict(zip(columns, map(_plain, row), strict=True)) for row in rows]
         print(json.dumps(body, allow_nan=False))

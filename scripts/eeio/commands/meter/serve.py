@@ -1,6 +1,7 @@
 """`eeio meter serve`: the meters for Prometheus."""
 
 import argparse
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,12 @@ from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
 from eeio.signals import signals_raise
+from eeio_limits import inputs
 from eeio_power import prometheus
 from eeio_power.errors import PowerError
 from eeio_power.sampler import NOWHERE, Sampler
 
+_PAGE_BEGIN = b"# HELP eeio_"
 PERIOD_S = 5.0
 """Between two writes of the text file: shorter than the usual scrape interval of 15 s."""
 
@@ -41,6 +44,8 @@ def serve(arguments: argparse.Namespace) -> int:
         raise RejectedError(f"--textfile {file}: node_exporter reads only names that end in .prom")
     if file is not None and not file.parent.is_dir():
         raise RejectedError(f"--textfile {file}: the folder does not exist")
+    if file is not None:
+        _check_replaceable(file)
     with opened(arguments.meter) as meters:
         sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus.KEEP_S)
         try:
@@ -54,6 +59,20 @@ def serve(arguments: argparse.Namespace) -> int:
         except InterruptedCampaignError:
             return EXIT_DONE
     return EXIT_DONE
+
+
+def _check_replaceable(file: Path) -> None:
+    """Raises RejectedError for a link, and for a file that eeio did not write: it is replaced every
+    few seconds, and removed at the end."""
+    try:
+        status = file.lstat()
+    except FileNotFoundError:
+        return
+    is_file = stat.S_ISREG(status.st_mode)
+    if is_file and inputs.read_bytes(file, inputs.TABLE_BYTES).startswith(_PAGE_BEGIN):
+        return
+    what = "eeio did not write it" if is_file else "it is not a plain file"
+    raise RejectedError(f"--textfile {file} exists, and {what}. Remove it, or name another file")
 
 
 def _serve(sampler: Sampler, address: str, port: int) -> None:
