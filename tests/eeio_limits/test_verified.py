@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from eeio_limits.verified import VERIFIED_ON, verified_note, verified_on
+from eeio_limits.verified import MODELS, VERIFIED_ON, verified_note, verified_on
 from eeio_power.meters import meter_names
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "meters.md"
@@ -23,7 +23,15 @@ def test_the_kind_of_a_meter_by_its_name_in_readings() -> None:
 
 
 def test_one_line_for_each_kind_of_verification() -> None:
-    assert verified_note(["rapl", "pmic", "rapl", "demo", "nut"]) == [
+    assert verified_note(["rapl", "pmic", "rapl", "demo", "nut", "nvml"]) == [
         "rapl, nut: verified on simulator, not on hardware",
         "pmic: verified on recording, not on hardware",
+        "nvml: verified on hardware (NVIDIA H100 80GB HBM3)",
     ]
+
+
+def test_each_meter_that_was_verified_on_hardware_names_the_device() -> None:
+    on_hardware = {name for name, how in VERIFIED_ON.items() if how == "hardware"}
+    assert set(MODELS) == on_hardware
+    text = PAGE.read_text()
+    assert all(model in text for model in MODELS.values())

@@ -201,6 +201,11 @@ class Detected:
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
 
+    @property
+    def is_taken_by_auto(self) -> bool:
+        """Whether `auto` opens it: it is there, and measures; drives and GPUs only report."""
+        return self.available and self.in_auto and self.kind == "measured"
+
 
 def delay_of_kind(meter: str) -> Delay | None:
     """The `DELAY` of meters of that kind; None if the kind is unknown or states none."""
@@ -388,7 +393,7 @@ def _expand_auto(specs: Sequence[str], root: Path) -> list[str]:
         for name in meter_names():
             if name not in named:
                 finding = _find(name, root)
-                if finding.available and finding.in_auto and finding.kind == "measured":
+                if finding.is_taken_by_auto:
                     expanded.append(finding.spec)
     return expanded
 

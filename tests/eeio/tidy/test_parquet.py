@@ -301,5 +301,5 @@ def test_a_query_that_is_ended_leaves_no_files(tmp_path: Path) -> None:
         until(lambda: any(tmp_path.glob("eeio-query-*/runs-*")))
         process.terminate()
         _, error = process.communicate(timeout=60)
-    assert process.returncode == 130 and "nothing was changed" in error
+    assert process.returncode in (130, 143) and "nothing was changed" in error
     assert not list(tmp_path.glob("eeio-query-*"))

@@ -14,7 +14,7 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.readings import first_and_last
 from eeio.machine.replay import Replay, replayed
 from eeio_limits.reading import MARKS
-from eeio_limits.verified import verified_on
+from eeio_limits.verified import verified_on, verified_text
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.delay import Delay
@@ -89,6 +89,7 @@ def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
             {
                 "meter": finding.spec,
                 **asdict(finding),
+                "in_auto": finding.is_taken_by_auto,
                 "readings": readings,
                 "reason": reason,
                 "verified_on": _verified(finding.spec),
@@ -206,7 +207,7 @@ def _verified(spec: str) -> str | None:
 
 
 def _label(spec: str) -> str:
-    how = _verified(spec)
+    how = verified_text(parse_spec(spec)[0])
     return "" if how is None else f", verified on {how}"
 
 
