@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eeio_power import http_json
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import Contents, Kind
@@ -166,13 +167,21 @@ def open_report(
         channel = replace(channel, name=f"redfish:{domain}", domain=domain, contents=contents)
     elif is_average(text):
         doubt = doubt or f"{label} may be a mean over a longer time"
-    channel = replace(channel, doubt=doubt, remark=f"{label} of the report {report}")
+    channel = replace(
+        channel, doubt=doubt, remark=f"{label} of the report {report}", delay=_delay(period_s)
+    )
     found = RedfishReport(spec, name, client, path, metric, period_s, (channel,))
     (now_w,) = found.read()
     if doubt is None and now_w and not 1 / _ALIKE <= now_w / power_w <= _ALIKE:
         doubt = f"{label} is {now_w:g} W, and the BMC reports {power_w:g} W elsewhere"
         found = replace(found, channels=(replace(channel, doubt=doubt),))
     return found
+
+
+def _delay(period_s: float) -> Delay:
+    """A reading is the mean of an interval, and at most one interval and 2 s old (decision 56)."""
+    lag_s = (period_s + _LATE_S) / 2.0
+    return Delay(lag_s, period_s, lag_s, 0.0, "interval of the metric report")
 
 
 def _values(answer: Any, where: str) -> list[_Value]:
