@@ -1,12 +1,8 @@
-# Checks of factors, for factors.sh, and of the target directory, for pre.sh.
+# Checks of factors, for factors.sh.
 # shellcheck shell=sh disable=SC2015,SC2034,SC2154 # refuse exits; factors.sh sets $tool and $preset
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
-
-refuse() { # ERROR...
-	echo "$tool: $*" >&2
-	exit 2
-}
+# shellcheck source=scratch.sh
+. "$HOME/scratch.sh"
 
 one_of() { # KEY VALUE "WORD WORD ..."
 	case " $3 " in *" $2 "*) [ "${2#* }" = "$2" ] && return ;; esac
@@ -43,28 +39,4 @@ preset_value() { # KEY -> what presets.conf gives it in this preset, or nothing
 		if (work != "" && value != "" && key == "runtime_s") value = 0
 		print value
 	}' "$HOME/presets.conf"
-}
-
-enter() { # FOLDER: makes it and changes to it
-	mkdir -p "$1" 2>/dev/null && cd "$1" && [ -w . ] ||
-		refuse "$scratch: cannot be written; give another directory"
-}
-
-need_bytes() { # BYTES that must be free here; xfs frees those of removed files late
-	for pause in 0.2 1 0; do
-		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-		[ "$free" -gt "$1" ] && return || { sync -f . 2>/dev/null && sleep $pause; }
-	done
-	refuse "$scratch: needs $1 bytes, $free are free"
-}
-
-need_inodes() { # INODES; file systems that create inodes on demand (btrfs) report 0 of 0
-	free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
-	[ "$free" = any ] || [ "$free" -gt "$1" ] || refuse "$scratch: needs $1 inodes, $free are free"
-}
-
-drop_cached() { # FILE...: reads start cold, also where the caller drops no caches
-	for file; do
-		dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-	done
 }

@@ -513,7 +513,7 @@ class _Campaign:
         device only too: a profile's stored state of it is no longer valid."""
         volume = self._volumes.get("")
         try:
-            safety.check_scratch(volume.directory)
+            safety.check_folder(volume.directory)
         except RejectedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return

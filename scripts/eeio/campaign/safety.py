@@ -1,6 +1,5 @@
 """Checks before any change: free space, the device, the folder of test files."""
 
-import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from eeio.system.filesystem import (
     check_not_in_memory,
 )
 from eeio.system.image import check
+from eeio_limits.trust import risk_of_folder, risk_of_scratch
 from eeio_results.campaign import Options
 
 SCRATCH = "eeio-scratch"
@@ -43,21 +43,22 @@ def left_files(directory: str | None) -> str | None:
     return f"{used / 1e9:.2f} GB of test files are left in {scratch}" if used >= 1e6 else None
 
 
-def check_scratch(directory: Path) -> None:
-    """Rejects a folder of test files that is a link, not a folder, or owned by a user who could
-    have put links into it: eeio writes to it and deletes its contents, perhaps as root."""
-    scratch = directory / SCRATCH
+def check_folder(directory: Path) -> None:
+    """Rejects a directory, and a folder of test files in it, where another user could replace a
+    file of eeio's or put a link in its place: eeio writes and deletes there, perhaps as root."""
+    if directory.is_dir():
+        risk = risk_of_folder(directory) or risk_of_scratch(directory / SCRATCH)
+        if risk is not None:
+            raise RejectedError(risk.text)
+
+
+def folder_identity(folder: Path) -> tuple[int, int] | None:
+    """Of the folder of that name itself, not of what a link leads to; None if there is none."""
     try:
-        status = scratch.lstat()
+        status = folder.lstat()
     except OSError:
-        return  # made by the profiles, or rejected there
-    if not stat.S_ISDIR(status.st_mode):
-        raise RejectedError(
-            f"{scratch} is not a folder (a link?), so it is not followed. Remove it"
-        )
-    # Who owns the directory may change all of it anyway.
-    if status.st_uid not in (0, os.geteuid(), directory.stat().st_uid):
-        raise RejectedError(f"{scratch} belongs to user {status.st_uid}: take it away")
+        return None
+    return status.st_dev, status.st_ino
 
 
 def permission(options: Options, folder: Path | None = None) -> devices.Permission:

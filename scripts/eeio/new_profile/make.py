@@ -17,7 +17,7 @@ from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_SHARED = ("checks.sh", "install.sh", "post.sh")
+_SHARED = ("checks.sh", "scratch.sh", "trust.sh", "install.sh", "programs.sh", "post.sh")
 
 
 def profile_files(workload: Workload) -> dict[str, str]:

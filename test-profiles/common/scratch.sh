@@ -1,0 +1,65 @@
+# The folder of the test files, for pre.sh, post.sh and what runs the tool: each changes to it, and sees that
+# no other user can put a link in the place of a file. Later names are relative to it.
+# shellcheck shell=sh disable=SC2015,SC2154 # refuse exits; factors.sh or post.sh sets $tool
+scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+# shellcheck source=trust.sh
+. "$HOME/trust.sh"
+
+refuse() { # ERROR...
+	echo "$tool: $*" >&2
+	exit 2
+}
+
+enter() { # FOLDER, $scratch or one below it: makes it and changes to it
+	mkdir -p "${scratch%/*}" 2>/dev/null
+	cd "${scratch%/*}/" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	users=$(trusted_users "$(pwd -P)")
+	if [ "$(id -u)" = 0 ]; then
+		problem=$(replaceable_above "$users" "$PWD")
+	else
+		problem=$(replaceable "$users" lax "$(pwd -P)")
+	fi
+	# shellcheck disable=SC2086 # words
+	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" $problem)"
+	# Others pass through it to a server's files, and see nothing.
+	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	prepared
+	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd ".${1#"$scratch"}"; } 2>/dev/null &&
+		[ -w . ] || refuse "$scratch: cannot be written; give another directory"
+}
+
+prepared() { # changes to the folder that pre.sh has made; no name leads to the current one but by a way that is ours
+	cd "$scratch/" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+	users=$(trusted_users "$(cd .. && pwd -P)")
+	problem=$(replaceable "$users" strict "$scratch")
+	# shellcheck disable=SC2086 # words
+	[ -z "$problem" ] || refuse "$(explained "${scratch%/*}" $problem)"
+	# A folder that was put in its place after that is none of ours, and a link is no folder.
+	[ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i -- "$scratch")" ] ||
+		refuse "$scratch is not a folder (a link?), so it is not followed. Repair: rm -r $scratch"
+	problem=$(replaceable "$users" strict .)
+	[ -z "$problem" ] || refuse "$scratch was replaced by another folder; find out which program does that"
+}
+
+left() { # removes the folder if nothing is in it
+	cd .. && rmdir eeio-scratch 2>/dev/null
+}
+
+need_bytes() { # BYTES that must be free here; xfs frees those of removed files late
+	for pause in 0.2 1 0; do
+		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+		[ "$free" -gt "$1" ] && return || { sync -f . 2>/dev/null && sleep $pause; }
+	done
+	refuse "$scratch: needs $1 bytes, $free are free"
+}
+
+need_inodes() { # INODES; file systems that create inodes on demand (btrfs) report 0 of 0
+	free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
+	[ "$free" = any ] || [ "$free" -gt "$1" ] || refuse "$scratch: needs $1 inodes, $free are free"
+}
+
+drop_cached() { # FILE...: reads start cold, also where the caller drops no caches
+	for file; do
+		dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
+	done
+}
