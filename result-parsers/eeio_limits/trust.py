@@ -72,6 +72,22 @@ def why_untrusted(path: Path) -> str | None:
     return f"{found.path} {found.problem}" if found else None
 
 
+def trusted_search_path(path: str) -> tuple[str, list[str]]:
+    """A PATH, as root without the folders in which another user could put a program; and why each
+    is left out."""
+    if os.geteuid() != 0:
+        return path, []
+    kept, reasons = [], []
+    for folder in path.split(os.pathsep):
+        if not folder.startswith("/"):
+            reasons.append(f"{folder or '(empty)'} depends on the current folder")
+        elif (why := why_untrusted(Path(folder))) is not None:
+            reasons.append(why)
+        else:
+            kept.append(folder)
+    return os.pathsep.join(kept), reasons
+
+
 def risk_of_folder(directory: Path) -> Risk | None:
     """What another user could replace on the way to test files in `directory`. As root that is the
     folder and all above it; else the folder only."""

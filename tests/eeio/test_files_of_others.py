@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.executables import executable
 from tests.processes import ran
+from tests.profiles.harness import copy_of
 
 from eeio.campaign.safety import SCRATCH
+from eeio.cli import main
 from eeio_limits import trust
 from eeio_limits.trust import risk_of_folder, risk_of_scratch
 
@@ -230,3 +233,52 @@ def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
         capture_output=True, text=True, check=False,
         env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(directory)},
     )  # fmt: skip
+
+
+def test_root_runs_no_program_of_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    theirs, ours = base / "theirs", base / "ours"
+    for folder in (theirs, ours):
+        folder.mkdir()
+        folder.chmod(0o755)
+    os.chown(theirs, 1500, 1500)
+    monkeypatch.setenv("PATH", f"{theirs}:.::{ours}:/usr/bin:/bin")
+    assert main(["completion", "bash"]) == 0
+    assert os.environ["PATH"] == f"{ours}:/usr/bin:/bin"
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"eeio: PATH: not searched as root: {theirs} is owned by user 1500",
+        "eeio: PATH: not searched as root: . depends on the current folder",
+        "eeio: PATH: not searched as root: (empty) depends on the current folder",
+    ]
+
+
+@pytest.mark.parametrize("owned", ["program", "folder", "link"])
+def test_an_installation_takes_no_program_of_another_user(base: Path, owned: str) -> None:
+    """Under PTS, too; and it is not run to ask for its version."""
+    programs, home = base / "programs", base / "home"
+    programs.mkdir()
+    programs.chmod(0o755)
+    program = executable(programs / "fio", f"#!/bin/sh\ntouch {base}/ran\necho fio-3.36\n")
+    home.mkdir()
+    found = program
+    if owned == "link":
+        (base / "links").mkdir()
+        found = base / "links/fio"
+        found.symlink_to(program)
+        program.chmod(0o777)
+    os.chown(programs if owned == "folder" else program, 1500 * (owned != "link"), 0)
+    profile = copy_of(COMMON.parent / "eeio-fio-1.0.0", base / "profile")
+    environment = {
+        **os.environ, "HOME": str(home), "PATH": f"{found.parent}:/usr/bin:/bin",
+    }  # fmt: skip
+    environment.pop("SUDO_UID", None)
+    done = subprocess.run(
+        ["bash", str(profile / "install.sh")], env=environment, cwd=home, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and not (base / "ran").exists()
+    assert done.stderr.startswith(f"eeio-fio: {found} is not run as root: ")
+    assert done.stderr.endswith(f"Repair: install {found} /usr/local/bin/\n")
