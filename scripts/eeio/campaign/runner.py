@@ -352,6 +352,8 @@ class _Campaign:
                 progress.say(f"eeio: {error}")
                 self._broken[profile.identifier] = str(error)
                 continue
+            # Another drive may have the name since.
+            (found.home / safety.DEVICE_STATE).unlink(missing_ok=True)
             program = Program(found)
             self._stack.callback(program.close)
             self._programs[profile.identifier] = program

@@ -155,6 +155,7 @@ def bench(arguments: argparse.Namespace) -> int:
         with ExitStack() as stack:
             with store.made_complete() as new:
                 new.create(plan)
+                safety.note_targets(options, new.folder)
                 stack.enter_context(store_lock(new.folder))
             outcome = execute(plan, store, _announce(plan, trials, counts))
     show(store, arguments)
