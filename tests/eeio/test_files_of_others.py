@@ -48,14 +48,14 @@ class Case:
     """A container, or a user namespace."""
 
 
-OF_1500 = (1500, 1500, 0o755)
+OF_USER = (71500, 71500, 0o755)
 CASES = (
     Case("root's", None),
-    Case("of another user", "D is owned by user 1500. Repair: sudo -u '#1500' eeio ...",
-         directory=OF_1500),
-    Case("below another user's", "B/top is owned by user 1500. Repair: mkdir -m 700 B/eeio-files",
-         top=OF_1500),
-    Case("of the user behind sudo", None, top=OF_1500, directory=OF_1500, sudo="1500"),
+    Case("of another user", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
+         directory=OF_USER),
+    Case("below another user's", "B/top is owned by user 71500. Repair: mkdir -m 700 B/eeio-files",
+         top=OF_USER),
+    Case("of the user behind sudo", None, top=OF_USER, directory=OF_USER, sudo="71500"),
     Case("all may write", "D can be written by other users (mode 777). Repair: chmod +t D",
          directory=(0, 0, 0o777)),
     Case("sticky", None, directory=(0, 0, 0o1777)),
@@ -63,12 +63,12 @@ CASES = (
          "B/top can be written by other users (mode 775). Repair: chmod +t B/top",
          top=(0, 100, 0o775)),
     Case("root's group may write", None, directory=(0, 0, 0o775)),
-    Case("link of another user", "B/link is a link of user 1500. Repair: mkdir -m 700 B/eeio-files",
-         link_of=1500),
+    Case("link of another user", "B/link is a link of user 71500. Repair: mkdir -m 700 B/eeio-files",
+         link_of=71500),
     Case("link of root", None, link_of=0),
     Case("scratch of another user",
-         f"D/{SCRATCH} is owned by user 1500. Repair: rm -r D/{SCRATCH}",
-         directory=(0, 0, 0o1777), scratch=OF_1500),
+         f"D/{SCRATCH} is owned by user 71500. Repair: rm -r D/{SCRATCH}",
+         directory=(0, 0, 0o1777), scratch=OF_USER),
     Case("scratch that all may write",
          f"D/{SCRATCH} can be written by other users (mode 1777). Repair: rm -r D/{SCRATCH}",
          scratch=(0, 0, 0o1777)),
@@ -76,32 +76,32 @@ CASES = (
     Case("scratch is a link",
          f"D/{SCRATCH} is not a folder (a link?), so it is not followed. Repair: rm -r D/{SCRATCH}",
          scratch_link=True),
-    Case("a user's", None, user=1500, directory=OF_1500),
-    Case("of another, as a user", "D is owned by user 1600. Repair: mkdir -m 700 D/eeio-files",
-         user=1500, directory=(1600, 1600, 0o777)),
-    Case("sticky, as a user", None, user=1500, directory=(0, 0, 0o1777)),
+    Case("a user's", None, user=71500, directory=OF_USER),
+    Case("of another, as a user", "D is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+         user=71500, directory=(71600, 71600, 0o777)),
+    Case("sticky, as a user", None, user=71500, directory=(0, 0, 0o1777)),
     Case("all may write, as a user",
          "D can be written by other users (mode 777). Repair: chmod +t D",
-         user=1500, directory=(0, 0, 0o777)),
-    Case("in a project's folder", None, user=1500, top=(1600, 100, 0o775),
-         directory=(1500, 100, 0o775)),
+         user=71500, directory=(0, 0, 0o777)),
+    Case("in a project's folder", None, user=71500, top=(71600, 100, 0o775),
+         directory=(71500, 100, 0o775)),
     Case("scratch of another, as a user",
-         f"D/{SCRATCH} is owned by user 1600. Repair: mkdir -m 700 D/eeio-files",
-         user=1500, directory=(0, 0, 0o1777), scratch=(1600, 1600, 0o755)),
+         f"D/{SCRATCH} is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+         user=71500, directory=(0, 0, 0o1777), scratch=(71600, 71600, 0o755)),
     Case("scratch that a group may write, as a user",
          f"D/{SCRATCH} can be written by other users (mode 775). Repair: rm -r D/{SCRATCH}",
-         user=1500, directory=OF_1500, scratch=(1500, 100, 0o775)),
-    Case("a user's whom sudo made root before", None, user=1500, directory=OF_1500, sudo="1600"),
-    Case("mounted folder of a host's user", None, directory=OF_1500, inside="container"),
-    Case("the same outside", "D is owned by user 1500. Repair: sudo -u '#1500' eeio ...",
-         directory=OF_1500, inside="mount"),
-    Case("mounted folder of a host's user, as another", None, user=1600,
-         directory=(1500, 0, 0o775), inside="container of group 0"),
-    Case("unmapped owner", None, user=1500, directory=(0, 0, 0o1777), inside="users"),
-    Case("mapped owner", None, user=1500, directory=OF_1500, inside="users"),
+         user=71500, directory=OF_USER, scratch=(71500, 100, 0o775)),
+    Case("a user's whom sudo made root before", None, user=71500, directory=OF_USER, sudo="71600"),
+    Case("mounted folder of a host's user", None, directory=OF_USER, inside="container"),
+    Case("the same outside", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
+         directory=OF_USER, inside="mount"),
+    Case("mounted folder of a host's user, as another", None, user=71600,
+         directory=(71500, 0, 0o775), inside="container of group 0"),
+    Case("unmapped owner", None, user=71500, directory=(0, 0, 0o1777), inside="users"),
+    Case("mapped owner", None, user=71500, directory=OF_USER, inside="users"),
     Case("unmapped owner where all may write",
          "D can be written by other users (mode 777). Repair: chmod +t D",
-         user=1500, directory=(0, 0, 0o777), inside="users"),
+         user=71500, directory=(0, 0, 0o777), inside="users"),
 )  # fmt: skip
 
 
@@ -243,13 +243,13 @@ def test_root_runs_no_program_of_another_user(
     for folder in (theirs, ours):
         folder.mkdir()
         folder.chmod(0o755)
-    os.chown(theirs, 1500, 1500)
+    os.chown(theirs, 71500, 71500)
     monkeypatch.setenv("PATH", f"{theirs}:.::{ours}:/usr/bin:/bin")
     assert main(["completion", "bash"]) == 0
     assert os.environ["PATH"] == f"{ours}:/usr/bin:/bin"
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        f"eeio: PATH: not searched as root: {theirs} is owned by user 1500",
+        f"eeio: PATH: not searched as root: {theirs} is owned by user 71500",
         "eeio: PATH: not searched as root: . depends on the current folder",
         "eeio: PATH: not searched as root: (empty) depends on the current folder",
     ]
@@ -269,7 +269,7 @@ def test_an_installation_takes_no_program_of_another_user(base: Path, owned: str
         found = base / "links/fio"
         found.symlink_to(program)
         program.chmod(0o777)
-    os.chown(programs if owned == "folder" else program, 1500 * (owned != "link"), 0)
+    os.chown(programs if owned == "folder" else program, 71500 * (owned != "link"), 0)
     profile = copy_of(COMMON.parent / "eeio-fio-1.0.0", base / "profile")
     environment = {
         **os.environ, "HOME": str(home), "PATH": f"{found.parent}:/usr/bin:/bin",

@@ -477,9 +477,7 @@ class Permission:
     def missing(self, found: Sequence[Signature]) -> list[Signature]:
         """Contents of the device that the user did not release."""
         not_named = unnamed(found, self.lose)
-        return [
-            s for s in found if s.uuid not in self.made and (s in not_named or self._is_new(s))
-        ]
+        return [s for s in found if s.uuid not in self.made and (s in not_named or self._is_new(s))]
 
     def _is_new(self, signature: Signature) -> bool:
         return self.at_start is not None and signature.identity not in self.at_start
