@@ -6,6 +6,7 @@ test-profiles/common/trust.sh has the same rule for profiles that run without ee
 
 import os
 import pwd
+import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from typing import Literal
 _Rule = Literal["strict", "usual", "lax"]
 """Who else may write in a folder: nobody; users of a sticky one, such as /tmp; also its group."""
 _CONTAINER_MARKS = (Path("/run/.containerenv"), Path("/.dockerenv"))
+_MOUNTS = Path("/proc/self/mountinfo")
 _UNMAPPED = 65534
 _ALL_USERS = b"4294967295"
 
@@ -94,6 +96,8 @@ def risk_of_folder(directory: Path) -> Risk | None:
     physical = directory.resolve()
     try:
         users = _users_in(physical)
+        if os.geteuid() == 0 and (risk := _risk_of_fuse(physical, users)) is not None:
+            return risk
         if os.geteuid() == 0:
             found = _replaceable(_above(directory), users, "usual")
         else:
@@ -110,6 +114,16 @@ def risk_of_folder(directory: Path) -> Risk | None:
         if found.kind == "owned" and found.path == physical:
             repair = f"sudo -u {found.owner} eeio ..."
     return Risk(found.path, found.problem, repair)
+
+
+def _risk_of_fuse(folder: Path, users: frozenset[int]) -> Risk | None:
+    """Who mounted a FUSE file system decides which owners it shows."""
+    mount = _mount_of(folder)
+    user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
+    if not mount.kind.startswith("fuse") or user is None or int(user[1]) in users:
+        return None
+    problem = f"is a FUSE file system of user {user[1]}"
+    return Risk(mount.point, problem, f"mkdir -m 700 {mount.point.parent / 'eeio-files'}")
 
 
 def risk_of_scratch(scratch: Path) -> Risk | None:
@@ -172,8 +186,8 @@ def _users_in(folder: Path) -> frozenset[int]:
         users.add(_UNMAPPED)
     if any(mark.exists() for mark in _CONTAINER_MARKS):
         # Who mounts a folder in a container has started it.
-        users.add(_mount_of(folder)[0].stat().st_uid)
-    if os.geteuid() == 0 and _mount_of(folder)[1].startswith("nfs"):
+        users.add(_mount_of(folder).point.stat().st_uid)
+    if os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):
         users |= _owner_of_new_files(folder)
     return frozenset(users)
 
@@ -196,14 +210,22 @@ def _owner_of_new_files(folder: Path) -> set[int]:
             (folder / name).unlink()
 
 
-def _mount_of(folder: Path) -> tuple[Path, str]:
-    """Where the folder's file system is mounted, and its type."""
-    found = (Path("/"), "")
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+@dataclass(frozen=True)
+class _Mount:
+    point: Path
+    kind: str
+    options: str
+
+
+def _mount_of(folder: Path) -> _Mount:
+    """The mount of the folder's file system: where, its type, and its options."""
+    found = _Mount(Path("/"), "", "")
+    for line in _MOUNTS.read_bytes().splitlines():
         fields, _, of_filesystem = line.partition(b" - ")
         point = Path(os.fsdecode(fields.split()[4].replace(rb"\040", b" ")))
-        if folder.is_relative_to(point) and len(str(point)) >= len(str(found[0])):
-            found = (point, os.fsdecode(of_filesystem.split()[0]))
+        if folder.is_relative_to(point) and len(str(point)) >= len(str(found.point)):
+            words = os.fsdecode(of_filesystem).split()
+            found = _Mount(point, words[0], words[-1])
     return found
 
 

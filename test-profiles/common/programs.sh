@@ -1,5 +1,7 @@
 # Programs that an installation uses. Root runs none that another user could replace. For install.sh.
 # shellcheck shell=sh disable=SC2154 # install.sh sets $profile and has `finish`
+# shellcheck source=owners.sh
+. "$profile/owners.sh"
 # shellcheck source=trust.sh
 . "$profile/trust.sh"
 

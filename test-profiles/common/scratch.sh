@@ -2,6 +2,8 @@
 # no other user can put a link in the place of a file. Later names are relative to it.
 # shellcheck shell=sh disable=SC2015,SC2154 # refuse exits; factors.sh or post.sh sets $tool
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+# shellcheck source=owners.sh
+. "$HOME/owners.sh"
 # shellcheck source=trust.sh
 . "$HOME/trust.sh"
 
@@ -15,7 +17,8 @@ enter() { # FOLDER, $scratch or one below it: makes it and changes to it
 	cd "${scratch%/*}/" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
 	users=$(trusted_users "$(pwd -P)")
 	if [ "$(id -u)" = 0 ]; then
-		problem=$(replaceable_above "$users" "$PWD")
+		problem=$(foreign_fuse "$users" "$(pwd -P)" /proc/self/mountinfo)
+		[ -n "$problem" ] || problem=$(replaceable_above "$users" "$PWD")
 	else
 		problem=$(replaceable "$users" lax "$(pwd -P)")
 	fi

@@ -1,25 +1,6 @@
 # Which folders and programs no other user can replace: the rule of eeio_limits/trust.py, for profiles that
 # PTS starts (docs/decisions/0058-files-of-others.md). One table of cases tests both.
 # shellcheck shell=sh
-trusted_users() { # FOLDER, the current one -> their numbers, each between blanks
-	me=$(id -u) more=''
-	[ "$me" != 0 ] || case ${SUDO_UID:-none} in *[!0-9]* | ??????????*) ;; *) more=$SUDO_UID ;; esac
-	# Who has no number in this user namespace: the owner of what a rootless container mounts.
-	read -r _ _ mapped </proc/self/uid_map
-	[ "$mapped" = 4294967295 ] || more="$more 65534"
-	if [ -e /run/.containerenv ] || [ -e /.dockerenv ]; then # who mounts a folder has started the container
-		more="$more $(stat -c %u -- "$(folder=$1 awk 'BEGIN { best = "/" }
-			{ gsub(/\\040/, " ", $5) }
-			length($5) > length(best) && index(ENVIRON["folder"] "/", $5 "/") == 1 { best = $5 }
-			END { print best }' /proc/self/mountinfo)")"
-	fi
-	case $me-$(stat -f -c %T .) in
-	0-nfs*) # with root_squash root's files are another user's: a new file shows whose
-		more="$more $(set -C && exec 9>".eeio-$$" && stat -L -c %u /dev/fd/9 && rm -f ".eeio-$$")" ;;
-	esac
-	echo " 0 $me $more "
-}
-
 # What another user could replace of these paths, the first: `owned N PATH`, `link N PATH` or
 # `writable MODE PATH`. Nobody else writes in `strict` folders. Sticky ones, such as /tmp, are no others, and
 # in those of a user (`lax`) a group may write.
@@ -56,6 +37,7 @@ explained() { # DIRECTORY (or PROGRAM) KIND VALUE PATH -> the problem, and the c
 	writable) problem="can be written by other users (mode $value)" ;;
 	owned) problem="is owned by user $value" ;;
 	link) problem="is a link of user $value" ;;
+	fuse) problem="is a FUSE file system of user $value" ;;
 	esac
 	[ -d "$directory" ] || kind=program
 	case $(id -u)-$kind-$path in

@@ -63,8 +63,8 @@ CASES = (
          "B/top can be written by other users (mode 775). Repair: chmod +t B/top",
          top=(0, 100, 0o775)),
     Case("root's group may write", None, directory=(0, 0, 0o775)),
-    Case("link of another user", "B/link is a link of user 71500. Repair: mkdir -m 700 B/eeio-files",
-         link_of=71500),
+    Case("link of another user",
+         "B/link is a link of user 71500. Repair: mkdir -m 700 B/eeio-files", link_of=71500),
     Case("link of root", None, link_of=0),
     Case("scratch of another user",
          f"D/{SCRATCH} is owned by user 71500. Repair: rm -r D/{SCRATCH}",
@@ -110,7 +110,7 @@ def base() -> Iterator[Path]:
     """A folder that every user can pass, in /tmp: below a sticky one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o1777)
-    for name in ("scratch.sh", "trust.sh"):
+    for name in ("scratch.sh", "owners.sh", "trust.sh"):
         shutil.copy(COMMON / name, folder / name)
     yield folder
     shutil.rmtree(folder)
@@ -219,7 +219,9 @@ def test_a_server_that_gives_root_s_files_to_another_user(
     )
     (base / "bin/stat").chmod(0o755)
     monkeypatch.setenv("PATH", f"{base}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(trust, "_mount_of", lambda _: (base, "nfs4"))
+    mounts = base / "mountinfo"
+    mounts.write_text(f"9 1 0:9 / {base} rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr(trust, "_MOUNTS", mounts)
     assert risk_of_folder(directory) is not None  # the files are root's
     monkeypatch.setattr(os, "fstat", lambda _: directory.stat())
     assert risk_of_folder(directory) is None
@@ -233,6 +235,38 @@ def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
         capture_output=True, text=True, check=False,
         env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(directory)},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "user"),
+    [
+        (
+            "9 1 0:9 / {base}/a\\040b rw shared:1 - fuse.x user_id=0 rw,user_id=71500,group_id=0",
+            71500,
+        ),
+        ("9 1 0:9 / {base}/a\\040b rw - fuse.sshfs x rw,user_id=0,group_id=0", None),
+        ("9 1 0:9 / {base}/a rw - fuse.x x rw,user_id=71500,group_id=0", None),
+        ("9 1 0:9 / {base}/a\\040b rw - ext4 x rw,user_id=71500", None),
+    ],
+)
+def test_a_fuse_file_system_of_another_user_is_rejected(
+    base: Path, monkeypatch: pytest.MonkeyPatch, line: str, user: int | None
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    directory = base / "a b/dir"
+    directory.mkdir(parents=True)
+    (base / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n{line.format(base=base)}\n")
+    monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
+    done = ran(
+        ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; problem=$(foreign_fuse " 0 " "$1" "$2"); '
+         '[ -z "$problem" ] || explained "$1" $problem', base, directory, base / "mountinfo"]
+    )  # fmt: skip
+    risk = risk_of_folder(directory)
+    assert done.stdout.strip() == (risk.text if risk else "")
+    wanted = (
+        f"{base}/a b is a FUSE file system of user {user}. Repair: mkdir -m 700 {base}/eeio-files"
+    )
+    assert (risk.text if risk else None) == (wanted if user else None)
 
 
 def test_root_runs_no_program_of_another_user(

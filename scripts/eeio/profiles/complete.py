@@ -14,7 +14,10 @@ from eeio.paths import shipped
 from eeio_limits import LimitError, inputs
 
 _LIST = "common"
-WITH = {"checks.sh": ("scratch.sh", "trust.sh"), "install.sh": ("programs.sh", "trust.sh")}
+WITH = {
+    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh"),
+    "install.sh": ("programs.sh", "owners.sh", "trust.sh"),
+}
 """What shared files read; a list need not name it."""
 
 
