@@ -68,7 +68,8 @@ def why_untrusted(path: Path) -> str | None:
     if os.geteuid() != 0:
         return None
     try:
-        found = _replaceable(_above(path), trusted_users(), "usual")
+        users = _users_in(path.resolve().parent, writes=False)
+        found = _replaceable(_above(path), users, "usual")
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
     return f"{found.path} {found.problem}" if found else None
@@ -178,8 +179,9 @@ def _others_may_write(status: os.stat_result, rule: _Rule) -> bool:
     return bool(status.st_mode & stat.S_IWGRP) and of_others
 
 
-def _users_in(folder: Path) -> frozenset[int]:
-    """Who may own what is on the way to test files in an existing folder (without links)."""
+def _users_in(folder: Path, *, writes: bool = True) -> frozenset[int]:
+    """Who may own what is on the way to files in a folder (without links). `writes`: eeio makes
+    files there."""
     users = set(trusted_users())
     # Who has no number in this user namespace: the owner of what a rootless container mounts.
     if Path("/proc/self/uid_map").read_bytes().split()[2] != _ALL_USERS:
@@ -187,7 +189,7 @@ def _users_in(folder: Path) -> frozenset[int]:
     if any(mark.exists() for mark in _CONTAINER_MARKS):
         # Who mounts a folder in a container has started it.
         users.add(_mount_of(folder).point.stat().st_uid)
-    if os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):
+    if writes and os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):
         users |= _owner_of_new_files(folder)
     return frozenset(users)
 

@@ -12,7 +12,7 @@ find_program() { # NAME -> $found, its path; status 1 without one
 	/*) ;;
 	*) finish 1 "$found is not run as root: it depends on the current folder. Repair: give its absolute path" ;;
 	esac
-	problem=$(cd / && replaceable_above "$(trusted_users /)" "$found")
+	problem=$(cd / && replaceable_above "$(trusted_users "${found%/*}")" "$found")
 	# shellcheck disable=SC2086 # words
 	[ -z "$problem" ] || finish 1 "$found is not run as root: $(explained "$found" $problem)"
 }

@@ -13,7 +13,7 @@ refuse() { # ERROR...
 }
 
 enter() { # FOLDER, $scratch or one below it: makes it and changes to it
-	mkdir -p "${scratch%/*}" 2>/dev/null
+	[ -n "${EEIO_DIRECTORY:-}" ] || mkdir -p "$HOME/scratch" 2>/dev/null
 	cd "${scratch%/*}/" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
 	users=$(trusted_users "$(pwd -P)")
 	if [ "$(id -u)" = 0 ]; then

@@ -20,7 +20,7 @@ from tests.profiles.harness import copy_of
 from eeio.campaign.safety import SCRATCH
 from eeio.cli import main
 from eeio_limits import trust
-from eeio_limits.trust import risk_of_folder, risk_of_scratch
+from eeio_limits.trust import risk_of_folder, risk_of_scratch, why_untrusted
 
 COMMON = Path(__file__).parents[2] / "test-profiles/common"
 pytestmark = pytest.mark.root
@@ -110,7 +110,7 @@ def base() -> Iterator[Path]:
     """A folder that every user can pass, in /tmp: below a sticky one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o1777)
-    for name in ("scratch.sh", "owners.sh", "trust.sh"):
+    for name in ("scratch.sh", "owners.sh", "trust.sh", "programs.sh"):
         shutil.copy(COMMON / name, folder / name)
     yield folder
     shutil.rmtree(folder)
@@ -316,3 +316,33 @@ def test_an_installation_takes_no_program_of_another_user(base: Path, owned: str
     assert done.returncode == 1 and not (base / "ran").exists()
     assert done.stderr.startswith(f"eeio-fio: {found} is not run as root: ")
     assert done.stderr.endswith(f"Repair: install {found} /usr/local/bin/\n")
+
+
+@pytest.mark.parametrize("inside", ["", "container"])
+def test_a_mounted_program_in_a_container_is_of_who_started_it(base: Path, inside: str) -> None:
+    """A checkout that a CI system mounts belongs to a user of the host."""
+    checkout = base / "checkout"
+    checkout.mkdir()
+    program = executable(checkout / "ior", "#!/bin/sh\n")
+    for path in (checkout, program):
+        path.chmod(0o755)
+        os.chown(path, 71500, 71500)
+    case = Case("", None, inside=inside)
+
+    def both() -> list[str | None]:
+        _go_inside(case, checkout)
+        done = subprocess.run(
+            ["sh", "-c", 'profile=$0; finish() { echo "$2"; exit 1; }; . "$0/programs.sh"; '
+             'find_program "$1"', base, program],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return [why_untrusted(program), done.stdout.strip() or None]
+
+    python, shell = _in_child(both)
+    if inside:
+        assert (python, shell) == (None, None)
+    else:
+        assert python == f"{program} is owned by user 71500"
+        assert shell == (
+            f"{program} is not run as root: {python}. Repair: install {program} /usr/local/bin/"
+        )
