@@ -1,4 +1,4 @@
-# Checks of factors, for factors.sh.
+# Checks of factors, and of free space, for factors.sh and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034,SC2154 # refuse exits; factors.sh sets $tool and $preset
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
 # shellcheck source=scratch.sh
@@ -39,4 +39,23 @@ preset_value() { # KEY -> what presets.conf gives it in this preset, or nothing
 		if (work != "" && value != "" && key == "runtime_s") value = 0
 		print value
 	}' "$HOME/presets.conf"
+}
+
+need_bytes() { # BYTES that must be free here; xfs frees those of removed files late
+	for pause in 0.2 1 0; do
+		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+		[ "$free" -gt "$1" ] && return || { sync -f . 2>/dev/null && sleep $pause; }
+	done
+	refuse "$scratch: needs $1 bytes, $free are free"
+}
+
+need_inodes() { # INODES; file systems that create inodes on demand (btrfs) report 0 of 0
+	free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
+	[ "$free" = any ] || [ "$free" -gt "$1" ] || refuse "$scratch: needs $1 inodes, $free are free"
+}
+
+drop_cached() { # FILE...: reads start cold, also where the caller drops no caches
+	for file; do
+		dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
+	done
 }

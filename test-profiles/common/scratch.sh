@@ -2,6 +2,7 @@
 # no other user can put a link in the place of a file. Later names are relative to it.
 # shellcheck shell=sh disable=SC2015,SC2154 # refuse exits; factors.sh or post.sh sets $tool
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+case $scratch in /*) ;; *) scratch=$PWD/$scratch ;; esac
 # shellcheck source=owners.sh
 . "$HOME/owners.sh"
 # shellcheck source=trust.sh
@@ -13,8 +14,20 @@ refuse() { # ERROR...
 }
 
 enter() { # FOLDER, $scratch or one below it: makes it and changes to it
-	[ -n "${EEIO_DIRECTORY:-}" ] || mkdir -p "$HOME/scratch" 2>/dev/null
-	cd "${scratch%/*}/" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	existing=${scratch%/*}
+	until [ -d "$existing/" ]; do existing=${existing%/*}; done
+	check_here "$existing/"
+	mkdir -p "${scratch%/*}/" 2>/dev/null
+	[ "$existing" = "${scratch%/*}" ] || check_here "${scratch%/*}/"
+	# Others pass through it to a server's files, and see nothing.
+	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	prepared
+	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd ".${1#"$scratch"}"; } 2>/dev/null &&
+		[ -w . ] || refuse "$scratch: cannot be written; give another directory"
+}
+
+check_here() { # FOLDER: changes to it, and leaves where another user could replace a file in it
+	cd "$1" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
 	users=$(trusted_users "$(pwd -P)")
 	if [ "$(id -u)" = 0 ]; then
 		problem=$(foreign_fuse "$users" "$(pwd -P)" /proc/self/mountinfo)
@@ -24,11 +37,6 @@ enter() { # FOLDER, $scratch or one below it: makes it and changes to it
 	fi
 	# shellcheck disable=SC2086 # words
 	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" $problem)"
-	# Others pass through it to a server's files, and see nothing.
-	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
-	prepared
-	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd ".${1#"$scratch"}"; } 2>/dev/null &&
-		[ -w . ] || refuse "$scratch: cannot be written; give another directory"
 }
 
 prepared() { # changes to the folder that pre.sh has made; no name leads to the current one but by a way that is ours
@@ -46,23 +54,4 @@ prepared() { # changes to the folder that pre.sh has made; no name leads to the 
 
 left() { # removes the folder if nothing is in it
 	cd .. && rmdir eeio-scratch 2>/dev/null
-}
-
-need_bytes() { # BYTES that must be free here; xfs frees those of removed files late
-	for pause in 0.2 1 0; do
-		free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-		[ "$free" -gt "$1" ] && return || { sync -f . 2>/dev/null && sleep $pause; }
-	done
-	refuse "$scratch: needs $1 bytes, $free are free"
-}
-
-need_inodes() { # INODES; file systems that create inodes on demand (btrfs) report 0 of 0
-	free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
-	[ "$free" = any ] || [ "$free" -gt "$1" ] || refuse "$scratch: needs $1 inodes, $free are free"
-}
-
-drop_cached() { # FILE...: reads start cold, also where the caller drops no caches
-	for file; do
-		dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-	done
 }
