@@ -205,7 +205,7 @@ def loading(
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count or os.cpu_count() or 1):
-            command = [sys.executable, "-S", "-E", "-c", script, *arguments]
+            command = [sys.executable, "-I", "-S", "-c", script, *arguments]
             processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0))
         for process in processes:
             assert process.stdout is not None

@@ -15,7 +15,8 @@ class eeio_power_python
 	{
 		// The packages of a checkout; an installed copy has them where Python looks by itself.
 		$packages = array(dirname(__DIR__), dirname(__DIR__, 2) . '/result-parsers', dirname(__DIR__, 2) . '/scripts');
-		$environment = array('PYTHONPATH' => implode(':', array_filter($packages, 'is_dir'))) + getenv();
+		// Nothing is imported from the current folder, where others may have put files.
+		$environment = array('PYTHONSAFEPATH' => '1', 'PYTHONPATH' => implode(':', array_filter($packages, 'is_dir'))) + getenv();
 		return @proc_open(array_merge(array(self::path(), '-m', $module), $arguments), $wiring, $pipes, $folder, $environment);
 	}
 

@@ -1,14 +1,65 @@
-"""Which files root may act on: those that no other user could have written."""
+"""What no other user could replace: folders that eeio writes to, and files that root reads or runs.
+
+test-profiles/common/trust.sh has the same rule for profiles that run without eeio
+(docs/decisions/0058-files-of-others.md).
+"""
 
 import os
+import pwd
+import re
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+_Rule = Literal["strict", "usual", "lax"]
+"""Who else may write in a folder: nobody; users of a sticky one, such as /tmp; also its group."""
+_CONTAINER_MARKS = (Path("/run/.containerenv"), Path("/.dockerenv"))
+_MOUNTS = Path("/proc/self/mountinfo")
+_UNMAPPED = 65534
+_ALL_USERS = b"4294967295"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A path that another user could replace, and the command that repairs it."""
+
+    path: Path
+    problem: str
+    repair: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.path} {self.problem}. Repair: {self.repair}"
+
+
+@dataclass(frozen=True)
+class _Replaceable:
+    kind: Literal["owned", "link", "writable"]
+    path: Path
+    status: os.stat_result
+
+    @property
+    def problem(self) -> str:
+        if self.kind == "writable":
+            return f"can be written by other users (mode {stat.S_IMODE(self.status.st_mode):o})"
+        return f"is {'owned by' if self.kind == 'owned' else 'a link of'} user {self.status.st_uid}"
+
+    @property
+    def owner(self) -> str:
+        """As an argument of sudo -u."""
+        with suppress(KeyError):
+            return pwd.getpwuid(self.status.st_uid).pw_name
+        return f"'#{self.status.st_uid}'"
 
 
 def trusted_users() -> frozenset[int]:
-    """Root, and the user who became root through sudo."""
-    sudo = os.environ.get("SUDO_UID", "")
-    return frozenset({0, int(sudo)} if sudo.isdecimal() and len(sudo) < 10 else {0})
+    """Root, this user, and the user who became root through sudo."""
+    me, sudo = os.geteuid(), os.environ.get("SUDO_UID", "")
+    behind = {int(sudo)} if me == 0 and sudo.isdecimal() and len(sudo) < 10 else set[int]()
+    return frozenset({0, me, *behind})
 
 
 def why_untrusted(path: Path) -> str | None:
@@ -16,34 +67,168 @@ def why_untrusted(path: Path) -> str | None:
     write there. None for any user but root, and for a path that does not exist."""
     if os.geteuid() != 0:
         return None
-    users = trusted_users()
+    try:
+        users = _users_in(path.resolve().parent, writes=False)
+        found = _replaceable(_above(path), users, "usual")
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return f"{found.path} {found.problem}" if found else None
+
+
+def trusted_search_path(path: str) -> tuple[str, list[str]]:
+    """A PATH, as root without the folders in which another user could put a program; and why each
+    is left out."""
+    if os.geteuid() != 0:
+        return path, []
+    kept, reasons = [], []
+    for folder in path.split(os.pathsep):
+        if not folder.startswith("/"):
+            reasons.append(f"{folder or '(empty)'} depends on the current folder")
+        elif (why := why_untrusted(Path(folder))) is not None:
+            reasons.append(why)
+        else:
+            kept.append(folder)
+    return os.pathsep.join(kept), reasons
+
+
+def risk_of_folder(directory: Path) -> Risk | None:
+    """What another user could replace on the way to test files in `directory`. As root that is the
+    folder and all above it; else the folder only."""
+    physical = directory.resolve()
+    try:
+        users = _users_in(physical)
+        if os.geteuid() == 0 and (risk := _risk_of_fuse(physical, users)) is not None:
+            return risk
+        if os.geteuid() == 0:
+            found = _replaceable(_above(directory), users, "usual")
+        else:
+            found = _replaceable([physical], users, "lax")
+    except OSError as error:
+        return Risk(Path(error.filename), f"cannot be checked: {error.strerror}", "check the path")
+    if found is None:
+        return None
+    repair = f"mkdir -m 700 {physical / 'eeio-files'}"
+    if found.kind == "writable":
+        repair = f"chmod +t {found.path}"
+    elif os.geteuid() == 0:
+        repair = f"mkdir -m 700 {found.path.parent / 'eeio-files'}"
+        if found.kind == "owned" and found.path == physical:
+            repair = f"sudo -u {found.owner} eeio ..."
+    return Risk(found.path, found.problem, repair)
+
+
+def _risk_of_fuse(folder: Path, users: frozenset[int]) -> Risk | None:
+    """Who mounted a FUSE file system decides which owners it shows."""
+    mount = _mount_of(folder)
+    user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
+    if not mount.kind.startswith("fuse") or user is None or int(user[1]) in users:
+        return None
+    problem = f"is a FUSE file system of user {user[1]}"
+    return Risk(mount.point, problem, f"mkdir -m 700 {mount.point.parent / 'eeio-files'}")
+
+
+def risk_of_scratch(scratch: Path) -> Risk | None:
+    """What another user could replace of the folder of test files itself, or put in its place.
+    None if it does not exist."""
+    try:
+        status = scratch.lstat()
+    except OSError:
+        return None
+    directory = scratch.parent
+    found = _replaceable([scratch], _users_in(directory.resolve()), "strict")
+    if found is None and stat.S_ISDIR(status.st_mode):
+        return None
+    problem = found.problem if found else "is not a folder (a link?), so it is not followed"
+    repair = f"rm -r {scratch}"
+    if found and found.kind != "writable" and os.geteuid() != 0:
+        repair = f"mkdir -m 700 {directory / 'eeio-files'}"
+    return Risk(scratch, problem, repair)
+
+
+def _above(path: Path) -> list[Path]:
+    """The path as it is named and as it resolves, each with all folders above it."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - a link's own folder counts, too
-    for leaf in dict.fromkeys((absolute, absolute.resolve())):
-        for place in (leaf, *leaf.parents):
-            try:
-                status = place.lstat()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                return f"{place}: {error.strerror}"
-            if stat.S_ISLNK(status.st_mode):
-                if status.st_uid not in users:
-                    return f"{place} is a link of user {status.st_uid}"
-            elif status.st_uid not in users:
-                return f"{place} is owned by user {status.st_uid}"
-            elif _others_may_write(status, is_leaf=place == leaf):
-                return f"{place} can be written by other users (mode {status.st_mode & 0o7777:o})"
+    leaves = dict.fromkeys((absolute, absolute.resolve()))
+    return [place for leaf in leaves for place in (leaf, *leaf.parents)]
+
+
+def _replaceable(places: Iterable[Path], users: frozenset[int], rule: _Rule) -> _Replaceable | None:
+    """The first that a user outside of `users` could replace. Raises OSError."""
+    for place in places:
+        try:
+            status = place.lstat()
+        except FileNotFoundError:
+            continue
+        is_link = stat.S_ISLNK(status.st_mode)
+        if status.st_uid not in users:
+            return _Replaceable("link" if is_link else "owned", place, status)
+        if not is_link and _others_may_write(status, rule):
+            return _Replaceable("writable", place, status)
     return None
 
 
-def _others_may_write(status: os.stat_result, *, is_leaf: bool) -> bool:
+def _others_may_write(status: os.stat_result, rule: _Rule) -> bool:
     # In a folder such as /tmp only owners can replace their files.
-    if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX and not is_leaf:
+    is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
+    if is_sticky and rule != "strict":
         return False
     if status.st_mode & stat.S_IWOTH:
         return True
     # Many systems give each user a group of the same number, and let it write.
-    return bool(status.st_mode & stat.S_IWGRP) and status.st_gid not in (0, status.st_uid)
+    of_others = status.st_gid not in (0, status.st_uid) and rule != "lax"
+    return bool(status.st_mode & stat.S_IWGRP) and of_others
+
+
+def _users_in(folder: Path, *, writes: bool = True) -> frozenset[int]:
+    """Who may own what is on the way to files in a folder (without links). `writes`: eeio makes
+    files there."""
+    users = set(trusted_users())
+    # Who has no number in this user namespace: the owner of what a rootless container mounts.
+    if Path("/proc/self/uid_map").read_bytes().split()[2] != _ALL_USERS:
+        users.add(_UNMAPPED)
+    if any(mark.exists() for mark in _CONTAINER_MARKS):
+        # Who mounts a folder in a container has started it.
+        users.add(_mount_of(folder).point.stat().st_uid)
+    if writes and os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):
+        users |= _owner_of_new_files(folder)
+    return frozenset(users)
+
+
+def _owner_of_new_files(folder: Path) -> set[int]:
+    """With root_squash, an NFS server gives root's files to another user. Empty if no file can be
+    made."""
+    name = f".eeio-{os.getpid()}"
+    try:
+        descriptor = os.open(
+            folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
+    except OSError:
+        return set()
+    try:
+        return {os.fstat(descriptor).st_uid}
+    finally:
+        os.close(descriptor)
+        with suppress(OSError):
+            (folder / name).unlink()
+
+
+@dataclass(frozen=True)
+class _Mount:
+    point: Path
+    kind: str
+    options: str
+
+
+def _mount_of(folder: Path) -> _Mount:
+    """The mount of the folder's file system: where, its type, and its options."""
+    found = _Mount(Path("/"), "", "")
+    for line in _MOUNTS.read_bytes().splitlines():
+        fields, _, of_filesystem = line.partition(b" - ")
+        point = Path(os.fsdecode(fields.split()[4].replace(rb"\040", b" ")))
+        if folder.is_relative_to(point) and len(str(point)) >= len(str(found.point)):
+            words = os.fsdecode(of_filesystem).split()
+            found = _Mount(point, words[0], words[-1])
+    return found
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:

@@ -16,6 +16,7 @@ from eeio.errors import (
     RejectedError,
 )
 from eeio.terminal import harmless_streams
+from eeio_limits.trust import trusted_search_path
 from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
 
@@ -82,6 +83,15 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     return top
 
 
+def _leave_out_untrusted_programs() -> None:
+    """Root runs no program of PATH that another user could replace."""
+    search_path, reasons = trusted_search_path(os.environ.get("PATH", os.defpath))
+    for reason in reasons:
+        print(f"eeio: PATH: not searched as root: {reason}", file=sys.stderr)
+    if reasons:
+        os.environ["PATH"] = search_path
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     with harmless_streams():
@@ -111,6 +121,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
         command_line = with_source(command_line)
     arguments = top.parse_args(command_line)
+    _leave_out_untrusted_programs()
     try:
         return int(arguments.action(arguments))
     except InterruptedCampaignError as error:

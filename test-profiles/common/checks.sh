@@ -1,12 +1,8 @@
-# Checks of factors, for factors.sh, and of the target directory, for pre.sh.
+# Checks of factors, and of free space, for factors.sh and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034,SC2154 # refuse exits; factors.sh sets $tool and $preset
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
-
-refuse() { # ERROR...
-	echo "$tool: $*" >&2
-	exit 2
-}
+# shellcheck source=scratch.sh
+. "$HOME/scratch.sh"
 
 one_of() { # KEY VALUE "WORD WORD ..."
 	case " $3 " in *" $2 "*) [ "${2#* }" = "$2" ] && return ;; esac
@@ -43,11 +39,6 @@ preset_value() { # KEY -> what presets.conf gives it in this preset, or nothing
 		if (work != "" && value != "" && key == "runtime_s") value = 0
 		print value
 	}' "$HOME/presets.conf"
-}
-
-enter() { # FOLDER: makes it and changes to it
-	mkdir -p "$1" 2>/dev/null && cd "$1" && [ -w . ] ||
-		refuse "$scratch: cannot be written; give another directory"
 }
 
 need_bytes() { # BYTES that must be free here; xfs frees those of removed files late

@@ -5,6 +5,8 @@
 # of tool.conf).
 # shellcheck disable=SC2015,SC2034,SC2317 # finish exits, so `A && B || finish` is if-then-else; for tool.sh
 profile=$(cd "${0%/*}" && pwd)
+# shellcheck source=programs.sh
+. "$profile/programs.sh"
 wrapper=$(echo "$profile"/eeio-*.sh)
 name=${wrapper##*/}
 name=${name%.sh}
@@ -17,18 +19,18 @@ finish() { # STATUS [ERROR]
 }
 
 need_python() {
-	python=$(command -v "${EEIO_PYTHON:-python3}") ||
+	find_program "${EEIO_PYTHON:-python3}" && python=$found ||
 		finish 1 "${EEIO_PYTHON:-python3} is missing: install the package python3, or name one by EEIO_PYTHON"
 }
 
 need_mpi() {
-	command -v mpicc >/dev/null && command -v "${EEIO_MPIRUN:-mpirun}" >/dev/null ||
+	find_program mpicc && find_program "${EEIO_MPIRUN:-mpirun}" ||
 		finish 1 "MPI is missing: install the packages openmpi-bin and libopenmpi-dev"
 }
 
 # Compiles PROGRAM.c.
 compile() { # COMPILER [FLAG...]
-	command -v "$1" >/dev/null || finish 1 "a C compiler is missing: install the packages gcc and libc6-dev"
+	find_program "$1" || finish 1 "a C compiler is missing: install the packages gcc and libc6-dev"
 	"$@" -std=c11 -O2 -Wall -Wextra -o "$program" "$program.c" -lm >build.log 2>&1 ||
 		finish 1 "$program.c does not compile: see $HOME/build.log"
 	path=$HOME/$program source=built
@@ -58,7 +60,7 @@ if [ -f "$profile/tool.sh" ]; then
 	# shellcheck source=/dev/null
 	. "$profile/tool.sh"
 else
-	path=$(command -v "$program") || finish 1 "$program is missing: install it, or put it into PATH"
+	find_program "$program" && path=$found || finish 1 "$program is missing: install it, or put it into PATH"
 	version=$("$path" --version 2>/dev/null | head -n 1)
 fi
 printf '%s\n' "name=$name" "path=$path" "version=$version" "sha256=$(sha256sum "$path" | cut -d' ' -f1)" \

@@ -6,12 +6,13 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$scratch/eeio-archive.ready" 2>/dev/null)" = "$files" ] ||
+prepared
+[ "$(cat eeio-archive.ready 2>/dev/null)" = "$files" ] ||
 	refuse "$scratch/eeio-archive.tree: not there; run pre.sh with these factors first"
 
 run() {
 	rm -f "$output/eeio.json"
-	"$python" -I -S "$HOME/workload.py" run directory="$scratch" action="$action" copy="$copy" \
+	"$python" -I -S "$HOME/workload.py" run directory=. action="$action" copy="$copy" \
 		eeio="$output/eeio.json"
 }
 

@@ -16,7 +16,7 @@ if [ "$(cat eeio-archive.ready 2>/dev/null)" != "$files" ]; then
 	# Tree and copy: 10 KiB in the mean, in whole blocks, with an inode.
 	needed=$((files * 32768))
 	need_bytes "$needed"
-	"$python" -I -S "$HOME/workload.py" grow directory="$scratch" files="$files" || exit
+	"$python" -I -S "$HOME/workload.py" grow directory=. files="$files" || exit
 	echo "$files" >eeio-archive.ready
 fi
-exec "$python" -I -S "$HOME/workload.py" cool directory="$scratch" action="$action"
+exec "$python" -I -S "$HOME/workload.py" cool directory=. action="$action"

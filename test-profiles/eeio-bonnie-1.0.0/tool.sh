@@ -1,7 +1,8 @@
 # The system's Bonnie++, or upstream's release, built here.
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
 # Distributions put it where only root's PATH leads.
-path=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v bonnie++)
+PATH=$PATH:/usr/sbin:/usr/local/sbin
+! find_program bonnie++ || path=$found
 build() {
 	unpack https://www.coker.com.au/bonnie++/bonnie++-2.00a.tgz \
 		a8d33bbd81bc7eb559ce5bf6e584b9b53faea39ccfb4ae92e58f27257e468f0e &&

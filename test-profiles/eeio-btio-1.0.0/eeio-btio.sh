@@ -9,7 +9,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/mpi.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+prepared
 
 original() { # the user's own NPB, whose output eeio reads
 	[ "$flush$cold$compute_ms$collective_buffer" = noneoff00 ] ||
@@ -27,7 +27,7 @@ original() { # the user's own NPB, whose output eeio reads
 own() {
 	(launch "$processes" "$HOME/btio" ranks="$processes" class="$class" subtype="$subtype" flush="$flush" \
 		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer" \
-		directory="$scratch" eeio="$output/eeio.json")
+		directory=. eeio="$output/eeio.json")
 }
 
 run() {

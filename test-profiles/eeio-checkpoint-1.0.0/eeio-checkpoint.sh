@@ -10,7 +10,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 choose_io() { :; }
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ -f "$scratch/eeio-checkpoint.ready" ] ||
+prepared
+[ -f eeio-checkpoint.ready ] ||
 	refuse "$scratch/eeio-checkpoint.ready: not there; run pre.sh with these factors first"
 
 run() {
@@ -18,7 +19,7 @@ run() {
 	# In a shell of its own, which mpirun replaces.
 	(launch "$processes" "$HOME/checkpoint" ranks="$processes" size="$size" spread="$spread" \
 		request_size="$request_size" interval_ms="$((interval_s * 1000))" checkpoints="$checkpoints" \
-		compute="$compute" fsync="$fsync" directory="$scratch" eeio="$output/eeio.json")
+		compute="$compute" fsync="$fsync" directory=. eeio="$output/eeio.json")
 }
 
 if [ -z "${LOG_FILE:-}" ]; then

@@ -10,7 +10,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/mpi.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$scratch/eeio-dataserver.ready" 2>/dev/null)" = "$marker" ] ||
+prepared
+[ "$(cat eeio-dataserver.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
 offered=$(load_options) || exit 2

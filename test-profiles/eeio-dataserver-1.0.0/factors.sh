@@ -63,6 +63,6 @@ case $file$processes$replay in
 shared* | private1) marker="one file of $((clients * client_bytes)) bytes" ;;
 *) marker="servers=$processes clients=$clients stripe=$stripe_bytes client_bytes=$client_bytes replay=$replay" ;;
 esac
-geometry="file=$file clients=$clients stripe=$stripe_bytes request=$request_bytes client_bytes=$client_bytes directory=$scratch"
+geometry="file=$file clients=$clients stripe=$stripe_bytes request=$request_bytes client_bytes=$client_bytes directory=."
 # shellcheck source=load.sh
 . "$HOME/load.sh"

@@ -5,7 +5,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$scratch/eeio-dlio.ready" 2>/dev/null)" = "$marker" ] ||
+prepared
+[ "$(cat eeio-dlio.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: not prepared for these factors; run pre.sh with them first"
 
 run() {

@@ -39,9 +39,9 @@ if [ -n "$device" ]; then
 	[ "$operation" = read ] && set -- "$@" --readonly
 else
 	[ "$fio_engine" != io_uring_cmd ] || refuse "engine=io_uring_cmd: no device is named (EEIO_DEVICE)"
-	[ "$(cat "$scratch/eeio-fio.ready" 2>/dev/null)" = "$marker" ] ||
+	prepared # fio splits a path at its colons
+	[ "$(cat eeio-fio.ready 2>/dev/null)" = "$marker" ] ||
 		refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
-	cd "$scratch" || refuse "$scratch: cannot be entered" # as fio splits a path at its colons
 fi
 case $(date +%N) in
 '' | *[!0-9]*) refuse "this date prints no nanoseconds (busybox?), which are needed for the times of fio's I/O:" \

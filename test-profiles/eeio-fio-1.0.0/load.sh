@@ -6,7 +6,7 @@
 load_file=$HOME/load.max # lines: bytes/s and what they are of
 load_of() { # prints it: the factors, and where; what is mounted there may be another disk by now
 	echo "$level $operation $spatiality $request_size $engine $iodepth $file_size $runtime_s flush=$flush" \
-		"distribution=$distribution processes=$processes ${device:-$scratch} $(stat -c %d "${device:-$scratch}")" \
+		"distribution=$distribution processes=$processes ${device:-$scratch} $identity $(stat -c %d "${device:-$scratch}")" \
 		"boot=$(cat /proc/sys/kernel/random/boot_id)"
 }
 

@@ -1,8 +1,13 @@
 #!/bin/sh
-# Removes the files pre.sh wrote, unless they are to serve further runs.
+# Removes the files pre.sh wrote, unless EEIO_KEEP_FILES keeps them for further runs.
 [ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+tool=eeio-fio
+# shellcheck source=scratch.sh
+. "$HOME/scratch.sh"
 # Who uses the device next may empty it, and nothing here would tell.
-rm -f "$scratch"/eeio-fio.* "$HOME/device.ready" "$HOME/load.max"
-rmdir "$scratch" 2>/dev/null
+rm -f "$HOME/device.ready" "$HOME/load.max"
+[ -d "$scratch" ] || exit 0
+prepared
+rm -f eeio-fio.*
+left
 exit 0

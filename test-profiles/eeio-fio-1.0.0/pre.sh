@@ -28,7 +28,7 @@ finish() { # leaves; this script's own words
 if [ -n "$device" ]; then
 	# A device that may not be erased is read as it is.
 	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || finish "$@"
-	marker="$device $written boot=$(cat /proc/sys/kernel/random/boot_id)"
+	marker="$device $identity $written boot=$(cat /proc/sys/kernel/random/boot_id)"
 	if [ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ]; then
 		# A write that ended by its run time leaves zones that are not full.
 		{ [ -n "$zone_options" ] && ! zones_are_full; } || finish "$@"

@@ -1,6 +1,6 @@
 # What is read or written, and what may be erased. Sourced by factors.sh, which has set the factors.
 # shellcheck shell=sh disable=SC2034,SC2154 # of factors.sh, and for those who source it
-device='' zone_options=''
+device='' identity='' zone_options=''
 if [ "$level" = device ]; then
 	[ "$buffer" = off ] || refuse "buffer=on: level=device is measured without the page cache; give buffer=off"
 	device=${EEIO_DEVICE:-}
@@ -18,6 +18,11 @@ if [ -n "$device" ]; then
 	device_bytes=$(lsblk -bdnro SIZE "$device") || refuse "$device: lsblk cannot determine its size"
 	queue=/sys/dev/block/$(lsblk -dnro MAJ:MIN "$device" | tr -d ' ')/queue
 	device=$(readlink -f "$device")
+	# Another drive may have this name tomorrow, another file be behind a loop device.
+	identity=$(cd "${queue%/queue}" 2>/dev/null && cat wwid device/wwid device/serial device/cid dm/uuid md/uuid 2>/dev/null
+		lsblk -bdnro SERIAL,WWN,SIZE "$device"
+		losetup -nO BACK-MAJ:MIN,BACK-INO "$device" 2>/dev/null)
+	identity=$(echo "$identity" | tr -s ' \n' '  ')
 	if [ "$(cat "$queue/zoned" 2>/dev/null)" = host-managed ]; then
 		# shellcheck source=zones.sh
 		. "$HOME/zones.sh"

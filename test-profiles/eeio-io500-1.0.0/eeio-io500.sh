@@ -9,7 +9,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/mpi.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$scratch/eeio-io500.ready" 2>/dev/null)" = "$marker" ] ||
+prepared
+[ "$(cat eeio-io500.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: not prepared for these factors; run pre.sh with them first"
 results=$scratch/eeio-io500/results
 # The arrival of a phase's line is the end of its window, so each line must leave IO500 at once.

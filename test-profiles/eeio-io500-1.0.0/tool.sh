@@ -1,17 +1,17 @@
 # The io500 that EEIO_IO500 names (a program, or a checkout that prepare.sh has built), that of PATH, or
 # that of a built checkout in docker/io500/.
-# shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
+# shellcheck shell=sh disable=SC2015,SC2034,SC2154 # install.sh uses and sets them; finish exits
 folder=$(readlink -f "$profile/tool.sh") # a link into the checkout, if there is one
 given=${folder%/test-profiles/*}/docker/io500 remedy="build IO500 by its prepare.sh"
 name_it="name its program or folder by EEIO_IO500, or put its checkout into docker/io500/"
 if [ -n "${EEIO_IO500:-}" ]; then
 	path=$EEIO_IO500
 	[ ! -d "$path" ] || path=${path%/}/io500
-	path=$(command -v "$path") || finish 1 "EEIO_IO500=$EEIO_IO500: no program io500; $remedy"
+	find_program "$path" && path=$found || finish 1 "EEIO_IO500=$EEIO_IO500: no program io500; $remedy"
 else
-	path=$(command -v io500)
+	! find_program io500 || path=$found
 	for program in "$given"/*/io500; do
-		[ -n "$path" ] || [ ! -x "$program" ] || path=$program source=built
+		[ -n "$path" ] || ! find_program "$program" || path=$program source=built
 	done
 	[ -n "$path" ] || finish 1 "IO500 is missing: $remedy, and $name_it"
 fi

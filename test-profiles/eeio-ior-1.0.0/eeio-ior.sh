@@ -10,7 +10,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$scratch/eeio-ior.ready" 2>/dev/null)" = "$marker" ] ||
+prepared
+[ "$(cat eeio-ior.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
 # -E: the file is there already and is written over, not made anew; but with HDF5 IOR always empties

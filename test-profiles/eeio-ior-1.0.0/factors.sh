@@ -64,4 +64,4 @@ esac
 [ "$buffer" = on ] || words="$words -O useO_DIRECT=1"
 # IOR ends when random offsets in one file are to be read by another process than wrote them.
 [ "$spatiality$file_per_process" = randomoff ] || words="$words -C"
-words="$words -i 1 -k -o $scratch/eeio-ior.data"
+words="$words -i 1 -k -o eeio-ior.data"

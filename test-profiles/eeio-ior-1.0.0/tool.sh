@@ -1,11 +1,11 @@
 # The IOR that EEIO_IOR, PATH or scripts/setup has, or one that is built here (build.sh).
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
-path=$(command -v "${EEIO_IOR:-ior}")
+! find_program "${EEIO_IOR:-ior}" || path=$found
 [ -n "$path" ] || [ -z "${EEIO_IOR:-}" ] || finish 1 "EEIO_IOR=$EEIO_IOR: not a program"
 # This file is a link into the checkout, if there is one.
 folder=$(readlink -f "$profile/tool.sh")
 ours=${folder%/test-profiles/*}/.venv/bin/ior
-[ -n "$path" ] || [ ! -x "$ours" ] || path=$ours source=built
+[ -n "$path" ] || ! find_program "$ours" || path=$ours source=built
 if [ -z "$path" ]; then
 	# PTS puts a release file from its download cache into HOME.
 	output=$(sh "$profile/build.sh" "$HOME/ior" "$HOME" 2>&1) || finish 1 "${output:-IOR was not built}"

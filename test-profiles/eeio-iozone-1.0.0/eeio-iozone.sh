@@ -7,7 +7,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 iozone=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 # Relative names keep the machine's paths out of IOzone's report.
-cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+prepared
 [ "$test" = 0 ] || is_ready || refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
 
 # -+n: no second pass; -w: keep the files.

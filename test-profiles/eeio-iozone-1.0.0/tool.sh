@@ -1,7 +1,7 @@
 # The system's IOzone, or upstream's release, built here.
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
 # shellcheck disable=SC2016 # the $ in a sed script
-path=$(command -v iozone)
+! find_program iozone || path=$found
 build() {
 	case $(uname -m) in
 	x86_64) target=linux-AMD64 ;;

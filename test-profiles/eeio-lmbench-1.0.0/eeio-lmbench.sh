@@ -8,7 +8,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 bin=$(sed -n 's/^directory=//p' "$HOME/tool.conf")
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 case $tests in *filesystem*)
-	cd "$scratch/eeio-lmbench" 2>/dev/null || refuse "$scratch: not prepared; run pre.sh with these factors first" ;;
+	prepared
+	cd eeio-lmbench 2>/dev/null || refuse "$scratch: not prepared; run pre.sh with these factors first" ;;
 esac
 # lmbench would search, sometimes without end, for the shortest time it can measure: 0.1 s
 # always is enough, and at that length the overheads of its clock and loop do not show.

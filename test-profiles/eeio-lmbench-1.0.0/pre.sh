@@ -5,7 +5,8 @@
 . "$HOME/factors.sh"
 
 case $tests in *filesystem*) ;; *) exit 0 ;; esac
-rm -rf "$scratch/eeio-lmbench" # left by a run that was killed
-enter "$scratch/eeio-lmbench"
+enter "$scratch"
+rm -rf eeio-lmbench # left by a run that was killed
+mkdir eeio-lmbench || exit 2
 needed=1073741824
 need_bytes "$needed"

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
 # Distributions keep it out of PATH, most in a folder per machine type.
 for directory in /usr/lib/lmbench/bin /usr/lib/lmbench/bin/* "${EEIO_LMBENCH_BIN:-}"; do
-	[ -x "$directory/lat_fs" ] && [ -x "$directory/bw_mem" ] && path=$directory
+	find_program "$directory/lat_fs" && find_program "$directory/bw_mem" && path=$directory
 done
 build() {
 	unpack https://downloads.sourceforge.net/project/lmbench/development/lmbench-3.0-a9/lmbench-3.0-a9.tgz \

@@ -5,7 +5,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$folder/made-by-eeio" 2>/dev/null)" = "rows=$rows" ] ||
+prepared
+[ "$(cat "eeio-mariadb.data/made-by-eeio" 2>/dev/null)" = "rows=$rows" ] ||
 	refuse "$folder: not there; run pre.sh with these factors first"
 
 run() {

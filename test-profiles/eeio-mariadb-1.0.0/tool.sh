@@ -7,9 +7,9 @@ PATH=$PATH:/usr/sbin
 for needed in mariadbd mariadb-install-db mariadb-admin mariadb sysbench; do
 	package=mariadb-server
 	[ $needed != sysbench ] || package=sysbench
-	command -v $needed >/dev/null || finish 1 "$needed is missing: install the package $package"
+	find_program $needed || finish 1 "$needed is missing: install the package $package"
 done
-path=$(command -v mariadbd)
+find_program mariadbd && path=$found
 version=$("$path" --no-defaults --version 2>/dev/null)
 set -- $(echo "$version" | sed -n 's/.* Ver \([0-9]*\)\.\([0-9]*\)[^ ]*MariaDB.*/\1 \2/p')
 [ $((${1:-0} * 100 + ${2:-0})) -ge 1005 ] ||

@@ -10,10 +10,10 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/mpi.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+prepared
 
 set -- ranks="$processes" files="$files" rounds="$rounds" size="$size" fsync="$fsync" \
-	layout="$layout" directory="$scratch" calls="$output/calls.csv" eeio="$output/eeio.json"
+	layout="$layout" directory=. calls="$output/calls.csv" eeio="$output/eeio.json"
 
 start() { # ARGUMENTS...
 	if [ "$mode" = mpi ]; then
@@ -32,7 +32,7 @@ run() {
 	start "$@" && return
 	status=$?
 	# The ranks of MPI cannot remove the files of those that died with them.
-	rm -rf "$scratch/eeio-metadata.files"
+	rm -rf eeio-metadata.files
 	return "$status"
 }
 

@@ -4,7 +4,7 @@ compile cc -pthread
 mode=fork
 mv metadata metadata-fork
 rm -f metadata-mpi # of an MPI that was removed since
-if command -v mpicc >/dev/null && command -v "${EEIO_MPIRUN:-mpirun}" >/dev/null; then
+if find_program mpicc && find_program "${EEIO_MPIRUN:-mpirun}"; then
 	compile mpicc -DWITH_MPI -pthread
 	mode=mpi
 	mv metadata metadata-mpi

@@ -5,7 +5,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ "$(cat "$folder/made-by-eeio" 2>/dev/null)" = "scale=$scale" ] ||
+prepared
+[ "$(cat "eeio-postgresql.data/made-by-eeio" 2>/dev/null)" = "scale=$scale" ] ||
 	refuse "$folder: not there; run pre.sh with these factors first"
 
 run() {

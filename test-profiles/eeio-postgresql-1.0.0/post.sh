@@ -3,6 +3,8 @@
 [ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+[ -d "$scratch" ] || exit 0
+prepared
 workload clear folder="$folder" bin="$programs"
-rmdir "$scratch" 2>/dev/null
+left
 exit 0

@@ -8,7 +8,7 @@ path=${path:-$found}
 programs=$(readlink -f "$path" || echo "$path") # one in PATH may be a link to it
 programs=${programs%/postgres}
 for needed in postgres initdb pgbench psql pg_isready; do
-	[ -x "$programs/$needed" ] ||
+	find_program "$programs/$needed" ||
 		finish 1 "$programs/$needed is missing: install the package postgresql, or name the folder of its programs by EEIO_POSTGRESQL_BIN"
 done
 version=$("$path" --version 2>/dev/null)

@@ -6,12 +6,13 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-ready=$scratch/eeio-rocksdb.ready
-[ -f "$ready" ] || refuse "$ready: not there; run pre.sh with these factors first"
+prepared
+ready=eeio-rocksdb.ready
+[ -f "$ready" ] || refuse "$scratch/$ready: not there; run pre.sh with these factors first"
 case $workload in
 read*)
 	[ "$(cat "$ready")" = "$keys $value_size" ] ||
-		refuse "$ready: of another database; run pre.sh with these factors first"
+		refuse "$scratch/$ready: of another database; run pre.sh with these factors first"
 	;;
 esac
 # Only what reads alone leaves the database for another run.

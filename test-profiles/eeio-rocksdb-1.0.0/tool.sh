@@ -1,9 +1,9 @@
 # The system's db_bench (EEIO_DB_BENCH names another), if its output can be read.
-# shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
-path=$(command -v "${EEIO_DB_BENCH:-db_bench}") ||
+# shellcheck shell=sh disable=SC2015,SC2034,SC2154 # install.sh uses and sets them; finish exits
+find_program "${EEIO_DB_BENCH:-db_bench}" && path=$found ||
 	finish 1 "${EEIO_DB_BENCH:-db_bench} is missing: install the package rocksdb-tools, or name one by EEIO_DB_BENCH"
 need_python
-command -v stdbuf >/dev/null || finish 1 "stdbuf is missing: install the package coreutils"
+find_program stdbuf || finish 1 "stdbuf is missing: install the package coreutils"
 timeout 60 "$python" -I -S workload.py probe db_bench="$path" database="$HOME/probe" >/dev/null 2>build.log
 status=$?
 rm -rf probe probe.err

@@ -5,7 +5,8 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 need_store
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ -f "$scratch/eeio-s3.ready" ] ||
+prepared
+[ -f eeio-s3.ready ] ||
 	refuse "$scratch/eeio-s3.ready: not there; run pre.sh with these factors first"
 
 run() {

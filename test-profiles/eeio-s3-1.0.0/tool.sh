@@ -1,9 +1,9 @@
 # A client of eeio's own in Python; an endpoint, or the program of a server to start for each run.
-# shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
+# shellcheck shell=sh disable=SC2015,SC2034,SC2154 # install.sh uses and sets them; finish exits
 need_python
 server=''
 if [ "${EEIO_S3_ENDPOINT:-local}" = local ]; then
-	server=$(command -v "${EEIO_S3_SERVER:-moto_server}") ||
+	find_program "${EEIO_S3_SERVER:-moto_server}" && server=$found ||
 		finish 1 "no object store: set EEIO_S3_ENDPOINT=URL, or install a local server (pip install 'moto[server]') and name it by EEIO_S3_SERVER"
 else
 	error=$("$python" -I -S "$HOME/client.py" check endpoint="$EEIO_S3_ENDPOINT" 2>&1) ||

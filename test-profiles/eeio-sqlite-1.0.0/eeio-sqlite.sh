@@ -6,12 +6,13 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ -f "$scratch/eeio-sqlite.db" ] ||
+prepared
+[ -f eeio-sqlite.db ] ||
 	refuse "$scratch/eeio-sqlite.db: not there; run pre.sh with these factors first"
 
 run() {
 	rm -f "$output/eeio.json"
-	"$python" -I -S "$HOME/workload.py" run database="$scratch/eeio-sqlite.db" journal="$journal" \
+	"$python" -I -S "$HOME/workload.py" run database=eeio-sqlite.db journal="$journal" \
 		synchronous="$synchronous" transactions="$transactions" rows="$rows" runtime_s="$runtime_s" \
 		seed="${EEIO_RUN_SEED:-1}" eeio="$output/eeio.json"
 }

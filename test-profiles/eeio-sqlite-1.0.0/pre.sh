@@ -10,4 +10,4 @@ rm -f eeio-sqlite.*
 # full. A journal or WAL is some thousand pages at most.
 needed=$(((rows + transactions) * 168 + 16777216))
 need_bytes "$needed"
-exec "$python" -I -S "$HOME/workload.py" fill database="$scratch/eeio-sqlite.db" rows="$rows"
+exec "$python" -I -S "$HOME/workload.py" fill database=eeio-sqlite.db rows="$rows"

@@ -6,16 +6,17 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-ready=$scratch/eeio-varmail.ready
+prepared
+ready=eeio-varmail.ready
 [ "$(cat "$ready" 2>/dev/null)" = "$processes $files" ] ||
-	refuse "$ready: not of a new tree with these factors; run pre.sh with these factors first"
+	refuse "$scratch/$ready: not of a new tree with these factors; run pre.sh with these factors first"
 # A run changes the tree.
 : >"$ready"
 
 run() {
 	rm -f "$output/eeio.json"
 	"$HOME/varmail" ranks="$processes" files="$files" loops="$loops" runtime_s="$runtime_s" \
-		append="$append" fsync="$fsync" seed="${EEIO_RUN_SEED:-1}" directory="$scratch" \
+		append="$append" fsync="$fsync" seed="${EEIO_RUN_SEED:-1}" directory=. \
 		eeio="$output/eeio.json"
 }
 

@@ -12,5 +12,5 @@ needed=$((files * (largest + 8192)))
 need_bytes "$needed"
 inodes=$((files + files / 100 + processes + 3))
 need_inodes "$inodes"
-"$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory="$scratch" || exit
+"$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory=. || exit
 echo "$processes $files" >eeio-varmail.ready

@@ -7,6 +7,7 @@ import pytest
 from tests import dummy
 from tests.campaigns import records
 from tests.conftest import Eeio
+from tests.kill.harness import drop_last_runs
 
 ARGUMENTS = ("dummy-suite", "--meter", "none")
 
@@ -55,14 +56,6 @@ def test_a_scratch_folder_that_is_none_is_rejected(home: Path, eeio: Eeio, kind:
     assert victim.exists() == (kind == "link")
 
 
-@pytest.mark.root
-def test_a_scratch_folder_of_the_directory_s_owner_is_his(home: Path, eeio: Eeio) -> None:
-    (home / "target/eeio-scratch").mkdir()
-    for path in (home / "target", home / "target/eeio-scratch"):
-        os.chown(path, 12345, 12345)
-    eeio("run", *ARGUMENTS, "--directory", str(home / "target"))
-
-
 def test_test_files_are_not_deleted_through_a_link(home: Path, eeio: Eeio) -> None:
     """Laid while the campaign runs."""
     (home / "victim").mkdir()
@@ -78,3 +71,39 @@ def test_test_files_are_not_deleted_through_a_link(home: Path, eeio: Eeio) -> No
     assert (home / "victim/file").read_text() == "precious"
     reasons = [record["validity"] for record in records(home)]
     assert reasons[0] == [] and all("is not followed" in text for (text,) in reasons[1:])
+
+
+def test_a_scratch_folder_that_is_replaced_during_a_run_makes_it_invalid(
+    home: Path, eeio: Eeio
+) -> None:
+    scratch = home / "target/eeio-scratch"
+    profiles = dummy.profile(
+        home, f"mv {scratch} {home}/away.$$\nmkdir {scratch}", f"#!/bin/sh\nmkdir -p {scratch}\n"
+    )
+    eeio("run", *ARGUMENTS, "--directory", str(home / "target"), "--name", "c",
+         environment={"EEIO_TEST_PROFILES": str(profiles)}, code=3)  # fmt: skip
+    for record in records(home):
+        assert record["validity"] == [f"{scratch} was renamed or replaced during the run"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("command", ["plan", "run", "bench"])
+def test_root_writes_nothing_to_another_user_s_folder(home: Path, eeio: Eeio, command: str) -> None:
+    target = home / "target"
+    os.chown(target, 12345, 12345)
+    arguments = ("true", "--meter", "none") if command == "bench" else ARGUMENTS
+    done = eeio(command, *arguments, "--directory", str(target), code=2)
+    assert f"{target} is owned by user 12345. Repair: sudo -u '#12345' eeio ..." in done.stderr
+    assert list(target.iterdir()) == []
+
+
+@pytest.mark.root
+def test_resume_checks_the_folder_again(home: Path, eeio: Eeio) -> None:
+    target = home / "target"
+    eeio("run", *ARGUMENTS, "--directory", str(target), "--name", "c")
+    drop_last_runs(home, 1, "c")
+    target.chmod(0o777)
+    done = eeio("resume", "c", code=2)
+    assert f"{target} can be written by other users" in done.stderr
+    target.chmod(0o1777)
+    eeio("resume", "c")

@@ -311,3 +311,22 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(profiles))
     assert "not run as root" in in_process("profile", "install", "eeio-dummy-1.0.0", code=1).err
     assert not (home / "ran").exists()
+
+
+@pytest.mark.root
+def test_nothing_is_deleted_in_a_folder_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash a link may be on the way to what the journal names."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    target, victim = tmp_path / "target", tmp_path / "victim"
+    victim.mkdir()
+    (victim / "eeio-ext4.img").write_text("precious")
+    journal = UndoJournal(tmp_path / "journal.json")
+    journal.add(UndoEntry("file", str(target / "eeio-ext4.img")))
+    target.symlink_to(victim)
+    os.chown(target, 71500, 71500, follow_symlinks=False)
+    (failure,) = journal.undo_all()
+    assert f"not deleted: {target} is a link of user 71500" in failure
+    assert (victim / "eeio-ext4.img").exists()
+    journal.path.unlink()

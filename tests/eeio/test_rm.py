@@ -68,3 +68,17 @@ def test_a_damaged_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
     (results / "one/campaign.json").write_text("{")
     assert "unreadable" in eeio("rm", "one", "--yes").stderr
     assert not (results / "one").exists()
+
+
+@pytest.mark.parametrize("name", [".", "..", "./", "one/..", "./."])
+def test_a_dot_is_no_name_of_a_campaign(
+    results: Path, eeio: Eeio, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One may have the name of the current folder."""
+    stored(results / "results", [run(0, (phase(1e6, (energy(5.0),)),))])
+    stored(results / "eeio", [run(0, (phase(1e6, (energy(5.0),)),))])
+    for folder in (results, results / "results", results / "results/samples"):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        assert "campaign name" in eeio("rm", name, "--yes", code=2).stderr
+    assert {"eeio", "results", "one"} <= {path.name for path in results.iterdir()}

@@ -464,6 +464,24 @@ def test_a_device_is_written_only_when_named_twice(
 
 
 @pytest.mark.root
+def test_another_drive_of_the_same_name_is_filled_again(
+    installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
+) -> None:
+    profile = installed("fio")
+    node, other = tmp_path / "node", tmp_path / "other"
+    other.write_bytes(bytes(8 << 20))
+    settings = {"EEIO_DEVICE": str(node), "EEIO_ERASE": str(node), "EEIO_KEEP_FILES": "yes"}
+    factors = ("level=device", "operation=write", "request_size=64k", "file_size=4m")
+    with attached(other) as second:
+        for device, image in (loop, (second, other)):
+            node.unlink(missing_ok=True)
+            os.mknod(node, stat.S_IFBLK | 0o600, device.stat().st_rdev)
+            profile.script("pre.sh", *factors, **settings)
+            subprocess.run(["sync"], check=True)
+            assert image.read_bytes()[: 4 << 20].count(0) < 1 << 20
+
+
+@pytest.mark.root
 def test_a_mounted_device_is_not_written(
     installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
 ) -> None:

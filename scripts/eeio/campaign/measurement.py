@@ -198,7 +198,7 @@ class Measurement:
         if on_raw_device:
             self._volumes.check_device()
         elif experiment.volume == "":
-            safety.check_scratch(volume.directory)
+            safety.check_folder(volume.directory)
         device = self.raw_device if on_raw_device else volume.device
         # Entries here stay until the campaign's end, not only until that of the run.
         reached = self._set_processors(experiment)
@@ -234,9 +234,12 @@ class Measurement:
                 Meters(power, raw),
                 ProcessorSampler(),
             )  # fmt: skip
+            scratch = volume.directory / safety.SCRATCH
+            prepared_in = safety.folder_identity(scratch)
             capture = observe(
                 probes, lambda settings: self._invoke(planned, volume, raw, "run", settings)
             )
+            was_replaced = prepared_in not in (None, safety.folder_identity(scratch))
             run = replace(
                 begun,
                 started_utc=iso(capture.started_utc_s),
@@ -263,6 +266,9 @@ class Measurement:
                 )  # fmt: skip
             for probe in probes:
                 run = probe.add_to(run)
+            if was_replaced:
+                why = f"{scratch} was renamed or replaced during the run"
+                run = replace(run, validity=(*run.validity, why))
             return run
         finally:
             for entry in reversed(self._journal.entries[found:]):

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
-from eeio.campaign.safety import SCRATCH, check_scratch, check_targets, used_bytes
+from eeio.campaign.safety import SCRATCH, check_folder, check_targets, used_bytes
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RejectedError
 from eeio.machine.root import HERE, memory_bytes
@@ -268,7 +268,7 @@ class Plan(Design):
                 )
             return
         directory = Path(options.directory)
-        check_scratch(directory)
+        check_folder(directory)
         needed = max(0, math.ceil(self.room_bytes("") * 1.05) - self._left_bytes())
         if options.device is None:
             for filesystem in self.made_volumes:

@@ -352,6 +352,8 @@ class _Campaign:
                 progress.say(f"eeio: {error}")
                 self._broken[profile.identifier] = str(error)
                 continue
+            # Another drive may have the name since.
+            (found.home / safety.DEVICE_STATE).unlink(missing_ok=True)
             program = Program(found)
             self._stack.callback(program.close)
             self._programs[profile.identifier] = program
@@ -513,7 +515,7 @@ class _Campaign:
         device only too: a profile's stored state of it is no longer valid."""
         volume = self._volumes.get("")
         try:
-            safety.check_scratch(volume.directory)
+            safety.check_folder(volume.directory)
         except RejectedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return

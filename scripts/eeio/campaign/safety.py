@@ -1,9 +1,11 @@
 """Checks before any change: free space, the device, the folder of test files."""
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import RejectedError
@@ -15,12 +17,20 @@ from eeio.system.filesystem import (
     check_not_in_memory,
 )
 from eeio.system.image import check
+from eeio.system.undo import run_command
+from eeio_limits import LimitError, inputs
+from eeio_limits.trust import risk_of_folder, risk_of_scratch
 from eeio_results.campaign import Options
+from eeio_results.errors import EeioError
 
 SCRATCH = "eeio-scratch"
 """The folder that the profiles keep their test files in."""
 MADE = "made-filesystems.txt"
 """In the campaign's folder: UUIDs of the file systems that it made on the device."""
+TARGETS = "targets.json"
+"""In the campaign's folder: contents of the device, and the file system, at its start."""
+DEVICE_STATE = "device.ready"
+"""In a profile's installation: which drive it has filled with data."""
 
 
 def used_bytes(paths: Iterable[Path]) -> int:
@@ -43,27 +53,81 @@ def left_files(directory: str | None) -> str | None:
     return f"{used / 1e9:.2f} GB of test files are left in {scratch}" if used >= 1e6 else None
 
 
-def check_scratch(directory: Path) -> None:
-    """Rejects a folder of test files that is a link, not a folder, or owned by a user who could
-    have put links into it: eeio writes to it and deletes its contents, perhaps as root."""
-    scratch = directory / SCRATCH
+def check_folder(directory: Path) -> None:
+    """Rejects a directory, and a folder of test files in it, where another user could replace a
+    file of eeio's or put a link in its place: eeio writes and deletes there, perhaps as root."""
+    if directory.is_dir():
+        risk = risk_of_folder(directory) or risk_of_scratch(directory / SCRATCH)
+        if risk is not None:
+            raise RejectedError(risk.text)
+
+
+def folder_identity(folder: Path) -> tuple[int, int] | None:
+    """Of the folder of that name itself, not of what a link leads to; None if there is none."""
     try:
-        status = scratch.lstat()
+        status = folder.lstat()
     except OSError:
-        return  # made by the profiles, or rejected there
-    if not stat.S_ISDIR(status.st_mode):
-        raise RejectedError(
-            f"{scratch} is not a folder (a link?), so it is not followed. Remove it"
-        )
-    # Who owns the directory may change all of it anyway.
-    if status.st_uid not in (0, os.geteuid(), directory.stat().st_uid):
-        raise RejectedError(f"{scratch} belongs to user {status.st_uid}: take it away")
+        return None
+    return status.st_dev, status.st_ino
 
 
 def permission(options: Options, folder: Path | None = None) -> devices.Permission:
     """The contents of the device that the campaign, new or resumed, may overwrite."""
-    made = devices.read_made(folder / MADE) if folder else frozenset[str]()
-    return devices.Permission(Path(options.erase or ""), options.lose, made)
+    erase = Path(options.erase or "")
+    if folder is None:
+        return devices.Permission(erase, options.lose)
+    made = devices.read_made(folder / MADE)
+    return devices.Permission(erase, options.lose, made, _read_targets(folder).contents)
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What a campaign found when it began: contents of the device (`Signature.identity`), and the
+    UUID and number of the file system of --directory. Empty if the campaign did not store it."""
+
+    contents: frozenset[str] = frozenset()
+    uuid: str | None = None
+    number: str | None = None
+
+
+def note_targets(options: Options, folder: Path) -> None:
+    """Stores in the folder of a new campaign what `resume` compares the targets with."""
+    contents: list[devices.Signature] = []
+    if options.device is not None and options.erase is not None:
+        contents = devices.signatures_carried(Path(options.device))
+        if missing := permission(options).missing(contents):
+            listed = devices.signatures_listed(missing, Path(options.device))
+            raise RejectedError(f"{options.device} has just got other contents: {listed}")
+    uuid, number = _filesystem(options)
+    body = {
+        "schema_version": 1,
+        "contents": [signature.identity for signature in contents],
+        "uuid": uuid,
+        "number": number,
+    }
+    (folder / TARGETS).write_text(json.dumps(body) + "\n", encoding="ascii")
+
+
+def _read_targets(folder: Path) -> _Targets:
+    try:
+        body = inputs.read_json(folder / TARGETS)
+        return _Targets(frozenset(map(str, body["contents"])), body["uuid"], body["number"])
+    except FileNotFoundError:
+        return _Targets()  # of an earlier eeio
+    except (LimitError, OSError, KeyError, TypeError) as error:
+        raise RejectedError(f"{folder / TARGETS}: {error}; start another campaign") from error
+
+
+def _filesystem(options: Options) -> tuple[str | None, str | None]:
+    """UUID and number of the file system of --directory, each None if unknown."""
+    if options.directory is None:
+        return None, None
+    uuid = None
+    with suppress(EeioError):
+        command = ["findmnt", "--noheadings", "--output", "UUID", "--target", options.directory]
+        uuid = run_command(command).strip() or None
+    number = os.statvfs(options.directory).f_fsid
+    return uuid, f"{number:x}" if number else None
 
 
 def disks(options: Options) -> dict[str, str]:
@@ -78,8 +142,9 @@ def disks(options: Options) -> dict[str, str]:
     return found
 
 
-def check_disks(options: Options, disks_before: Mapping[str, str]) -> None:
-    """Rejects a resume if another disk has the name, or if it is not mounted since a reboot."""
+def check_disks(options: Options, disks_before: Mapping[str, str], folder: Path) -> None:
+    """Rejects a resume if another disk has the name, if it is not mounted since a reboot, or if
+    another file system is on it."""
     now = disks(options)
     for option, before in disks_before.items():
         if now.get(option) != before:
@@ -87,6 +152,15 @@ def check_disks(options: Options, disks_before: Mapping[str, str]) -> None:
                 f"{getattr(options, option)} is not on the disk that the campaign began on: it was "
                 f"{before!r}, is {now.get(option)!r}; mount or attach that disk there again"
             )
+    begun = _read_targets(folder)
+    uuid, number = _filesystem(options)
+    # Numbers of some file systems change with the disk's name, so UUIDs come first.
+    both = (begun.uuid, uuid) if begun.uuid and uuid else (begun.number, number)
+    if None not in both and both[0] != both[1]:
+        raise RejectedError(
+            f"{options.directory} is not on the file system that the campaign began on: it was "
+            f"{both[0]}, is {both[1]}; mount that one there again, or start another campaign"
+        )
 
 
 def check_targets(

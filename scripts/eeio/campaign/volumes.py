@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.campaign.plan import Plan
-from eeio.campaign.safety import MADE, SCRATCH, permission
+from eeio.campaign.safety import MADE, SCRATCH, check_folder, permission
 from eeio.system import image
 from eeio.system.device import ErasedDevice
 from eeio.system.filesystem import (
@@ -93,6 +93,7 @@ class Volumes:
             made = image.make_on_device(name, self._erased, self._folder, self._journal)
         else:
             assert options.directory is not None
+            check_folder(Path(options.directory))
             made = image.make_on_loop(
                 name, Path(options.directory), self._plan.room_bytes(name), self._journal
             )

@@ -128,6 +128,7 @@ def bench(arguments: argparse.Namespace) -> int:
     directory = str(Path(arguments.directory).absolute())
     if not Path(directory).is_dir():
         raise RejectedError(f"{directory}: no such directory")
+    safety.check_folder(Path(directory))
     options = Options(
         preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
         suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
@@ -154,6 +155,7 @@ def bench(arguments: argparse.Namespace) -> int:
         with ExitStack() as stack:
             with store.made_complete() as new:
                 new.create(plan)
+                safety.note_targets(options, new.folder)
                 stack.enter_context(store_lock(new.folder))
             outcome = execute(plan, store, _announce(plan, trials, counts))
     show(store, arguments)

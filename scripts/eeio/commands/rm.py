@@ -9,6 +9,8 @@ from eeio.campaign.runner import store_lock
 from eeio.campaign.safety import left_files
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
 from eeio_results.errors import EeioError
 from eeio_results.store import delete, progress, read_design
 
@@ -42,9 +44,14 @@ def remove(arguments: argparse.Namespace) -> int:
 
 
 def _stored(name: str) -> Path:
-    """Only folders among the stored campaigns, so that no other program's folder is deleted."""
+    """Only folders among the stored campaigns, so that no other program's folder is deleted; each
+    by its own name, or by a path that ends in it."""
     folder = campaign_folder(name)
     root = paths.results_root()
+    try:
+        campaign_name(name.rstrip("/").rpartition("/")[2])
+    except LimitError as error:
+        raise RejectedError(str(error)) from error
     if folder.is_symlink() or folder.parent.resolve() != root.resolve():
         raise RejectedError(
             f"{folder} is not in {root}, so eeio does not delete it. Delete it with rm -r"

@@ -85,6 +85,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
         with store.made_complete() as new:
             _announce(plan, suite, arguments.yes)
             new.create(plan)
+            safety.note_targets(options, new.folder)
             stack.enter_context(store_lock(new.folder))
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         try:
@@ -138,7 +139,7 @@ def run_rest(store: Store, design: Design) -> int:
     restore_orphans()
     safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
     plan.check_room()
-    safety.check_disks(plan.options, plan.disks)
+    safety.check_disks(plan.options, plan.disks, store.folder)
     with campaign_locks(plan):
         if read_design(store.folder) != design:
             store.write_design(design)

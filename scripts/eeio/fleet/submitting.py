@@ -106,7 +106,7 @@ def script(fleet: Submission, folder: Path, template: str) -> str:
         "suite": shlex.quote(fleet.suite),
         "options": shlex.join(fleet.options),
         "nodes": shlex.quote(str(folder / NODES)),
-        "eeio": shlex.join([sys.executable, "-m", "eeio"]),
+        "eeio": shlex.join([sys.executable, "-P", "-m", "eeio"]),
     }
     try:
         return string.Template(template).substitute(values)

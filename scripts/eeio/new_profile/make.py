@@ -5,19 +5,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from eeio.errors import RejectedError
 from eeio.new_profile.request import LEVEL, Workload, pieces
 from eeio.paths import shipped
+from eeio.profiles.complete import WITH
 from eeio.profiles.suite import DEFINITION, PROTOCOL
 from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_SHARED = ("checks.sh", "install.sh", "post.sh")
+_SHARED = sorted({"checks.sh", "install.sh", "post.sh", *chain.from_iterable(WITH.values())})
 
 
 def profile_files(workload: Workload) -> dict[str, str]:

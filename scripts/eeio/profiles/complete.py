@@ -14,6 +14,11 @@ from eeio.paths import shipped
 from eeio_limits import LimitError, inputs
 
 _LIST = "common"
+WITH = {
+    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh"),
+    "install.sh": ("programs.sh", "owners.sh", "trust.sh"),
+}
+"""What shared files read; a list need not name it."""
 
 
 def files(folder: Path) -> Mapping[str, Path]:
@@ -27,6 +32,7 @@ def files(folder: Path) -> Mapping[str, Path]:
         names = inputs.read_text(listing, inputs.DEFINITION_BYTES).split()
     except (OSError, LimitError) as error:
         raise RejectedError(f"{listing}: {error}") from error
+    names += [read for name in names for read in WITH.get(name, ())]
     shared = {path.name: path for path in (_shared(name, listing) for name in names)}
     return {**shared, **own}
 

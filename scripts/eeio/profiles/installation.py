@@ -174,6 +174,10 @@ def _recorded(profile: Profile, home: Path) -> Installation:
     }
     tool = _tool_conf(home) or {}
     if (path := tool.get("path")) and Path(path).is_file():
+        if (why := why_untrusted(Path(path))) is not None:
+            raise EeioError(
+                f"{path} is not run as root: {why}. Repair: install {path} /usr/local/bin/"
+            )
         files[path] = _sha256(Path(path))
     (home / _IN_USE).touch()
     new = home / f"{_RECORD}.new"
@@ -198,6 +202,8 @@ def _read(profile: Profile, home: Path) -> Installation | None:
         return None
     tool = _tool_conf(home)
     if tool is not None and not _is_todays(tool, files):
+        return None
+    if tool is not None and why_untrusted(Path(tool.get("path", ""))) is not None:
         return None
     return Installation(profile, home, _of_files(files), files)
 

@@ -76,7 +76,7 @@ fi
 # An environment of its own, of the system's Python, which has Debian's PyTorch.
 install_dlio() {
 	dlio=$prefix/libexec/dlio
-	/usr/bin/python3 -m venv --system-site-packages "$dlio" &&
+	/usr/bin/python3 -I -m venv --system-site-packages "$dlio" &&
 		timeout 600 "$dlio/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
 			--only-binary :all: --requirement "$setup/dlio.txt" &&
 		"$dlio/bin/python" -I "$EEIO_SETUP_PROFILES/eeio-dlio-1.0.0/workload.py" probe >/dev/null &&
@@ -109,8 +109,8 @@ if [ $may_write = yes ] && wants_ior; then
 fi
 
 # shellcheck disable=SC2086
-"$python" -m eeio profile install $profiles >/dev/null || true # only what fails is shown
-"$python" -m eeio doctor --format json | "$python" -c '
+"$python" -P -m eeio profile install $profiles >/dev/null || true # only what fails is shown
+"$python" -P -m eeio doctor --format json | "$python" -I -c '
 import json, sys
 found = json.load(sys.stdin)["findings"]
 meters = [f["name"] for f in found if f["kind"] == "meter" and f["found"] and f["name"] not in ("demo", "modelled")]

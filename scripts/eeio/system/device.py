@@ -23,7 +23,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,11 @@ class Signature:
         UUID needs that name: just `ext4` could be on any disk."""
         label = self.label if self.label and self.label.isprintable() else None
         return tuple(f"{self.type}:{name}" for name in (label, self.uuid) if name) or (self.type,)
+
+    @property
+    def identity(self) -> str:
+        """Without the device, whose name may change."""
+        return json.dumps([self.type, self.label, self.uuid])
 
     @property
     def text(self) -> str:
@@ -461,15 +466,21 @@ def check_unused(node: Path) -> BlockDevice:
 class Permission:
     """The user's permission: the device in `erase`, the contents in `lose` (`ext4:LABEL`,
     `ext4:UUID`, `gpt`, `data`), and the file systems of these UUIDs, which the campaign made
-    itself."""
+    itself. Of a campaign that has begun, the names in `lose` mean only what was there then
+    (`at_start`, `Signature.identity`)."""
 
     erase: Path
     lose: tuple[str, ...] = ()
     made: frozenset[str] = frozenset()
+    at_start: frozenset[str] | None = None
 
     def missing(self, found: Sequence[Signature]) -> list[Signature]:
         """Contents of the device that the user did not release."""
-        return [s for s in unnamed(found, self.lose) if s.uuid not in self.made]
+        not_named = unnamed(found, self.lose)
+        return [s for s in found if s.uuid not in self.made and (s in not_named or self._is_new(s))]
+
+    def _is_new(self, signature: Signature) -> bool:
+        return self.at_start is not None and signature.identity not in self.at_start
 
 
 def check_erasable(node: Path, permission: Permission) -> BlockDevice:
@@ -492,6 +503,8 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     os.close(_claim(node, device))
     found = signatures_carried(node)
     missing = permission.missing(found)
+    if missing and permission.at_start is not None:
+        raise _became_another(node, missing)
     if missing:
         raise RejectedError(
             f"{node} ({device.size_bytes / 1e9:.3g} GB) contains "
@@ -499,6 +512,14 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
             f"that, add {options_of_signatures(missing)}"
         )
     return device
+
+
+def _became_another(node: Path, missing: Sequence[Signature]) -> RejectedError:
+    return RejectedError(
+        f"{node} contains {signatures_listed(missing, node)}, which was not there when the "
+        "campaign began; eeio does not write to it. If it may be destroyed, start another "
+        f"campaign with {options_of_signatures(missing)}"
+    )
 
 
 DATA = "data"
@@ -580,13 +601,8 @@ class ErasedDevice:
         _reject_in_use(self._device)
         found = signatures_carried(self.node)
         made = self._permission.made | read_made(self._record)
-        permission = Permission(self._permission.erase, self._permission.lose, made)
-        if missing := permission.missing(found):
-            raise RejectedError(
-                f"{self.node} contains {signatures_listed(missing, self.node)}, which was not "
-                "there when the campaign began; eeio stops writing to it. If it may be "
-                f"destroyed, start another campaign with {options_of_signatures(missing)}"
-            )
+        if missing := replace(self._permission, made=made).missing(found):
+            raise _became_another(self.node, missing)
 
     def _same(self) -> None:
         with suppress(OSError):

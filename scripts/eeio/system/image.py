@@ -140,18 +140,21 @@ def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
     """A file or folder of eeio, noted before it is made; never an existing one, and never through a
     link."""
     path = Path(entry.subject)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     journal.add(entry)
     try:
         if entry.kind == "directory":
-            path.mkdir()
+            os.mkdir(path.name, dir_fd=folder)
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(path, flags, 0o600))
+            os.close(os.open(path.name, flags, 0o600, dir_fd=folder))
     except FileExistsError as error:
         journal.forget(entry)  # not created by eeio, so not deleted
         raise EeioError(
             f"{path} exists; another campaign may be using it. If not, delete it"
         ) from error
+    finally:
+        os.close(folder)
 
 
 def _attach(image: Path, journal: UndoJournal) -> Path:

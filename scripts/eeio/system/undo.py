@@ -28,7 +28,7 @@ from eeio.system import owner
 from eeio.system.filesystem import mounts, named_device
 from eeio.system.lock import lock_file
 from eeio.system.owner import Owner, Place, start_ticks, stat_fields, this_process
-from eeio_limits.trust import make_folder, why_untrusted
+from eeio_limits.trust import make_folder, risk_of_folder, why_untrusted
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
@@ -636,6 +636,7 @@ def _close_mapping(entry: UndoEntry) -> None:
 
 
 def _delete(entry: UndoEntry) -> None:
+    _check_folder_of(Path(entry.subject))
     Path(entry.subject).unlink(missing_ok=True)
 
 
@@ -645,8 +646,18 @@ def _remove_directory(entry: UndoEntry) -> None:
         return  # asked first: a read-only file system says EROFS of a folder that was never made
     if folder.is_symlink():
         raise EeioError("refusing to follow a symbolic link; find out its origin")
+    _check_folder_of(folder)
     with contextlib.suppress(FileNotFoundError):
         folder.rmdir()
+
+
+def _check_folder_of(path: Path) -> None:
+    """EeioError where another user could have put a link on the way to the file."""
+    # In the kernel's folders (cgroups, tracefs) nobody can make a link.
+    if path.is_relative_to("/sys") or not path.parent.is_dir():
+        return
+    if (risk := risk_of_folder(path.parent)) is not None:
+        raise EeioError(f"not deleted: {risk.text}")
 
 
 def _end_process_group(entry: UndoEntry, owner_name: str) -> None:

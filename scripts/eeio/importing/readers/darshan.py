@@ -47,7 +47,7 @@ def read_log(path: Path) -> Iterator[FoundReport]:
     with a signal.
     """
     program = shutil.which("darshan-parser")
-    command = [program] if program else [sys.executable, "-m", __name__]
+    command = [program] if program else [sys.executable, "-P", "-m", __name__]
     with tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         copy = shutil.copyfile(path, Path(folder) / "log.darshan")
         try:

@@ -1,0 +1,33 @@
+# Users who may own the files that eeio writes to and runs, as in eeio_limits/trust.py. For trust.sh.
+# shellcheck shell=sh
+mount_of() { # FOLDER MOUNTINFO -> the user of a FUSE file system, or -, and where it is mounted
+	folder=$1 awk 'BEGIN { best = "/"; user = "-" }
+	{ gsub(/\\040/, " ", $5) }
+	length($5) >= length(best) && ($5 == "/" || index(ENVIRON["folder"] "/", $5 "/") == 1) {
+		best = $5; user = "-"; text = $NF
+		if (/ - fuse/ && sub(/^([^,]*,)*user_id=/, "", text)) { sub(/,.*/, "", text); user = text }
+	}
+	END { print user, best }' "$2"
+}
+
+trusted_users() { # FOLDER, the current one -> their numbers, each between blanks
+	me=$(id -u) more=''
+	[ "$me" != 0 ] || case ${SUDO_UID:-none} in *[!0-9]* | ??????????*) ;; *) more=$SUDO_UID ;; esac
+	# Who has no number in this user namespace: the owner of what a rootless container mounts.
+	read -r _ _ mapped </proc/self/uid_map
+	[ "$mapped" = 4294967295 ] || more="$more 65534"
+	if [ -e /run/.containerenv ] || [ -e /.dockerenv ]; then # who mounts a folder has started the container
+		more="$more $(mount_of "$1" /proc/self/mountinfo | while read -r _ point; do stat -c %u -- "$point"; done)"
+	fi
+	case $me-$(stat -f -c %T .) in
+	0-nfs*) # with root_squash root's files are another user's: a new file shows whose
+		more="$more $(set -C && exec 9>".eeio-$$" && stat -L -c %u /dev/fd/9 && rm -f ".eeio-$$")" ;;
+	esac
+	echo " 0 $me $more "
+}
+
+foreign_fuse() { # USERS FOLDER MOUNTINFO -> `fuse N PATH`: its user decides which owners it shows
+	mount_of "$2" "$3" | while read -r user point; do
+		case "$1-" in *" $user "*) ;; *) [ "$user" = - ] || echo "fuse $user $point" ;; esac
+	done
+}

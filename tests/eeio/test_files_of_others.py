@@ -1,0 +1,348 @@
+"""Directories and programs that another user could change: one table for eeio's rule and for the
+profiles', which also run without eeio."""
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.executables import executable
+from tests.processes import ran
+from tests.profiles.harness import copy_of
+
+from eeio.campaign.safety import SCRATCH
+from eeio.cli import main
+from eeio_limits import trust
+from eeio_limits.trust import risk_of_folder, risk_of_scratch, why_untrusted
+
+COMMON = Path(__file__).parents[2] / "test-profiles/common"
+pytestmark = pytest.mark.root
+_NEW_NAMESPACE, _NEW_USERS = 0x20000, 0x10000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A folder `top/dir` and what is in it; who runs eeio; the text of the rejection, in which B is
+    the folder of the test and D the directory."""
+
+    name: str
+    text: str | None
+    user: int = 0
+    top: tuple[int, int, int] = (0, 0, 0o755)
+    """Owner, group and mode."""
+    directory: tuple[int, int, int] = (0, 0, 0o755)
+    scratch: tuple[int, int, int] | None = None
+    link_of: int | None = None
+    """Who has put a link to `top/dir` into the sticky folder of the test."""
+    scratch_link: bool = False
+    sudo: str | None = None
+    inside: str = ""
+    """A container, or a user namespace."""
+
+
+OF_USER = (71500, 71500, 0o755)
+CASES = (
+    Case("root's", None),
+    Case("of another user", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
+         directory=OF_USER),
+    Case("below another user's", "B/top is owned by user 71500. Repair: mkdir -m 700 B/eeio-files",
+         top=OF_USER),
+    Case("of the user behind sudo", None, top=OF_USER, directory=OF_USER, sudo="71500"),
+    Case("all may write", "D can be written by other users (mode 777). Repair: chmod +t D",
+         directory=(0, 0, 0o777)),
+    Case("sticky", None, directory=(0, 0, 0o1777)),
+    Case("a group may write above",
+         "B/top can be written by other users (mode 775). Repair: chmod +t B/top",
+         top=(0, 100, 0o775)),
+    Case("root's group may write", None, directory=(0, 0, 0o775)),
+    Case("link of another user",
+         "B/link is a link of user 71500. Repair: mkdir -m 700 B/eeio-files", link_of=71500),
+    Case("link of root", None, link_of=0),
+    Case("scratch of another user",
+         f"D/{SCRATCH} is owned by user 71500. Repair: rm -r D/{SCRATCH}",
+         directory=(0, 0, 0o1777), scratch=OF_USER),
+    Case("scratch that all may write",
+         f"D/{SCRATCH} can be written by other users (mode 1777). Repair: rm -r D/{SCRATCH}",
+         scratch=(0, 0, 0o1777)),
+    Case("scratch of before", None, scratch=(0, 0, 0o755)),
+    Case("scratch is a link",
+         f"D/{SCRATCH} is not a folder (a link?), so it is not followed. Repair: rm -r D/{SCRATCH}",
+         scratch_link=True),
+    Case("a user's", None, user=71500, directory=OF_USER),
+    Case("of another, as a user", "D is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+         user=71500, directory=(71600, 71600, 0o777)),
+    Case("sticky, as a user", None, user=71500, directory=(0, 0, 0o1777)),
+    Case("all may write, as a user",
+         "D can be written by other users (mode 777). Repair: chmod +t D",
+         user=71500, directory=(0, 0, 0o777)),
+    Case("in a project's folder", None, user=71500, top=(71600, 100, 0o775),
+         directory=(71500, 100, 0o775)),
+    Case("scratch of another, as a user",
+         f"D/{SCRATCH} is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+         user=71500, directory=(0, 0, 0o1777), scratch=(71600, 71600, 0o755)),
+    Case("scratch that a group may write, as a user",
+         f"D/{SCRATCH} can be written by other users (mode 775). Repair: rm -r D/{SCRATCH}",
+         user=71500, directory=OF_USER, scratch=(71500, 100, 0o775)),
+    Case("a user's whom sudo made root before", None, user=71500, directory=OF_USER, sudo="71600"),
+    Case("mounted folder of a host's user", None, directory=OF_USER, inside="container"),
+    Case("the same outside", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
+         directory=OF_USER, inside="mount"),
+    Case("mounted folder of a host's user, as another", None, user=71600,
+         directory=(71500, 0, 0o775), inside="container of group 0"),
+    Case("unmapped owner", None, user=71500, directory=(0, 0, 0o1777), inside="users"),
+    Case("mapped owner", None, user=71500, directory=OF_USER, inside="users"),
+    Case("unmapped owner where all may write",
+         "D can be written by other users (mode 777). Repair: chmod +t D",
+         user=71500, directory=(0, 0, 0o777), inside="users"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder that every user can pass, in /tmp: below a sticky one."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o1777)
+    for name in ("scratch.sh", "owners.sh", "trust.sh", "programs.sh"):
+        shutil.copy(COMMON / name, folder / name)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
+    named = directory = base / "top/dir"
+    directory.mkdir(parents=True)
+    for path, of in (
+        (base / "top", case.top), (directory, case.directory), (directory / SCRATCH, case.scratch),
+    ):  # fmt: skip
+        if of is not None:
+            path.mkdir(exist_ok=True)
+            os.chown(path, of[0], of[1])
+            path.chmod(of[2])
+    if case.scratch_link:
+        (base / "victim").mkdir()
+        (directory / SCRATCH).symlink_to(base / "victim")
+    if case.link_of is not None:
+        named = base / "link"
+        named.symlink_to(directory)
+        os.chown(named, case.link_of, case.link_of, follow_symlinks=False)
+
+    def both() -> list[str | None]:
+        _go_inside(case, directory)
+        risk = risk_of_folder(named) or risk_of_scratch(named / SCRATCH)
+        done = subprocess.run(
+            ["sh", "-c", 'tool=eeio-x; . "$HOME/scratch.sh"; enter "$scratch"; touch file'],
+            capture_output=True, text=True, cwd="/", check=False,
+            env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(named)},
+        )  # fmt: skip
+        assert done.stderr.count("\n") == (0 if done.returncode == 0 else 1), done.stderr
+        return [risk.text if risk else None, done.stderr.removeprefix("eeio-x: ").strip() or None]
+
+    wanted = None
+    if case.text is not None:
+        wanted = case.text.replace("D", str(directory)).replace("B/", f"{base}/")
+    assert _in_child(both) == [wanted, wanted]
+    assert (directory / SCRATCH / "file").exists() == (wanted is None)
+
+
+def _go_inside(case: Case, directory: Path) -> None:
+    """Into the namespaces of the case, as its user."""
+    os.environ.pop("SUDO_UID", None)
+    if case.sudo is not None:
+        os.environ["SUDO_UID"] = case.sudo
+    if case.inside == "mount" and any(mark.exists() for mark in trust._CONTAINER_MARKS):
+        pytest.skip("this is a container")
+    if case.inside not in ("", "users"):
+        assert _LIBC.unshare(_NEW_NAMESPACE) == 0
+        ran(["mount", "--make-rprivate", "/"])
+        ran(["mount", "--bind", str(directory), str(directory)])
+    if case.inside.startswith("container"):
+        ran(["mount", "-t", "tmpfs", "tmpfs", "/run"])
+        Path("/run/.containerenv").touch()
+    group = 0 if case.inside.endswith("group 0") else case.user
+    os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(case.user, case.user, case.user)
+    if case.inside == "users":
+        _LIBC.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: else /proc/self belongs to root
+        if _LIBC.unshare(_NEW_USERS):
+            pytest.skip("users may make no user namespace here")
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {case.user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {case.user} 1")
+
+
+def _in_child(call: Callable[[], list[str | None]]) -> list[str | None]:
+    """The result of a call in a process of its own."""
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.write(writing, json.dumps(call()).encode())
+        except pytest.skip.Exception as skipped:
+            os.write(writing, json.dumps(str(skipped)).encode())
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        result = pipe.read()
+    os.waitpid(pid, 0)
+    found = json.loads(result)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return list(found)
+
+
+def test_a_server_that_gives_root_s_files_to_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS with root_squash: its answers are made up, for no kernel of tests mounts one."""
+    directory = base / "top/dir"
+    directory.mkdir(parents=True)
+    os.chown(directory, 65534, 65534)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    problem = f"{directory} is owned by user 65534."
+    assert (risk_of_folder(directory) or pytest.fail()).text.startswith(problem)
+    assert problem in _entered(base, directory).stderr
+    (base / "bin").mkdir()
+    (base / "bin/stat").write_text(
+        "#!/bin/sh\ncase $* in -f*) echo nfs ;; *-L*) echo 65534 ;; "
+        '*) exec /usr/bin/stat "$@" ;; esac\n'
+    )
+    (base / "bin/stat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{base}/bin:{os.environ['PATH']}")
+    mounts = base / "mountinfo"
+    mounts.write_text(f"9 1 0:9 / {base} rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr(trust, "_MOUNTS", mounts)
+    assert risk_of_folder(directory) is not None  # the files are root's
+    monkeypatch.setattr(os, "fstat", lambda _: directory.stat())
+    assert risk_of_folder(directory) is None
+    assert _entered(base, directory).stderr == ""
+    assert [path.name for path in directory.iterdir()] == [SCRATCH]
+
+
+def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["sh", "-c", 'tool=eeio-x; . "$HOME/scratch.sh"; enter "$scratch"'],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(directory)},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "user"),
+    [
+        (
+            "9 1 0:9 / {base}/a\\040b rw shared:1 - fuse.x user_id=0 rw,user_id=71500,group_id=0",
+            71500,
+        ),
+        ("9 1 0:9 / {base}/a\\040b rw - fuse.sshfs x rw,user_id=0,group_id=0", None),
+        ("9 1 0:9 / {base}/a rw - fuse.x x rw,user_id=71500,group_id=0", None),
+        ("9 1 0:9 / {base}/a\\040b rw - ext4 x rw,user_id=71500", None),
+    ],
+)
+def test_a_fuse_file_system_of_another_user_is_rejected(
+    base: Path, monkeypatch: pytest.MonkeyPatch, line: str, user: int | None
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    directory = base / "a b/dir"
+    directory.mkdir(parents=True)
+    (base / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n{line.format(base=base)}\n")
+    monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
+    done = ran(
+        ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; problem=$(foreign_fuse " 0 " "$1" "$2"); '
+         '[ -z "$problem" ] || explained "$1" $problem', base, directory, base / "mountinfo"]
+    )  # fmt: skip
+    risk = risk_of_folder(directory)
+    assert done.stdout.strip() == (risk.text if risk else "")
+    wanted = (
+        f"{base}/a b is a FUSE file system of user {user}. Repair: mkdir -m 700 {base}/eeio-files"
+    )
+    assert (risk.text if risk else None) == (wanted if user else None)
+
+
+def test_root_runs_no_program_of_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    theirs, ours = base / "theirs", base / "ours"
+    for folder in (theirs, ours):
+        folder.mkdir()
+        folder.chmod(0o755)
+    os.chown(theirs, 71500, 71500)
+    monkeypatch.setenv("PATH", f"{theirs}:.::{ours}:/usr/bin:/bin")
+    assert main(["completion", "bash"]) == 0
+    assert os.environ["PATH"] == f"{ours}:/usr/bin:/bin"
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"eeio: PATH: not searched as root: {theirs} is owned by user 71500",
+        "eeio: PATH: not searched as root: . depends on the current folder",
+        "eeio: PATH: not searched as root: (empty) depends on the current folder",
+    ]
+
+
+@pytest.mark.parametrize("owned", ["program", "folder", "link"])
+def test_an_installation_takes_no_program_of_another_user(base: Path, owned: str) -> None:
+    """Under PTS, too; and it is not run to ask for its version."""
+    programs, home = base / "programs", base / "home"
+    programs.mkdir()
+    programs.chmod(0o755)
+    program = executable(programs / "fio", f"#!/bin/sh\ntouch {base}/ran\necho fio-3.36\n")
+    home.mkdir()
+    found = program
+    if owned == "link":
+        (base / "links").mkdir()
+        found = base / "links/fio"
+        found.symlink_to(program)
+        program.chmod(0o777)
+    os.chown(programs if owned == "folder" else program, 71500 * (owned != "link"), 0)
+    profile = copy_of(COMMON.parent / "eeio-fio-1.0.0", base / "profile")
+    environment = {
+        **os.environ, "HOME": str(home), "PATH": f"{found.parent}:/usr/bin:/bin",
+    }  # fmt: skip
+    environment.pop("SUDO_UID", None)
+    done = subprocess.run(
+        ["bash", str(profile / "install.sh")], env=environment, cwd=home, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and not (base / "ran").exists()
+    assert done.stderr.startswith(f"eeio-fio: {found} is not run as root: ")
+    assert done.stderr.endswith(f"Repair: install {found} /usr/local/bin/\n")
+
+
+@pytest.mark.parametrize("inside", ["", "container"])
+def test_a_mounted_program_in_a_container_is_of_who_started_it(base: Path, inside: str) -> None:
+    """A checkout that a CI system mounts belongs to a user of the host."""
+    checkout = base / "checkout"
+    checkout.mkdir()
+    program = executable(checkout / "ior", "#!/bin/sh\n")
+    for path in (checkout, program):
+        path.chmod(0o755)
+        os.chown(path, 71500, 71500)
+    case = Case("", None, inside=inside)
+
+    def both() -> list[str | None]:
+        _go_inside(case, checkout)
+        done = subprocess.run(
+            ["sh", "-c", 'profile=$0; finish() { echo "$2"; exit 1; }; . "$0/programs.sh"; '
+             'find_program "$1"', base, program],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return [why_untrusted(program), done.stdout.strip() or None]
+
+    python, shell = _in_child(both)
+    if inside:
+        assert (python, shell) == (None, None)
+    else:
+        assert python == f"{program} is owned by user 71500"
+        assert shell == (
+            f"{program} is not run as root: {python}. Repair: install {program} /usr/local/bin/"
+        )
