@@ -203,8 +203,8 @@ class Detected:
 
     @property
     def is_taken_by_auto(self) -> bool:
-        """Whether `auto` opens it: it is there, and measures; drives and GPUs only report."""
-        return self.available and self.in_auto and self.kind == "measured"
+        """Whether `auto` opens it where it is available: drives and GPUs only report."""
+        return self.in_auto and self.kind == "measured"
 
 
 def delay_of_kind(meter: str) -> Delay | None:
@@ -393,7 +393,7 @@ def _expand_auto(specs: Sequence[str], root: Path) -> list[str]:
         for name in meter_names():
             if name not in named:
                 finding = _find(name, root)
-                if finding.is_taken_by_auto:
+                if finding.available and finding.is_taken_by_auto:
                     expanded.append(finding.spec)
     return expanded
 
