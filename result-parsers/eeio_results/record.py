@@ -290,6 +290,14 @@ UNCHECKED = "not checked against a device"
 CHECKED = "checked against"
 """Prefixes of run notes about the comparison with the device's counters."""
 
+MEMORY_CACHE = "memory cache"
+STORAGE_CACHE = "storage cache"
+OTHER_IO = "other I/O"
+LIMIT = "limit"
+STOLEN = "stolen time"
+THROTTLED = "throttled"
+"""Kinds of remarks on a run (Run.remarks)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -330,6 +338,9 @@ class Run:
     """Reason why that pause ended."""
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """What else decided its figures, by kind: a cache below the device, other I/O on the drive, a
+    limit of the control group, stolen processor time, throttled processors. Each row names it."""
 
     @property
     def device_check(self) -> str | None:

@@ -194,6 +194,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     label = f"{row.tool_label}, {operation_label(row)} {row.spatiality or ''}".rstrip()
     best = row.measured
     yield from row.device_checks
+    yield from (f"{label}: {remark}" for remark in row.remarks.values())
     if experiment.level == "application" and row.work.bytes is not None:
         yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {_BYTES[bytes_of(experiment)]}"
     if row.operations_per_s is not None:

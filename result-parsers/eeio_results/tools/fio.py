@@ -2,8 +2,8 @@
 
 The window of a run begins at the stamp that the profile has fio write right before its I/O
 (`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's run
-time, and never after fio's process. The stamp right after the I/O (`fio-end.txt`) is late by the time
-in which fio writes its logs and starts a program. This delay bounds the error of both edges.
+time, and never after fio's process. The stamp right after the I/O (`fio-end.txt`) is late by the
+time in which fio writes its logs and starts a program. This delay bounds the error of both edges.
 """
 
 import re

@@ -32,9 +32,10 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
 from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
+from eeio.system.below import CacheBelow, caches_below, why_in_memory
 from eeio.system.counters import read_counters
 from eeio.system.drive import elsewhere
-from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory, zone_bytes
+from eeio.system.filesystem import BlockDevice, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -43,6 +44,8 @@ from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRu
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import (
     CHECKED,
+    MEMORY_CACHE,
+    STORAGE_CACHE,
     UNCHECKED,
     Durable,
     EnergyReading,
@@ -140,6 +143,8 @@ class _Prepared:
     settled: Settled | None = None
     below_reason: str | None = None
     """Why reads may have come from a cache below the drive, which even direct I/O passes."""
+    caches: tuple[CacheBelow, ...] = ()
+    """All caches below the drive."""
 
 
 @dataclass(frozen=True)
@@ -291,15 +296,16 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
+        known = () if device is None else tuple(caches_below(device))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             found, reason = caches.drop(volume.test_files, node)
-            if device is not None and not caches.drops_all():
-                image = caches_below(device)
-                below = image and f"the image {image} may be in the page cache (run as root)"
+            if not caches.drops_all():
+                through = _of_caches(known).get(MEMORY_CACHE)
+                below = through and f"reads may have been served {through} (run as root)"
             if (command := self._plan.options.drop_caches_by) is not None:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
@@ -311,9 +317,9 @@ class Measurement:
         protocol = self._plan.protocol
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
-            return _Prepared(found, reason, prepare_s, notes, below_reason=below)
+            return _Prepared(found, reason, prepare_s, notes, None, below, known)
         settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes, settled, below)
+        return _Prepared(found, reason, prepare_s, notes, settled, below, known)
 
     def _why_unseen(
         self, planned: PlannedExperiment, device: BlockDevice | None, volume: Volume
@@ -422,6 +428,7 @@ class Measurement:
             phases=tuple(_phase(phase, run, observed, result, memory) for phase in result.phases),
             context=result.context,
             notes=(*notes, *observed.capture.notes),
+            remarks=_of_caches(observed.prepared.caches),
         )
 
     def _why_in_memory(self, run: Run, volume: Volume) -> str | None:
@@ -429,6 +436,19 @@ class Measurement:
         if run.experiment.is_command:
             return None
         return self._raw_memory if run.experiment.target == "device" else volume.memory
+
+
+_HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses it"
+
+
+def _of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:
+    """The remarks on caches below the device."""
+    kinds = ((MEMORY_CACHE, True), (STORAGE_CACHE, False))
+    texts = {
+        kind: ", ".join(cache.text for cache in found if cache.in_memory is in_memory)
+        for kind, in_memory in kinds
+    }
+    return {kind: f"through {text}" for kind, text in texts.items() if text}
 
 
 def _phase(
@@ -449,6 +469,9 @@ def _phase(
         validity.append(f"no storage device was measured: {memory}")
     if phase.operation in ("read", "mixed") and prepared.below_reason is not None:
         validity.append(prepared.below_reason)
+    through = _of_caches(prepared.caches).get(MEMORY_CACHE)
+    if run.experiment.level == "device" and through is not None:
+        validity.append(f"no device was measured: {through}{_HOW_TO_BYPASS}")
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
     if phase.stretches:

@@ -24,13 +24,11 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import caches
+from eeio.system.below import check_directory, check_not_in_memory, check_storage
 from eeio.system.drive import elsewhere
 from eeio.system.filesystem import (
     backing_device,
     block_device,
-    check_directory,
-    check_not_in_memory,
-    check_storage,
     mount_of,
     zone_bytes,
 )
