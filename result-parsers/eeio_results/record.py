@@ -341,6 +341,10 @@ class Run:
     remarks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     """What else decided its figures, by kind: a cache below the device, other I/O on the drive, a
     limit of the control group, stolen processor time, throttled processors. Each row names it."""
+    stolen_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
+    """Processor time that the host of a virtual machine gave to others, of all processors."""
+    throttle_events: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
+    """How often processors and drive were throttled; None if nothing counts that."""
 
     @property
     def device_check(self) -> str | None:
@@ -438,6 +442,8 @@ class Machine:
     network_link: str | None = field(default=None, metadata=LATER)
     programs: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     """Profile -> SHA-256 of the files that its runs execute, tool included."""
+    limits: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Limits of the own control group and its parents, and of the processors' power."""
 
     @property
     def drive(self) -> str | None:

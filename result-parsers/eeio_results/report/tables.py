@@ -451,7 +451,7 @@ def _machine_table(name: str, machine: Machine) -> Table:
     rows = [
         _fact(key, value)
         for key, value in machine.to_json().items()
-        if key not in ("schema_version", "tools", "programs", "missing")
+        if key not in ("schema_version", "tools", "programs", "missing", "limits")
     ]
     rows += [
         (f"program of {name}", f"sha256 {sha256}") for name, sha256 in machine.programs.items()
@@ -460,6 +460,7 @@ def _machine_table(name: str, machine: Machine) -> Table:
         (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
         for tool in machine.tools
     ]
+    rows += [(f"limit: {name}", text) for name, text in machine.limits.items()]
     rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))
 

@@ -20,6 +20,7 @@ from eeio.campaign.probes import (
     DriveCounters,
     DriveView,
     Flush,
+    MachineLimits,
     Meters,
     Probe,
     ProcessorSampler,
@@ -236,6 +237,7 @@ class Measurement:
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
                     requested=options.trace_journal,
                 ),
+                MachineLimits(device),
                 Meters(power, raw),
                 ProcessorSampler(),
             )  # fmt: skip

@@ -112,6 +112,15 @@ class CacheBelow:
     in_memory: bool
 
 
+def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
+    """The device and all that it is on, loop devices' images included."""
+    found = [device]
+    if depth < DEEPEST:
+        for below in _next_below(device, _image_of(device)):
+            found += stack_below(below, depth + 1)
+    return list(dict.fromkeys(found))
+
+
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
