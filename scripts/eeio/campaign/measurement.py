@@ -22,6 +22,7 @@ from eeio.campaign.probes import (
     Flush,
     MachineLimits,
     Meters,
+    OtherIo,
     Probe,
     ProcessorSampler,
     observe,
@@ -31,12 +32,12 @@ from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
-from eeio.system import caches, counters, frequency
+from eeio.system import caches, counters, frequency, other_io
 from eeio.system import device as devices
 from eeio.system.below import CacheBelow, caches_below, why_in_memory
 from eeio.system.counters import read_counters
 from eeio.system.drive import elsewhere
-from eeio.system.filesystem import BlockDevice, zone_bytes
+from eeio.system.filesystem import BlockDevice, mount_of, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -232,6 +233,7 @@ class Measurement:
                 nodes,
                 DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
                 DriveCounters(device, experiment, self._journal),
+                OtherIo(device, experiment, _target(on_raw_device, volume, device)),
                 flush,
                 JournalWatch(
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
@@ -441,6 +443,12 @@ class Measurement:
 
 
 _HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses it"
+
+
+def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> other_io.Target:
+    """Where the bytes of a run go."""
+    mount = None if on_raw_device else mount_of(volume.served or volume.directory)
+    return other_io.Target(mount, 0 if device is None else other_io.readahead_bytes(device))
 
 
 def _of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:

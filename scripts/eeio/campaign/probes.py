@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from eeio.journal.trace import TracefsInstance
-from eeio.system import caches, counters, image, limits
+from eeio.system import caches, counters, image, limits, other_io
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -30,6 +30,7 @@ from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import (
     LIMIT,
+    OTHER_IO,
     STOLEN,
     THROTTLED,
     DeviceCounters,
@@ -166,9 +167,7 @@ class DriveCounters(Probe):
         self._own: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
-        passes_by = planned.factors.get("engine") == counters.PASSTHROUGH
-        self._read = counters.read_by_drive if passes_by else counters.read_counters
-        self._resolution_bytes = counters.DATA_UNIT_BYTES if passes_by else 0
+        self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
     def settings(self) -> Environment:
@@ -206,6 +205,59 @@ class DriveCounters(Probe):
 
     def add_to(self, run: Run) -> Run:
         return replace(run, device_before=self._before, device_after=self._after)
+
+
+def _counters_of(planned: PlannedExperiment) -> tuple[Callable[[BlockDevice], DeviceCounters], int]:
+    """What counts the bytes of an experiment, and its resolution in bytes."""
+    if planned.factors.get("engine") == counters.PASSTHROUGH:
+        return counters.read_by_drive, counters.DATA_UNIT_BYTES
+    return counters.read_counters, 0
+
+
+class OtherIo(Probe):
+    """I/O of other programs on the drive. All of its partitions count."""
+
+    def __init__(
+        self, device: BlockDevice | None, planned: PlannedExperiment, target: other_io.Target
+    ) -> None:
+        self._drive = None if device is None else counters.drive_below(device)
+        self._planned = planned
+        self._target = target
+        self._before: DeviceCounters | None = None
+        self._after: DeviceCounters | None = None
+        self._noted: other_io.OtherIo | None = None
+        self._read, self._resolution_bytes = _counters_of(planned)
+
+    def start(self) -> None:
+        if self._drive is not None:
+            self._before = self._read(self._drive)
+
+    def stop(self, ended_s: float | None) -> None:
+        if ended_s is not None and self._drive is not None and self._before is not None:
+            self._after = counters.unwrapped(self._before, self._read(self._drive))
+
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        if self._before is None or self._after is None:
+            return result
+        found = other_io.other_io(
+            self._planned.experiment,
+            result.phases,
+            self._before,
+            self._after,
+            self._planned.file_bytes or None,
+            self._target,
+            self._resolution_bytes,
+        )
+        if found is None or not found.is_much:
+            self._noted = found
+            return result
+        phases = (replace(p, invalid=(*p.invalid, found.text)) for p in result.phases)
+        return replace(result, phases=tuple(phases))
+
+    def add_to(self, run: Run) -> Run:
+        if self._noted is None:
+            return run
+        return replace(run, remarks={**run.remarks, OTHER_IO: self._noted.text})
 
 
 class MachineLimits(Probe):
