@@ -20,8 +20,8 @@ from eeio.system.drive import thermal_transitions
 from eeio.system.filesystem import BlockDevice, Mount, mounts
 from eeio_results.record import Phase
 
-NEAR = (0.9, 1.25)
-"""A rate between these shares of a limit is at the limit; the kernel permits short bursts."""
+NEAR = (0.9, 1.1)
+"""A rate between these shares of a limit is at the limit."""
 LEAST_WAIT_SHARE = 0.01
 """Of a run's time: less waiting for processor time is not named."""
 LEAST_STOLEN_SHARE = 0.02
@@ -66,7 +66,9 @@ def own_groups(root: Path = Path("/")) -> list[Group]:
             folder = top / name.lstrip("/")
             # A container may see only its part of the tree, under the name of the host.
             folder = folder if folder.is_dir() else top
-            for each in (folder, *folder.parents):
+            # Throttling in version 1 is flat: a parent's limit is not its children's.
+            parents = () if "blkio" in controllers.split(",") else folder.parents
+            for each in (folder, *parents):
                 found[each] = Group(f"/{each.relative_to(top)}".replace("/.", "/"), each)
                 if each == top:
                     break

@@ -50,6 +50,7 @@ def version_1(root: Path) -> None:
         "proc/stat": STAT.format(steal=0),
         f"{top}/blkio/job/blkio.throttle.write_bps_device": "8:0 20000000\n",
         f"{top}/blkio/job/blkio.throttle.read_iops_device": "",
+        f"{top}/blkio/blkio.throttle.write_bps_device": "8:0 21000000\n",  # not inherited
         f"{top}/cpu,cpuacct/job/cpu.cfs_quota_us": "150000\n",
         f"{top}/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
         f"{top}/cpu,cpuacct/job/cpu.stat": "nr_periods 9\nthrottled_time 1000000000\n",
@@ -77,7 +78,7 @@ def observed(root: Path, run: Run, meanwhile: dict[str, str] | None = None) -> R
     return probe.add_to(run)
 
 
-@pytest.mark.parametrize("rate", [18.5e6, 20e6, 22e6])
+@pytest.mark.parametrize("rate", [18.5e6, 20e6, 21.5e6])
 def test_a_rate_at_the_limit_of_a_parent_names_it(tmp_path: Path, rate: float) -> None:
     """A limit of 20 MB/s was reported as the drive's speed."""
     version_2(tmp_path)
@@ -89,7 +90,7 @@ def test_a_rate_at_the_limit_of_a_parent_names_it(tmp_path: Path, rate: float) -
 
 def test_other_rates_and_other_drives_reach_no_limit(tmp_path: Path) -> None:
     version_2(tmp_path)
-    for rate in (1000.0, 10e6, 40e6):
+    for rate in (1000.0, 10e6, 22.5e6):
         assert observed(tmp_path, a_run(rate)).remarks == {}
 
 
