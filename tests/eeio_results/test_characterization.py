@@ -393,8 +393,8 @@ def test_each_row_names_what_else_decided_its_figures() -> None:
         "other I/O": "it read 9 MB (1 of 3 runs)",
     }
     assert row["ranked"]
-    table = next(table for table in tables(report) if table.title.startswith("Level: "))
-    assert "at the cgroup's limit of 20 MB/s (2 of 3 runs)" in table.note
+    expected = "at the cgroup's limit of 20 MB/s (2 of 3 runs)"
+    assert any(expected in table.note for table in tables(report))
 
 
 def test_what_goes_through_a_cache_in_memory_is_not_ranked() -> None:
