@@ -20,6 +20,9 @@ COPYING_SLACK_BYTES = 8 << 20
 COPYING_BYTES_PER_REQUEST = 6144
 """What a file system that copies on write may write of its trees for each request."""
 JOURNAL_OF_DATA_SHARE = 1.1
+READ_AGAIN_SHARE = 1.0
+"""Of buffered reads that are not sequential: what was read ahead may leave memory, and is read
+again."""
 COMPLETE = ("btio", "dataserver", "fio", "ior", "iozone")
 """Tools that report all bytes that they move. Bonnie++ rewrites and reads its file, too."""
 _COPYING = ("btrfs", "bcachefs", "f2fs")
@@ -84,7 +87,7 @@ def other_io(
             continue  # each flush writes the journal or trees, up to 33 times the bytes
         expected = reported
         if operation == "read" and _reads_more(experiment) and reported:
-            expected = max(reported, file_bytes or 0)
+            expected = max((1 + READ_AGAIN_SHARE) * reported, file_bytes or 0)
         if operation == "write":
             expected += reported * _own_share(experiment, target)
         share = (moved[operation] - expected - slack) / total

@@ -109,6 +109,9 @@ def test_the_page_cache_reads_ahead() -> None:
     strided = [phase("read", 16 * MB)]
     assert judged(of, strided, 260, target=on("ext4"), file_bytes=268 * MB) is None
     assert judged(of, strided, 300, target=on("ext4"), file_bytes=268 * MB) is not None
+    # IOzone read 1.42 times its bytes on a busy machine.
+    complete = [phase("read", 134 * MB)]
+    assert judged(of, complete, 190, target=on("ext4"), file_bytes=134 * MB) is None
     of = experiment(buffer="on")
     ahead = on("ext4", readahead_bytes=8 << 20)
     assert judged(of, [phase("read", 20 * MB)], 36, target=ahead) is None
