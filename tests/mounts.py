@@ -28,7 +28,7 @@ def unmount(point: Path | str) -> None:
 @contextmanager
 def attached(image: Path) -> Iterator[Path]:
     """The image's loop device. Skips where there is none."""
-    command = ["losetup", "--find", "--show", str(image)]
+    command = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     if done.returncode != 0:
         pytest.skip(f"no loop device: {done.stderr.strip()}")

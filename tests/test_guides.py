@@ -24,7 +24,8 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RejectedError
-from eeio.system.filesystem import check_storage, mount_of
+from eeio.system.below import check_storage
+from eeio.system.filesystem import mount_of
 from tests.executables import executable
 
 ROOT = Path(__file__).parents[1]

@@ -23,7 +23,15 @@ from eeio_results.domains import (
 )
 from eeio_results.imported import IMPORTED
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
-from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
+from eeio_results.record import (
+    LEVELS,
+    MEMORY_CACHE,
+    CacheLayers,
+    Experiment,
+    Level,
+    Phase,
+    Run,
+)
 from eeio_results.rows import FIRST, LATER, Row
 from eeio_results.store import Campaign, once
 from eeio_results.windows import (
@@ -114,9 +122,8 @@ def _ranked(row: Row, rules: Rules, requested_s: float | None) -> Row:
         return tuple(
             replace(
                 d,
-                ranked_reason=why_not_ranked(
-                    d, row.durable, row.reasons.get("durable"), rules, too_short
-                ),
+                ranked_reason=row.remarks.get(MEMORY_CACHE)
+                or why_not_ranked(d, row.durable, row.reasons.get("durable"), rules, too_short),
             )
             for d in every
         )
@@ -333,11 +340,24 @@ def _phase_row(
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
+        remarks=_remarks(runs),
         flush=flush_of(experiment, first.operation),
         durable=durable,
         work=work,
         drive=campaign.machine.drive,
     )
+
+
+def _remarks(runs: Sequence[Run]) -> dict[str, str]:
+    """Of each kind the first, with the number of runs if not all have one."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for kind, text in run.remarks.items():
+            found.setdefault(kind, []).append(text)
+    return {
+        kind: texts[0] + ("" if len(texts) == len(runs) else f" ({len(texts)} of {len(runs)} runs)")
+        for kind, texts in found.items()
+    }
 
 
 def _durable(operation: str | None, windows: Sequence[Window]) -> bool | None:

@@ -296,6 +296,14 @@ UNCHECKED = "not checked against a device"
 CHECKED = "checked against"
 """Prefixes of run notes about the comparison with the device's counters."""
 
+MEMORY_CACHE = "memory cache"
+STORAGE_CACHE = "storage cache"
+OTHER_IO = "other I/O"
+LIMIT = "limit"
+STOLEN = "stolen time"
+THROTTLED = "throttled"
+"""Kinds of remarks on a run (Run.remarks)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -336,6 +344,13 @@ class Run:
     """Reason why that pause ended."""
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """What else decided its figures, by kind: a cache below the device, other I/O on the drive, a
+    limit of the control group, stolen processor time, throttled processors. Each row names it."""
+    stolen_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
+    """Processor time that the host of a virtual machine gave to others, of all processors."""
+    throttle_events: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
+    """How often processors and drive were throttled; None if nothing counts that."""
 
     @property
     def device_check(self) -> str | None:
@@ -433,6 +448,8 @@ class Machine:
     network_link: str | None = field(default=None, metadata=LATER)
     programs: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     """Profile -> SHA-256 of the files that its runs execute, tool included."""
+    limits: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Limits of the own control group and its parents, and of the processors' power."""
 
     @property
     def drive(self) -> str | None:

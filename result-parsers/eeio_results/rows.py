@@ -45,6 +45,8 @@ class Row:
     invalid_reasons: tuple[str, ...] = ()
     device_checks: tuple[str, ...] = ()
     """Its runs' remarks on the comparison with the device's counters (Run.device_check)."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """What else decided its figures, by kind (Run.remarks), of its first run that has one."""
     flush: str | None = None
     """none, end, each or unknown; None for rows that write no data."""
     durable: bool | None = None
@@ -135,6 +137,7 @@ class Row:
             "reason": "; ".join(reasons) or None,
             "reasons": self.reasons,
             "invalid_reasons": list(self.invalid_reasons),
+            **({"remarks": dict(self.remarks)} if self.remarks else {}),
             **({"metrics": further} if (further := _further(self)) else {}),
         }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from eeio.machine.root import memory_bytes
 from eeio.system.drive import Drive, drive_of, network_file_system
 from eeio.system.filesystem import BlockDevice, Mount, mount_of
+from eeio.system.limits import known_limits
 from eeio.system.undo import run_command
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
@@ -91,6 +92,7 @@ def capture(
         nfs_version=network.version if network else None,
         network_link=network.link if network else None,
         programs=dict(programs or {}),
+        limits=known_limits(),
     )
 
 

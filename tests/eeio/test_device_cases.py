@@ -55,7 +55,7 @@ class Rig:
         return path
 
     def attach(self, path: Path, *options: str) -> Path:
-        done = _try("losetup", "--find", "--show", *options, str(path))
+        done = _try("losetup", "--find", "--show", "--direct-io=on", *options, str(path))
         if done.returncode != 0:
             pytest.skip(f"no loop device: {done.stderr.strip()}")
         node = Path(done.stdout.strip())

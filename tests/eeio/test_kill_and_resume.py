@@ -93,7 +93,7 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
         f'exec {shutil.which("mkfs.ext4")} "$@"\n',
     )
     image = sparse(home / "device.img", 64 << 20)
-    attach = ["losetup", "--find", "--show", str(image)]
+    attach = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
     node = ran(attach).stdout.strip()
     path = f"{program.parent}:{os.environ['PATH']}"
     try:

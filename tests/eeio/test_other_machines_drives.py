@@ -11,6 +11,7 @@ from eeio.campaign import plan
 from eeio.profiles import suite as suites
 from eeio.system import counters
 from eeio.system import device as devices
+from eeio.system.below import why_in_memory
 from eeio.system.drive import drive_of, elsewhere
 from eeio.system.filesystem import (
     backing_device,
@@ -18,7 +19,6 @@ from eeio.system.filesystem import (
     drives_below,
     named_device,
     one_drive,
-    why_in_memory,
     zone_bytes,
 )
 from eeio_results.campaign import Options

@@ -16,8 +16,9 @@ from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
 from eeio.errors import RejectedError
 from eeio.system import caches, counters, device, image
+from eeio.system.below import check_directory
 from eeio.system.device import Permission
-from eeio.system.filesystem import backing_device, block_device, check_directory, mount_of
+from eeio.system.filesystem import backing_device, block_device, mount_of
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError

@@ -377,3 +377,28 @@ def test_what_was_compared_with_a_device_is_reported_under_the_table(
         if reported is not None:
             assert written.count("checked against") == 1
             assert reported in written
+
+
+def test_each_row_names_what_else_decided_its_figures() -> None:
+    runs = [run(n, phases) for n, phases in enumerate(_phases(1e8, 1e8, 1e8))]
+    runs[0] = replace(runs[0], remarks={"limit": "at the cgroup's limit of 20 MB/s"})
+    runs[2] = replace(runs[2], remarks={"limit": "at another", "other I/O": "it read 9 MB"})
+    report = build([_campaign(*runs)])
+    body = json.loads(json.dumps(to_json(report)))
+    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    jsonschema.validate(body, json.loads(schema.read_text()))
+    row = next(row for row in body["characterization"] if row["n"])
+    assert row["remarks"] == {
+        "limit": "at the cgroup's limit of 20 MB/s (2 of 3 runs)",
+        "other I/O": "it read 9 MB (1 of 3 runs)",
+    }
+    assert row["ranked"]
+    expected = "at the cgroup's limit of 20 MB/s (2 of 3 runs)"
+    assert any(expected in table.note for table in tables(report))
+
+
+def test_what_goes_through_a_cache_in_memory_is_not_ranked() -> None:
+    through = {"memory cache": "through the page cache of the image /x"}
+    runs = [replace(run(n, p), remarks=through) for n, p in enumerate(_phases(1e8, 1e8))]
+    row = next(row for row in characterize(_campaign(*runs)) if row.n)
+    assert not row.ranked and row.ranked_reason == "through the page cache of the image /x"

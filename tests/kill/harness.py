@@ -806,7 +806,7 @@ class Device(Target):
         if not self.node:
             with image.open("wb") as file:
                 file.truncate(128 << 20)
-            done = _run(["losetup", "--find", "--show", str(image)])
+            done = _run(["losetup", "--find", "--show", "--direct-io=on", str(image)])
             if done.returncode != 0:
                 raise UnavailableError(f"no loop device: {done.stderr.strip()}")
             self.node = done.stdout.strip()

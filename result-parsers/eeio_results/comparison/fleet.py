@@ -27,7 +27,7 @@ _NAMES = {metric.key: metric.name for metric in METRICS if metric.key in _METRIC
 }
 _MORE_IS_BETTER = {metric.key for metric in METRICS if metric.better == "more"}
 _KIND = ("architecture", "cpu_model", "logical_cpus", "device_model")
-_OF_NODE = ("hostname", "drive_id", "drive_label", "missing", "programs", "device")
+_OF_NODE = ("hostname", "drive_id", "drive_label", "missing", "programs", "limits", "device")
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def machine_differences(before: Machine, after: Machine) -> tuple[str, ...]:
     found = [
         f"{field.name}: {one} -> {other}"
         for field in fields(Machine)
-        if field.name not in (*_IDENTITY, "tools", "programs", "missing")
+        if field.name not in (*_IDENTITY, "tools", "programs", "limits", "missing")
         and (one := getattr(before, field.name)) != (other := getattr(after, field.name))
     ]
     old, new = ({tool.name: tool.version for tool in m.tools} for m in (before, after))

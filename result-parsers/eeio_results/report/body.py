@@ -178,6 +178,9 @@ class Row(TypedDict):
     reasons: Mapping[str, str]
     """The reason of each null figure."""
     invalid_reasons: Sequence[str]
+    remarks: NotRequired[Mapping[str, str]]
+    """What else decided its figures, by kind, such as other I/O on the drive; absent if nothing
+    is known."""
     flush: Literal["none", "end", "each", "unknown"] | None
     """When the tool flushes its bytes to the device; unknown: a record of version 1; null: nothing
     is written."""

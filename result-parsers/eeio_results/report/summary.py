@@ -128,6 +128,14 @@ def _figures(row: Row) -> str:
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
 
 
+def _remarked(rows: Sequence[Row]) -> Iterable[str]:
+    """Rows that something else decided, such as a limit, each with its first remark."""
+    remarked = [row for row in rows if row.remarks]
+    if remarked:
+        texts = Counter(next(iter(row.remarks.values())) for row in remarked)
+        yield _because(f"with remarks: {len(remarked)} of {len(rows)} rows", texts)
+
+
 def _missing(report: Report) -> Iterable[str]:
     """Rows without a figure or energy, each with its most frequent reason."""
     requested = [row for row in report.rows if row.experiment is not None]
@@ -147,6 +155,7 @@ def _missing(report: Report) -> Iterable[str]:
     if without:
         reasons = Counter(row.reasons.get("power_w", "no valid reading") for row in without)
         yield _because(f"without energy: {len(without)} of {len(rows)} rows", reasons)
+    yield from _remarked(rows)
     poor = [row for row in rows if row.measured is not None and not row.ranked]
     if poor:
         reasons = Counter(row.ranked_reason or "unknown" for row in poor)

@@ -194,6 +194,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     label = f"{row.tool_label}, {operation_label(row)} {row.spatiality or ''}".rstrip()
     best = row.measured
     yield from row.device_checks
+    yield from (f"{label}: {remark}" for remark in row.remarks.values())
     if experiment.level == "application" and row.work.bytes is not None:
         yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {_BYTES[bytes_of(experiment)]}"
     if row.operations_per_s is not None:
@@ -450,7 +451,7 @@ def _machine_table(name: str, machine: Machine) -> Table:
     rows = [
         _fact(key, value)
         for key, value in machine.to_json().items()
-        if key not in ("schema_version", "tools", "programs", "missing")
+        if key not in ("schema_version", "tools", "programs", "missing", "limits")
     ]
     rows += [
         (f"program of {name}", f"sha256 {sha256}") for name, sha256 in machine.programs.items()
@@ -459,6 +460,7 @@ def _machine_table(name: str, machine: Machine) -> Table:
         (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
         for tool in machine.tools
     ]
+    rows += [(f"limit: {name}", text) for name, text in machine.limits.items()]
     rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))
 

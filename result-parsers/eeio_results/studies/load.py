@@ -214,7 +214,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
             _table(curve, result, f" ({DEMO})" if result.campaign in fictitious else "")
             for curve, result in zip(curves, found, strict=True)
         ),
-        plots=(_plot(curves, stamped),),
+        plots=_plots(curves, stamped),
         body={
             "load_curve": [asdict(step) for curve in curves for step in curve],
             "proportionality": _body(found),
@@ -256,7 +256,7 @@ def _table(curve: Sequence[Step], result: Proportionality, mark: str) -> Table:
     )
 
 
-def _plot(curves: Sequence[Sequence[Step]], stamped: str) -> Plot:
+def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
     """Power and p99 latency over the load, a line per curve; a step without one has no point."""
     names = [
         curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
@@ -286,7 +286,7 @@ def _plot(curves: Sequence[Sequence[Step]], stamped: str) -> Plot:
     ]
     drawn = [panel for panel in panels if any(line.points for line in panel.lines)]
     title = "Power and latency against load"
-    return plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped))
+    return (plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped)),) if drawn else ()
 
 
 def _note(result: Proportionality) -> str:

@@ -2,8 +2,8 @@
 
 The window of a run begins at the stamp that the profile has fio write right before its I/O
 (`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's run
-time. The stamp right after the I/O (`fio-end.txt`) is late by the time in which fio writes its logs
-and starts a program. This delay bounds the error of both edges.
+time, and never after fio's process. The stamp right after the I/O (`fio-end.txt`) is late by the
+time in which fio writes its logs and starts a program. This delay bounds the error of both edges.
 """
 
 import re
@@ -203,7 +203,11 @@ def _window(
     end_s = max(starts_s) + runtime_s
     if slack_s > 0:
         end_s = min(end_s, ended_s)
-    return begun_s, end_s, "fio exec_prerun and run time", max(slack_s, 0.0) + _RUN_TIME_STEP_S
+    # A window outside the process was moved by the wall clock, at least so far.
+    moved_s = max(0.0, end_s - duration_s) - max(0.0, -begun_s)
+    unsure_s = max(slack_s, 0.0) + _RUN_TIME_STEP_S + abs(moved_s)
+    begun_s, end_s = max(begun_s - moved_s, 0.0), min(end_s - moved_s, duration_s)
+    return begun_s, end_s, "fio exec_prerun and run time", unsure_s
 
 
 def _stamps(capture: Capture, name: str, processes: int) -> list[float]:

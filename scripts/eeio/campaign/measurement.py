@@ -20,7 +20,9 @@ from eeio.campaign.probes import (
     DriveCounters,
     DriveView,
     Flush,
+    MachineLimits,
     Meters,
+    OtherIo,
     Probe,
     ProcessorSampler,
     observe,
@@ -30,11 +32,12 @@ from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
-from eeio.system import caches, counters, frequency
+from eeio.system import caches, counters, frequency, other_io
 from eeio.system import device as devices
+from eeio.system.below import CacheBelow, caches_below, why_in_memory
 from eeio.system.counters import read_counters
 from eeio.system.drive import elsewhere
-from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory, zone_bytes
+from eeio.system.filesystem import BlockDevice, mount_of, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -43,6 +46,8 @@ from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRu
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import (
     CHECKED,
+    MEMORY_CACHE,
+    STORAGE_CACHE,
     UNCHECKED,
     Durable,
     EnergyReading,
@@ -140,6 +145,8 @@ class _Prepared:
     settled: Settled | None = None
     below_reason: str | None = None
     """Why reads may have come from a cache below the drive, which even direct I/O passes."""
+    caches: tuple[CacheBelow, ...] = ()
+    """All caches below the drive."""
 
 
 @dataclass(frozen=True)
@@ -226,11 +233,13 @@ class Measurement:
                 nodes,
                 DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
                 DriveCounters(device, experiment, self._journal),
+                OtherIo(device, experiment, _target(on_raw_device, volume, device)),
                 flush,
                 JournalWatch(
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
                     requested=options.trace_journal,
                 ),
+                MachineLimits(device),
                 Meters(power, raw),
                 ProcessorSampler(),
             )  # fmt: skip
@@ -297,15 +306,16 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
+        known = () if device is None else tuple(caches_below(device))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             found, reason = caches.drop(volume.test_files, node)
-            if device is not None and not caches.drops_all():
-                image = caches_below(device)
-                below = image and f"the image {image} may be in the page cache (run as root)"
+            if not caches.drops_all():
+                through = _of_caches(known).get(MEMORY_CACHE)
+                below = through and f"reads may have been served {through} (run as root)"
             if (command := self._plan.options.drop_caches_by) is not None:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
@@ -317,9 +327,9 @@ class Measurement:
         protocol = self._plan.protocol
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
-            return _Prepared(found, reason, prepare_s, notes, below_reason=below)
+            return _Prepared(found, reason, prepare_s, notes, None, below, known)
         settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes, settled, below)
+        return _Prepared(found, reason, prepare_s, notes, settled, below, known)
 
     def _why_unseen(
         self, planned: PlannedExperiment, device: BlockDevice | None, volume: Volume
@@ -428,6 +438,7 @@ class Measurement:
             phases=tuple(_phase(phase, run, observed, result, memory) for phase in result.phases),
             context=result.context,
             notes=(*notes, *observed.capture.notes),
+            remarks=_of_caches(observed.prepared.caches),
         )
 
     def _why_in_memory(self, run: Run, volume: Volume) -> str | None:
@@ -435,6 +446,25 @@ class Measurement:
         if run.experiment.is_command:
             return None
         return self._raw_memory if run.experiment.target == "device" else volume.memory
+
+
+_HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses it"
+
+
+def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> other_io.Target:
+    """Where the bytes of a run go."""
+    mount = None if on_raw_device else mount_of(volume.served or volume.directory)
+    return other_io.Target(mount, 0 if device is None else other_io.readahead_bytes(device))
+
+
+def _of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:
+    """The remarks on caches below the device."""
+    kinds = ((MEMORY_CACHE, True), (STORAGE_CACHE, False))
+    texts = {
+        kind: ", ".join(cache.text for cache in found if cache.in_memory is in_memory)
+        for kind, in_memory in kinds
+    }
+    return {kind: f"through {text}" for kind, text in texts.items() if text}
 
 
 def _phase(
@@ -455,6 +485,9 @@ def _phase(
         validity.append(f"no storage device was measured: {memory}")
     if phase.operation in ("read", "mixed") and prepared.below_reason is not None:
         validity.append(prepared.below_reason)
+    through = _of_caches(prepared.caches).get(MEMORY_CACHE)
+    if run.experiment.level == "device" and through is not None:
+        validity.append(f"no device was measured: {through}{_HOW_TO_BYPASS}")
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
     if phase.stretches:

@@ -24,13 +24,11 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import caches
+from eeio.system.below import check_directory, check_not_in_memory, check_storage
 from eeio.system.drive import elsewhere
 from eeio.system.filesystem import (
     backing_device,
     block_device,
-    check_directory,
-    check_not_in_memory,
-    check_storage,
     mount_of,
     zone_bytes,
 )
@@ -215,8 +213,18 @@ class Plan(Design):
         return sizes
 
     def room_bytes(self, volume: str) -> int:
-        """Bytes that the test files of a volume need."""
-        return sum(size for (where, _), size in self.files.items() if where == volume)
+        """Bytes that must be free on a volume: of each profile its test files, or the `room` that
+        its preset states."""
+        return sum(
+            max(size, self._stated_room_bytes(profile))
+            for (where, profile), size in self.files.items()
+            if where == volume
+        )
+
+    def _stated_room_bytes(self, identifier: str) -> int:
+        profile = self.profiles[identifier]
+        text = profile.preset(self.sizes_preset).get("room", "0")
+        return size_of(profile.tool, "room", text)
 
     def most_written(self, planned: PlannedExperiment) -> int:
         """Maximum bytes that one of its runs writes."""

@@ -22,13 +22,22 @@ from pathlib import Path
 from typing import Self
 
 from eeio.journal.trace import TracefsInstance
-from eeio.system import caches, counters, image
+from eeio.system import caches, counters, image, limits, other_io
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
-from eeio_results.record import DeviceCounters, Phase, ProcessorSeries, Run
+from eeio_results.record import (
+    LIMIT,
+    OTHER_IO,
+    STOLEN,
+    THROTTLED,
+    DeviceCounters,
+    Phase,
+    ProcessorSeries,
+    Run,
+)
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_results.traces.block import Issued, parse
 from eeio_results.traces.order import LEAST_REQUESTS, describe
@@ -158,9 +167,7 @@ class DriveCounters(Probe):
         self._own: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
-        passes_by = planned.factors.get("engine") == counters.PASSTHROUGH
-        self._read = counters.read_by_drive if passes_by else counters.read_counters
-        self._resolution_bytes = counters.DATA_UNIT_BYTES if passes_by else 0
+        self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
     def settings(self) -> Environment:
@@ -198,6 +205,98 @@ class DriveCounters(Probe):
 
     def add_to(self, run: Run) -> Run:
         return replace(run, device_before=self._before, device_after=self._after)
+
+
+def _counters_of(planned: PlannedExperiment) -> tuple[Callable[[BlockDevice], DeviceCounters], int]:
+    """What counts the bytes of an experiment, and its resolution in bytes."""
+    if planned.factors.get("engine") == counters.PASSTHROUGH:
+        return counters.read_by_drive, counters.DATA_UNIT_BYTES
+    return counters.read_counters, 0
+
+
+class OtherIo(Probe):
+    """I/O of other programs on the drive. All of its partitions count."""
+
+    def __init__(
+        self, device: BlockDevice | None, planned: PlannedExperiment, target: other_io.Target
+    ) -> None:
+        self._drive = None if device is None else counters.drive_below(device)
+        self._planned = planned
+        self._target = target
+        self._before: DeviceCounters | None = None
+        self._after: DeviceCounters | None = None
+        self._noted: other_io.OtherIo | None = None
+        self._read, self._resolution_bytes = _counters_of(planned)
+
+    def start(self) -> None:
+        if self._drive is not None:
+            self._before = self._read(self._drive)
+
+    def stop(self, ended_s: float | None) -> None:
+        if ended_s is not None and self._drive is not None and self._before is not None:
+            self._after = counters.unwrapped(self._before, self._read(self._drive))
+
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        if self._before is None or self._after is None:
+            return result
+        found = other_io.other_io(
+            self._planned.experiment,
+            result.phases,
+            self._before,
+            self._after,
+            self._planned.file_bytes or None,
+            self._target,
+            self._resolution_bytes,
+        )
+        if found is None or not found.is_much:
+            self._noted = found
+            return result
+        phases = (replace(p, invalid=(*p.invalid, found.text)) for p in result.phases)
+        return replace(result, phases=tuple(phases))
+
+    def add_to(self, run: Run) -> Run:
+        if self._noted is None:
+            return run
+        return replace(run, remarks={**run.remarks, OTHER_IO: self._noted.text})
+
+
+class MachineLimits(Probe):
+    """Limits of the control group that a run reached, stolen processor time, and throttling."""
+
+    def __init__(self, device: BlockDevice | None, root: Path = Path("/")) -> None:
+        self._root = root
+        self._limits = limits.Limits(device, root)
+        self._before: limits.Watched | None = None
+        self._after: limits.Watched | None = None
+        self._throttled: str | None = None
+
+    def start(self) -> None:
+        self._before = self._limits.watched()
+
+    def stop(self, ended_s: float | None) -> None:
+        self._after = self._limits.watched()
+        self._throttled = limits.throttled_now(self._root)
+
+    def add_to(self, run: Run) -> Run:
+        if self._before is None or self._after is None:
+            return run
+        both = (self._before, self._after)
+        reached = self._limits.reached_by(run.phases)
+        reached += limits.groups_limits_reached(*both, run.duration_s)
+        remarks = {LIMIT: "; ".join(reached)} if reached else {}
+        if (share := limits.stolen_share(*both)) > limits.LEAST_STOLEN_SHARE:
+            remarks[STOLEN] = f"the host used {share:.0%} of the processors' time"
+        events = limits.throttled(*both)
+        if events:
+            remarks[THROTTLED] = f"processors or drive were throttled {events} times"
+        elif self._throttled is not None:
+            remarks[THROTTLED] = self._throttled
+        return replace(
+            run,
+            remarks={**run.remarks, **remarks},
+            stolen_s=limits.stolen_s(*both),
+            throttle_events=events,
+        )
 
 
 def _stored_share(planned: PlannedExperiment) -> float:

@@ -11,11 +11,8 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.machine.root import HERE
 from eeio.system import device as devices
-from eeio.system.filesystem import (
-    backing_device,
-    block_device,
-    check_not_in_memory,
-)
+from eeio.system.below import check_not_in_memory
+from eeio.system.filesystem import backing_device, block_device
 from eeio.system.image import check
 from eeio.system.undo import run_command
 from eeio_limits import LimitError, inputs

@@ -6,6 +6,7 @@ from pathlib import Path
 from eeio.campaign.plan import Plan
 from eeio.campaign.safety import MADE, SCRATCH, check_folder, permission
 from eeio.system import image
+from eeio.system.below import why_in_memory
 from eeio.system.device import ErasedDevice
 from eeio.system.filesystem import (
     WITHOUT_STORAGE,
@@ -13,7 +14,6 @@ from eeio.system.filesystem import (
     backing_device,
     block_device,
     mount_of,
-    why_in_memory,
 )
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError

@@ -442,7 +442,7 @@ def _judge_repetitions(runs: tuple[Run, ...], remarks: list[str]) -> None:
 
 def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     """A machine from the map's data on it; the rest is missing, with that reason."""
-    known = {item.name for item in fields(Machine)} - {"tools", "programs", "missing"}
+    known = {item.name for item in fields(Machine)} - {"tools", "programs", "limits", "missing"}
     if unknown := set(body) - known:
         raise RejectedError(
             f"{mapping.path}: machine: {', '.join(sorted(unknown))}: not known; there are "

@@ -18,7 +18,7 @@ from eeio_results import documents
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _FORECAST_KEYS = (
     "passes_written", "memory_multiple", "footprint", "footprint_each", "each_s",
-    "parallel_pause_s", "grows",
+    "parallel_pause_s", "grows", "room",
 )  # fmt: skip
 
 

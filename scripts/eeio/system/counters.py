@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 
-from eeio.system.filesystem import BlockDevice, drives_below, mounts, named_device
+from eeio.system.filesystem import BlockDevice, drives_below, mounts, named_device, one_drive
 from eeio.system.nvme_power import controller_of
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
@@ -50,6 +50,13 @@ def read_counters(device: BlockDevice) -> DeviceCounters:
     return DeviceCounters(
         sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
     )
+
+
+def drive_below(device: BlockDevice) -> BlockDevice:
+    """The complete drive of a partition, or the only one below encryption or a logical volume; for
+    a device over several drives itself."""
+    below = one_drive(device)
+    return named_device(below.disk_sysfs.name, below.root) or device
 
 
 PASSTHROUGH = "io_uring_cmd"

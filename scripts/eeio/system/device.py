@@ -13,12 +13,10 @@ holders that the kernel shows nowhere.
 """
 
 import errno
-import fcntl
 import json
 import os
 import re
 import shlex
-import struct
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +35,7 @@ from eeio.system.filesystem import (
     parse_mountinfo,
     unescape,
 )
+from eeio.system.loop import status
 from eeio.system.undo import run_command
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
@@ -135,9 +134,6 @@ def options_of_signatures(signatures: Iterable[Signature]) -> str:
     return " ".join(f"--lose {shlex.quote(name)}" for name in names)
 
 
-_LOOP_GET_STATUS64 = 0x4C05  # linux/loop.h
-# struct loop_info64: lo_device, lo_inode, lo_rdevice and unused fields.
-_LOOP_INFO64 = struct.Struct("=QQQ208x")
 _DELETED = " (deleted)"
 # A stat there may wait for an unreachable server, and no disk is there.
 _REMOTE = re.compile(r"(nfs|cifs|smb|ceph|9p|lustre|afs|fuse)")
@@ -293,18 +289,10 @@ class Kernel:
         return found
 
     def _backing(self, loop: str, name: str) -> _Backing:
-        """The loop device is the reliable source: the name may be gone, or mean another file
-        elsewhere."""
-        with suppress(OSError):
-            descriptor = os.open(self.dev / loop, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                info = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64.size))
-            finally:
-                os.close(descriptor)
-            device, inode, own = _LOOP_INFO64.unpack(info)
-            # Of a plain file the kernel gives its file system's number twice.
-            number = None if own == device else f"{os.major(own)}:{os.minor(own)}"
-            return _Backing(name, (device, inode), number)
+        if (known := status(self.dev / loop)) is not None:
+            own = known.block
+            number = None if own is None else f"{os.major(own)}:{os.minor(own)}"
+            return _Backing(name, known.file, number)
         # If the name was removed, a file that has it now is irrelevant.
         return _Backing(name, None, None if name.endswith(_DELETED) else _number_of(Path(name)))
 

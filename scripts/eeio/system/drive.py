@@ -49,6 +49,19 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
     return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.contains(written) else None
 
 
+_TRANSITIONS = slice(216, 224)
+"""Thermal management temperature 1 and 2 transition counts, of four bytes each."""
+
+
+def thermal_transitions(disk: Path, dev: Path = Path("/dev")) -> int | None:
+    """How often the drive has throttled itself because of its temperature; None as above."""
+    log = _health(disk, dev)
+    if log is None:
+        return None
+    first, second = log[_TRANSITIONS][:4], log[_TRANSITIONS][4:]
+    return int.from_bytes(first, "little") + int.from_bytes(second, "little")
+
+
 def _health(disk: Path, dev: Path) -> bytes | None:
     controller = (disk / "device").resolve().name
     # nvme0, not nvme-subsys0: of several paths to one drive none is queried.

@@ -180,7 +180,7 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
         # A description has plain files and links for nodes: their names are the kernel's.
         return named_device((root / str(node).lstrip("/")).resolve().name, root)
     number = device_number(node)
-    return None if number is None else _from_number(*number, root)
+    return None if number is None else device_of_number(*number, root)
 
 
 def backing_device(
@@ -193,10 +193,10 @@ def backing_device(
     """
     if root == Path("/"):
         number = directory.stat().st_dev
-        device = _from_number(os.major(number), os.minor(number), root)
+        device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
-        device = _from_number(int(major), int(minor), root=root) if major.isdecimal() else None
+        device = device_of_number(int(major), int(minor), root=root) if major.isdecimal() else None
     if device is not None:
         return device, None
     mount = mount_of(directory, root)
@@ -219,7 +219,8 @@ def backing_device(
     return device, None
 
 
-def _from_number(major: int, minor: int, root: Path) -> BlockDevice | None:
+def device_of_number(major: int, minor: int, root: Path) -> BlockDevice | None:
+    """The device with that number; None if it is anonymous, or unknown."""
     if major == 0:
         return None
     for folder in (root / "sys/class/block").glob("*"):
@@ -229,37 +230,8 @@ def _from_number(major: int, minor: int, root: Path) -> BlockDevice | None:
     return None
 
 
-_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
-_DEEPEST = 8
-
-
-def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
-    """Why a device keeps its data in memory: it is a RAM disk, its image is on tmpfs, or a device
-    below it is one of these. None if it does not, as far as sysfs shows."""
-    disk = device.disk_sysfs
-    if re.fullmatch(r"z?ram[0-9]+", disk.name):
-        return f"/dev/{disk.name} is a RAM disk"
-    if re.fullmatch(r"nullb[0-9]+", disk.name):
-        return f"/dev/{disk.name} is a null device, without storage"
-    with suppress(OSError):
-        if (disk / "device/model").read_bytes().strip() == b"scsi_debug":
-            return f"/dev/{disk.name} is a simulated drive in memory (scsi_debug)"
-    if depth == _DEEPEST:
-        return None
-    below: list[BlockDevice] = []
-    with suppress(OSError):
-        text = (disk / "loop/backing_file").read_bytes().removesuffix(b"\n")
-        image = Path(os.fsdecode(text.removesuffix(b" (deleted)")))
-        filesystem = mount_of(image.parent, device.root).filesystem
-        if filesystem in _MEMORY:
-            return f"the image of /dev/{disk.name}, {image}, is on {filesystem}"
-        found, _ = backing_device(image.parent, device.root)
-        below += [found] if found is not None else []
-    with suppress(OSError):
-        names = sorted(entry.name for entry in (disk / "slaves").iterdir())
-        below += [one for name in names if (one := named_device(name, device.root)) is not None]
-    reasons = (why_in_memory(one, depth + 1) for one in below)
-    return next((why for why in reasons if why is not None), None)
+DEEPEST = 8
+"""Of a stack of devices."""
 
 
 def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
@@ -269,7 +241,7 @@ def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
     names: list[str] = []
     with suppress(OSError):
         names = sorted(e.name for e in (device.disk_sysfs / "slaves").iterdir())
-    for name in names if depth < _DEEPEST else ():
+    for name in names if depth < DEEPEST else ():
         lower = named_device(name, device.root)
         for drive in drives_below(lower, depth + 1) if lower is not None else ():
             wwid = ""
@@ -302,16 +274,6 @@ def one_drive(device: BlockDevice) -> BlockDevice:
     return drives[0] if len(drives) == 1 else device
 
 
-def caches_below(device: BlockDevice) -> str | None:
-    """The image of a loop device that goes through this machine's page cache, which only root can
-    empty; None for any other device."""
-    loop = device.disk_sysfs / "loop"
-    with suppress(OSError):
-        if (loop / "dio").read_text(encoding="ascii").strip() == "0":
-            return os.fsdecode((loop / "backing_file").read_bytes().removesuffix(b"\n"))
-    return None
-
-
 def named_device(name: str, root: Path = Path("/")) -> BlockDevice | None:
     """The block device of that kernel name (`sda1`), or None."""
     with suppress(OSError, ValueError):
@@ -327,41 +289,3 @@ def _btrfs_members(device: BlockDevice) -> list[str]:
         if device.name in members:
             return members
     return [device.name]
-
-
-def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> None:
-    """Rejects a directory that cannot contain the test files, before the first run."""
-    if not directory.is_dir():
-        raise RejectedError(f"{directory}: no such directory; create it or name another")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise RejectedError(f"{directory}: not writable by this user; name another directory")
-    check_storage(directory, mount_of(directory), allow_memory)
-    check_not_in_memory(backing_device(directory)[0], str(directory), allow_memory)
-    free = os.statvfs(directory)
-    free_bytes = free.f_bavail * free.f_frsize
-    if free_bytes < needed_bytes:
-        raise RejectedError(
-            f"{directory}: {needed_bytes / 1e6:.0f} MB needed for the test files, "
-            f"{free_bytes / 1e6:.0f} MB free; free some room or choose a smaller preset"
-        )
-
-
-def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: bool) -> None:
-    """RejectedError if the device keeps its data in memory."""
-    why = None if device is None or allow_memory else why_in_memory(device)
-    if why is not None:
-        raise RejectedError(
-            f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "
-            "(or give --allow-memory-filesystem to try things out)"
-        )
-
-
-def check_storage(directory: Path, mount: Mount, allow_memory: bool) -> None:
-    """Rejects a mount that cannot be written, or has no storage to measure."""
-    if "ro" in mount.options.split(","):
-        raise RejectedError(f"{directory}: {mount.mount_point} is mounted read-only")
-    if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
-        raise RejectedError(
-            f"{directory} is on {mount.filesystem}, which has no storage device to measure; "
-            "name a directory on a disk (or try eeio with --allow-memory-filesystem)"
-        )

@@ -35,7 +35,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "operation": _TEXT, "access_pattern": _TEXT, "request_bytes": _INT, "buffer": _TEXT,
         "disk_cache": _TEXT, "flush": _TEXT, "preset": _TEXT, "repetition": _INT,
         "order_index": _INT, "duration_s": _REAL, "exit_code": _INT, "valid": _BOOL,
-        "reason": _TEXT,
+        "reason": _TEXT, "remarks": _TEXT,
     },
     "phases": {
         "phase_id": _TEXT, "run_id": _TEXT, "campaign": _TEXT, "group_id": _TEXT, "name": _TEXT,
@@ -175,6 +175,7 @@ def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: 
         exit_code=run.exit_code,
         valid=run.valid and not set_aside,
         reason="; ".join(reasons) or None,
+        remarks="; ".join(run.remarks.values()) or None,
     )  # fmt: skip
 
 

@@ -105,6 +105,17 @@ def test_a_step_that_was_not_reached_is_reported(tmp_path: Path) -> None:
     assert found.proportionality is None and found.overall_bytes_per_j is None
 
 
+def test_a_curve_of_invalid_runs_has_no_plot(tmp_path: Path) -> None:
+    """The page ended with a traceback: a figure has at least one panel."""
+    complete = campaign(tmp_path / "c", ())
+    runs = tuple(
+        replace(one, phases=(replace(one.phases[0], validity=("other I/O",)),))
+        for one in complete.runs
+    )
+    report = build([replace(complete, runs=runs)])
+    assert all(plot.draw() for chapter in report.chapters for plot in chapter.plots)
+
+
 @pytest.mark.parametrize("columns", [(), ("w",)])
 def test_each_step_has_its_load_and_one_repetition_no_range(
     tmp_path: Path, columns: tuple[str, ...]

@@ -109,6 +109,28 @@ def test_the_window_ends_with_the_run_time_not_with_a_late_stamp(
     assert phase.edges_unsure_s == pytest.approx(unsure_s, abs=1e-5)
 
 
+@pytest.mark.parametrize("shift_s", [0.3, -0.2])
+def test_the_window_is_within_the_process_though_the_clock_was_set(
+    tmp_path: Path, shift_s: float
+) -> None:
+    """The window ended up to 0.5 s after fio, and so contained idle power."""
+    runtime_s = parse("fio", kept("read")).phases[0].metrics["runtime_s"]
+    folder = tmp_path / "read"
+    shutil.copytree(DATA / "read", folder)
+    for name in (fio.START_FILE, fio.END_FILE):
+        stamp = float((folder / name).read_text()) + shift_s
+        (folder / name).write_text(f"{stamp:.9f}\n")
+    capture = Capture.load(folder)
+    (phase,) = parse("fio", capture).phases
+    assert phase.start_s is not None and phase.end_s is not None
+    lasted_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    assert 0 <= phase.start_s < phase.end_s <= lasted_s
+    assert phase.end_s - phase.start_s == pytest.approx(runtime_s, abs=1e-6)
+    # The shift is more than the time before, or after, the I/O by so much.
+    assert phase.edges_unsure_s is not None
+    assert phase.edges_unsure_s >= abs(shift_s) - (lasted_s - runtime_s)
+
+
 def test_one_phase_for_reads_and_writes_at_once() -> None:
     (phase,) = parse("fio", kept("mixed")).phases
     job = json.loads((DATA / "mixed" / "fio.json").read_text())["jobs"][0]
