@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_power.delay import BMC, Delay
-from eeio_power.energy import meter_energy, shift_s
+from eeio_power.energy import meter_energy, wait_s
 from eeio_power.meters import Channel
 
 LONGEST_DELAY_S = 5.0
@@ -79,7 +79,7 @@ def outcome(draw: random.Random, assumed: str) -> Outcome | None:
     start_s = power.times_s[BEFORE]
     channel = Channel("meter", "system", "power_w", delay=_known(draw, real, assumed))
     # The sampler waits until the readings of the window are there.
-    last_s = start_s + window_s + max(0.0, shift_s(channel, period_s)) + period_s
+    last_s = start_s + window_s + wait_s(channel, period_s, period_s) + period_s
     updates_at_s, read_at_s = draw.uniform(0.0, period_s), draw.uniform(0.0, period_s)
     times_s, values = [], []
     count = int(last_s / period_s)

@@ -52,6 +52,15 @@ def _shared_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(OtherIo, "add_to_result", unchanged)
 
 
+@pytest.fixture(autouse=True)
+def _same_programs() -> Iterator[None]:
+    """A test that changes PATH for the ones after it is named."""
+    before = os.environ.get("PATH")
+    yield
+    after, os.environ["PATH"] = os.environ.get("PATH"), before or os.defpath
+    assert after == before, f"the test left PATH={after}"
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
     terminal = config.pluginmanager.get_plugin("terminalreporter")

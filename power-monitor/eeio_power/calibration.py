@@ -137,6 +137,11 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
     channels = []
     for channel in meter.channels:
         known = calibrated or channel.delay or delay_of_kind(kind)
+        for option, value in (("lag_s", lag_s), ("averages_s", averages_s)):
+            if value is not None and value > delay.MOST_S:
+                raise PowerError(
+                    f"meter '{meter.spec}': {option}={value:g} is more than {delay.MOST_S:g} s"
+                )
         if lag_s is not None or averages_s is not None:
             known = stated(known, lag_s, averages_s, meter.native_period_s)
         channels.append(replace(channel, delay=known))

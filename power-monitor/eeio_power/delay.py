@@ -16,6 +16,12 @@ READINGS_BEYOND = 2
 # A step of power at the very edge of a window: half the mean's length is outside, with weights that
 # fall from 1/2 to 0, and half is inside, with weights that lack 1/2 to 0. Both areas are 1/8.
 EDGE_SHARE = 1.0 / 8.0
+PARTS_OF_MEAN = 3.0
+"""Power rises are looked at over this part of a mean: more parts see shorter bursts, and noise."""
+MOST_S = 120.0
+"""The longest lag and the longest mean that may be stated: eeio waits for the readings."""
+MOST_MISSING = 0.1
+"""Of a window: if the readings of more of it are missing, its energy is not known."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def stated(
 ) -> Delay:
     """The delay with what the user states of a meter with a value each `period_s`; a figure that is
     not stated is as known."""
-    known = known or Delay(averages_s=period_s)
+    known = known or Delay(averages_s=min(period_s, MOST_S))
     if lag_s is not None:
         known = replace(known, lag_s=lag_s, lag_within_s=0.0)
     if averages_s is not None:
@@ -92,11 +98,14 @@ PLUG = unknown_up_to(
 )
 
 
+_LIMIT = q.Quantity("delay", "s", 0, MOST_S)
+
+
 def read(body: Mapping[str, object]) -> Delay:
     """A delay as JSON has it. Raises LimitError, KeyError, TypeError."""
     delay = Delay(**body)  # type: ignore[arg-type]
     for name in ("lag_s", "averages_s", "lag_within_s", "averages_within_s"):
-        q.DURATION.checked(getattr(delay, name), name)
+        _LIMIT.checked(getattr(delay, name), name)
     if not isinstance(delay.source, str):
         raise TypeError("a delay without the text of its source")
     return delay
@@ -111,19 +120,46 @@ def edge_zones(
     return [(edge_s - reach_s, edge_s + reach_s) for edge_s in (start_s, end_s)]
 
 
+@dataclass(frozen=True)
+class Near:
+    """Readings around one edge of a window: times, s, and powers, W."""
+
+    times_s: Sequence[float]
+    watts: Sequence[float]
+
+
 def delay_error_j(
-    delay: Delay, near_w: Sequence[float], window_s: float, missing_s: float = 0.0
+    delay: Delay, near: Sequence[Near], hold_s: float, window_s: float, missing_s: float = 0.0
 ) -> float:
     """Uncertainty of the energy of a shifted window due to the delay, J.
 
-    `near_w` are the powers in its `edge_zones`. A window that is `unsure_s` off contains at most
-    that time of the power after one edge instead of the power after the other. `missing_s`: how
-    much less it was shifted than the delay requires, as there are no later readings.
+    `near` are the readings in its `edge_zones`, one each `hold_s`. A window that is `unsure_s` off
+    contains at most that time of the power after one edge instead of the power after the other.
+    `missing_s`: how much less it was shifted than the delay requires, as there are no later
+    readings.
     """
-    if not near_w:
+    every_w = [power_w for edge in near for power_w in edge.watts]
+    if not every_w:
         return 0.0
-    change_w = max(near_w) - min(near_w)
     longest_s = delay.averages_s + delay.averages_within_s
+    # At least so long: a sharp step shows that a mean whose time is not known is a short one.
+    mean_s = max(0.0, delay.averages_s - delay.averages_within_s)
+    steps_w = [_step_w(edge, mean_s, hold_s) for edge in near]
+    change_w = max(max(every_w) - min(every_w), *steps_w)
     # A window that is shorter than the mean shows only its share of a step.
     hidden = max(1.0, longest_s / window_s)
-    return change_w * hidden * (delay.unsure_s + missing_s + 2.0 * EDGE_SHARE * longest_s)
+    unseen_s = delay.unsure_s + missing_s + 2.0 * EDGE_SHARE * longest_s + hold_s / 2.0
+    return change_w * hidden * unseen_s
+
+
+def _step_w(edge: Near, mean_s: float, hold_s: float) -> float:
+    """The change of power that a mean of `mean_s` shows, W: it rises by the change times the
+    share of the mean that has passed. So a burst that is shorter than the mean is seen, too."""
+    baseline_s = max(hold_s, mean_s / PARTS_OF_MEAN)
+    rise_w, later = 0.0, 0
+    for time_s, power_w in zip(edge.times_s, edge.watts, strict=True):
+        while later < len(edge.times_s) and edge.times_s[later] < time_s + 0.99 * baseline_s:
+            later += 1
+        if later < len(edge.times_s):
+            rise_w = max(rise_w, abs(edge.watts[later] - power_w))
+    return rise_w * mean_s / baseline_s

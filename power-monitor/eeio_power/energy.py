@@ -53,7 +53,7 @@ from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
 from eeio_limits.reasons import low_coverage
 from eeio_power.calibration import Calibration, of_domain
-from eeio_power.delay import delay_error_j, edge_zones
+from eeio_power.delay import MOST_MISSING, Near, delay_error_j, edge_zones
 from eeio_power.doubts import (
     FINE_SHARE,
     LEAST_STEPS,
@@ -138,6 +138,13 @@ def channel_energy(
     # A log may end with the window.
     missing_s = max(0.0, late_s - max(0.0, times_s[-1] - end_s)) if times_s else 0.0
     start_s, end_s = start_s + late_s - missing_s, end_s + late_s - missing_s
+    if missing_s > MOST_MISSING * window_s:
+        return _invalid(
+            channel,
+            0,
+            f"{channel.name}: its readings are {late_s:.2g} s late, and those of the last "
+            f"{missing_s:.2g} s of this window are missing: read the meter, or log it, for longer",
+        )
     readings = readings_around(channel, times_s, values, start_s, end_s)
     samples = readings.inside(start_s, end_s)
     if samples == 0:
@@ -198,8 +205,9 @@ def channel_energy(
     )
     delay_j = 0.0
     if channel.delay is not None:
-        near_w = _powers_near(channel, times_s, values, period_s, native_period_s, start_s, end_s)
-        delay_j = delay_error_j(channel.delay, near_w, window_s, missing_s)
+        hold_s = _hold_s(channel, period_s, native_period_s)
+        near = _near_edges(channel, times_s, values, hold_s, start_s, end_s)
+        delay_j = delay_error_j(channel.delay, near, hold_s, window_s, missing_s)
     found = ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
@@ -239,6 +247,15 @@ def shift_s(channel: Channel, period_s: float) -> float:
     return channel.delay.shift_s(period_s if channel.quantity == "power_w" else None)
 
 
+def wait_s(channel: Channel, period_s: float, native_period_s: float) -> float:
+    """How long after a window the readings come that show the power at its end, s: all of a mean,
+    and the next update of a counter."""
+    if channel.delay is None:
+        return 0.0
+    more_s = native_period_s if channel.quantity == "energy_j" else channel.delay.averages_s / 2.0
+    return shift_s(channel, period_s) + more_s
+
+
 def reach_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     """How far from a window the readings may be on which its energy depends, due to the delay."""
     if channel.delay is None:
@@ -255,42 +272,43 @@ def _hold_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     return COUNTER_UPDATES * native_period_s
 
 
-def _powers_near(
+def _near_edges(
     channel: Channel,
     times_s: Sequence[float],
     values: Sequence[float],
-    period_s: float,
-    native_period_s: float,
+    hold_s: float,
     start_s: float,
     end_s: float,
-) -> list[float]:
-    """The powers around both edges of a shifted window, W."""
+) -> list[Near]:
+    """The powers around both edges of a shifted window."""
     assert channel.delay is not None
     least_w, most_w = possible_w(channel)
-    hold_s = _hold_s(channel, period_s, native_period_s)
-    near_w: list[float] = []
+    found = []
     for low_s, high_s in edge_zones(channel.delay, hold_s, start_s, end_s):
         low = max(0, bisect_left(times_s, low_s) - 1)
         high = bisect_right(times_s, high_s) + 1
-        if channel.quantity == "power_w":
-            near_w += known(values[low:high])
-        else:
-            near_w += _counter_powers_w(times_s[low:high], values[low:high], hold_s)
-    return [power_w for power_w in near_w if least_w <= power_w <= most_w]
+        near = Near(times_s[low:high], values[low:high])
+        if channel.quantity == "energy_j":
+            near = _counter_powers(near, hold_s)
+        is_possible = [least_w <= power_w <= most_w for power_w in near.watts]
+        found.append(
+            Near(list(compress(near.times_s, is_possible)), list(compress(near.watts, is_possible)))
+        )
+    return found
 
 
-def _counter_powers_w(
-    times_s: Sequence[float], values: Sequence[float], least_s: float
-) -> list[float]:
-    """Mean powers of a counter over times of at least `least_s`, W: between two readings that are
+def _counter_powers(counted: Near, least_s: float) -> Near:
+    """Mean powers of a counter over times of at least `least_s`: between two readings that are
     closer it may show one update too much or too little."""
-    powers_w, last = [], 0
+    times_s, values = counted.times_s, counted.watts
+    found_s, powers_w, last = [], [], 0
     for k in range(1, len(times_s)):
         step_j = values[k] - values[last]
         if step_j == step_j and times_s[k] - times_s[last] >= least_s:
+            found_s.append(times_s[k])
             powers_w.append(step_j / (times_s[k] - times_s[last]))
             last = k
-    return powers_w
+    return Near(found_s, powers_w)
 
 
 def _delay_remarks(

@@ -247,7 +247,7 @@ class PowerMonitor:
         self, start_s: float, end_s: float, *, wait: bool = True
     ) -> tuple[EnergyReading, ...]:
         """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds. Meters whose
-        readings are late are waited for, unless `wait` is False."""
+        readings are late are waited for; if `wait` is False, readings count as they come."""
         if self._sampler is None:
             return ()
         return tuple(self._sampler.energy(start_s, end_s, wait=wait))

@@ -227,15 +227,18 @@ class Sampler:
 
         If a meter's last sample is older than `end_s`, one more is requested, so that the window is
         clipped exactly. A stalled one is not waited for; one that does not answer is waited for
-        about one and a half of its periods. A meter whose readings are late is waited for, too,
-        unless `wait` is False: the uncertainty is larger then.
+        about one and a half of its periods. A meter whose readings are late is waited for, too. If
+        `wait` is False, the readings count as they come, without the delay of their meters.
         """
         if end_s <= self._clock():
             self.sample(end_s, late=wait)
         self._load.note(self._clock())
 
         def since(time_s: float) -> Samples:
-            return Samples(tuple(loop.snapshot(time_s, end_s) for loop in self._loops))
+            meters = (loop.snapshot(time_s, end_s) for loop in self._loops)
+            return Samples(
+                tuple(each if wait else replace(each, info=each.info.as_read) for each in meters)
+            )
 
         readings = since(start_s).energy(start_s, end_s, self._load.extremes, since)
         errors = {rate.meter: rate.last_error for rate in self.rates()}

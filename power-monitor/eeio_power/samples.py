@@ -19,7 +19,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import compress, pairwise
 from operator import lt
 from pathlib import Path
@@ -41,7 +41,7 @@ from eeio_power.doubts import (
     means_w,
     rise_doubt,
 )
-from eeio_power.energy import meter_energy, shift_s
+from eeio_power.energy import meter_energy, wait_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
@@ -80,7 +80,14 @@ class MeterInfo:
     @property
     def late_s(self) -> float:
         """How long after a window its readings are needed, s."""
-        return max((shift_s(c, self.period_s) for c in self.channels), default=0.0)
+        return max(
+            (wait_s(c, self.period_s, self.native_period_s) for c in self.channels), default=0.0
+        )
+
+    @property
+    def as_read(self) -> "MeterInfo":
+        """Without its delay: for values that are shown as they come."""
+        return replace(self, channels=tuple(replace(c, delay=None) for c in self.channels))
 
 
 @dataclass(frozen=True)

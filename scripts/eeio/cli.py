@@ -3,8 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from eeio import __version__, aliases, commands
 from eeio.arguments import Parser
@@ -83,13 +83,20 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     return top
 
 
-def _leave_out_untrusted_programs() -> None:
+@contextmanager
+def _trusted_programs() -> Iterator[None]:
     """Root runs no program of PATH that another user could replace."""
+    before = os.environ.get("PATH")
     search_path, reasons = trusted_search_path(os.environ.get("PATH", os.defpath))
     for reason in reasons:
         print(f"eeio: PATH: not searched as root: {reason}", file=sys.stderr)
-    if reasons:
-        os.environ["PATH"] = search_path
+    try:
+        if reasons:
+            os.environ["PATH"] = search_path
+        yield
+    finally:
+        if before is not None:
+            os.environ["PATH"] = before
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,9 +128,9 @@ def _main(argv: Sequence[str] | None) -> int:
 
         command_line = with_source(command_line)
     arguments = top.parse_args(command_line)
-    _leave_out_untrusted_programs()
     try:
-        return int(arguments.action(arguments))
+        with _trusted_programs():
+            return int(arguments.action(arguments))
     except InterruptedCampaignError as error:
         print(f"\neeio: {error}", file=sys.stderr)
         return EXIT_SIGNAL_BASE + error.signum

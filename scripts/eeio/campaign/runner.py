@@ -35,6 +35,7 @@ from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
+from eeio_power.calibration import delayed_channels
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
@@ -376,7 +377,9 @@ class _Campaign:
         source = open_source(options.meters, estimates)
         for meter in source.meters:
             kind = f"{MARKS[meter.kind]}, not measured" if meter.kind in MARKS else meter.kind
-            progress.say(f"power: {meter.name} ({kind})")
+            unknown = any(channel.delay is None for channel in delayed_channels(meter))
+            delay = ", delay unknown" if unknown and meter.kind not in MARKS else ""
+            progress.say(f"power: {meter.name} ({kind}{delay})")
         if source.reason:
             progress.say(f"power: none; {source.reason}")
         return source
