@@ -15,9 +15,11 @@ import pytest
 from tests.own_meter import BENCH
 from tests.processes import ran
 from tests.simulators.powercap import FakeRapl
+from tests.waiting import until
 
 from eeio_power import samples
 from eeio_power.session import process_state, wait_for_end
+from eeio_power.suspension import STOPPED
 
 POWER_W = 50.0
 
@@ -83,6 +85,20 @@ def test_a_trial_from_its_start_to_the_end_of_its_process(
         assert total == pytest.approx(expected, rel=0.15, abs=0.15 * expected + late_j)
     assert samples.load(path).meters[0].info.name == "rapl"
     assert json.loads((tmp_path / "power.json").read_text())["write_error"] is None
+
+
+def test_a_session_that_was_stopped_sees_no_end(tmp_path: Path, rapl: str) -> None:
+    with session(tmp_path / "power.csv.gz", "--meter", rapl) as client:
+        start_s = time.monotonic()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as tool:
+            client.ask({"do": "watch", "pid": tool.pid, "start_s": start_s})
+            client.process.send_signal(signal.SIGSTOP)
+            until(lambda: process_state(client.process.pid) == "T")
+            client.process.send_signal(signal.SIGCONT)
+        window = client.ask({"do": "end"})
+    for reading in window["readings"]:
+        assert reading["energy_j"] is None
+        assert STOPPED in reading["reasons"]
 
 
 def test_a_meter_of_ones_own_is_known_in_the_sessions_process(
