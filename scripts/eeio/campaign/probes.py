@@ -151,6 +151,13 @@ class Flush(Probe):
         os.sync()
         self._sync_s = time.monotonic() - done.start_s
 
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        if self.done.lost is None:
+            return result
+        reason = f"written data were lost: {self.done.lost}"
+        phases = (replace(p, invalid=(*p.invalid, reason)) for p in result.phases)
+        return replace(result, phases=tuple(phases))
+
     def add_to(self, run: Run) -> Run:
         return replace(run, sync_s=self._sync_s)
 
