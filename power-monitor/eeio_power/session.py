@@ -56,6 +56,7 @@ from eeio_limits.reading import MARKS
 from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
+from eeio_power.machine_lock import machine_lock
 from eeio_power.monitor import FolderWatch, PowerMonitor, open_source
 from eeio_power.reading import EnergyReading
 from eeio_power.suspension import STOPPED, Stops, invalid
@@ -391,18 +392,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     # Ctrl-C is for the caller, who ends this process by closing its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        source = open_source(arguments.meter, arguments.allow_estimates)
-        power = PowerMonitor(source, arguments.samples)
-        power.start()
-    except (PowerError, OSError) as error:
-        send({"error": str(error)}, sys.stdout)
-        return EXIT_REJECTED
-    with Stops() as stops, contextlib.suppress(BrokenPipeError):
-        session = Session(power, stops)
-        send(session.greeting(), sys.stdout)
-        serve(session, sys.stdin, sys.stdout)
-    power.stop()
+    with contextlib.ExitStack() as stack:
+        try:
+            source = open_source(arguments.meter, arguments.allow_estimates)
+            if source.meters:
+                stack.enter_context(machine_lock())
+            power = PowerMonitor(source, arguments.samples)
+            power.start()
+        except (PowerError, OSError) as error:
+            send({"error": str(error)}, sys.stdout)
+            return EXIT_REJECTED
+        with Stops() as stops, contextlib.suppress(BrokenPipeError):
+            session = Session(power, stops)
+            send(session.greeting(), sys.stdout)
+            serve(session, sys.stdin, sys.stdout)
+        power.stop()
     return 0
 
 
