@@ -286,6 +286,26 @@ def test_folders_that_sudo_makes_in_a_user_s_home_are_the_user_s(
 
 
 @pytest.mark.root
+def test_a_campaign_through_sudo_leaves_its_user_the_folders(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With HOME kept, root owned ~/.local/share: no program of the user could store files there."""
+    monkeypatch.setenv("SUDO_UID", "1000")
+    for variable in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable)
+    user = home / "user"
+    user.mkdir()
+    os.chown(user, 1000, 1000)
+    monkeypatch.setenv("HOME", str(user))
+    eeio("run", "dummy-suite", "--preset", "quick", "--name", "c", "--meter", "none",
+         "--directory", str(home / "target"), "--allow-memory-filesystem", code=None)  # fmt: skip
+    data = user / ".local/share/eeio"
+    assert (data / "results/c/runs.jsonl").exists()
+    for folder in (data / "results", data / "installed", data, data.parent, user / ".local/state"):
+        assert folder.stat().st_uid == 1000, folder
+
+
+@pytest.mark.root
 def test_root_runs_no_plug_in_and_no_profile_of_another_user(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
