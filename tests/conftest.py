@@ -42,6 +42,16 @@ def pytest_configure() -> None:
     limits.measure_machine()
 
 
+@pytest.fixture(autouse=True)
+def _shared_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other I/O is judged in tests with the marker `other_io` only (tests/shared_disk.py)."""
+    if request.node.get_closest_marker("other_io") is None:
+        from eeio.campaign.probes import OtherIo
+        from tests.shared_disk import unchanged
+
+        monkeypatch.setattr(OtherIo, "add_to_result", unchanged)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
     terminal = config.pluginmanager.get_plugin("terminalreporter")

@@ -140,8 +140,10 @@ def _main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     from eeio import commands
+    from tests.shared_disk import allow_other_io
 
     commands.import_all()
+    allow_other_io()
     for name in _SLOW_TO_IMPORT:
         importlib.import_module(name)
     gc.collect()

@@ -239,7 +239,9 @@ class _Trace(PowerMonitor):
     def sleep(self, seconds: float) -> None:
         self._now_s += seconds
 
-    def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+    def energy(
+        self, start_s: float, end_s: float, *, wait: bool = True
+    ) -> tuple[EnergyReading, ...]:
         first, last = np.searchsorted(self._times, (start_s, end_s))
         watts = float(self._watts[first:last].mean())
         seconds = end_s - start_s

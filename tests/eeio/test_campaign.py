@@ -21,6 +21,7 @@ from tests.simulators.powercap import FakeRapl
 import eeio_results
 from eeio.campaign.runner import store_lock
 from eeio.system.owner import start_ticks
+from eeio_power.samples import SCHEMA_VERSION
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 
@@ -63,7 +64,7 @@ def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
     # The samples are on disk, readable by anyone.
     samples = sorted((home / "data/eeio/results/c/samples").glob("*.csv.gz"))
     header, first, *_ = gzip.decompress(samples[0].read_bytes()).decode().splitlines()
-    assert json.loads(header)["schema_version"] == 2
+    assert json.loads(header)["schema_version"] == SCHEMA_VERSION
     assert len(first.split(",")) == 3
 
 

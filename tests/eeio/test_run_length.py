@@ -39,7 +39,9 @@ class Meter(PowerMonitor):
     def __init__(self, mean_w: Callable[[float], float | None]) -> None:
         self._mean_w = mean_w
 
-    def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+    def energy(
+        self, start_s: float, end_s: float, *, wait: bool = True
+    ) -> tuple[EnergyReading, ...]:
         power_w = self._mean_w(end_s - start_s)
         return (
             EnergyReading(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.simulators.scripted import ScriptedMeter
+from tests.waiting import until
 
 from eeio_limits import LimitError
 from eeio_power import calibration, delay
@@ -232,6 +233,7 @@ def test_the_sampler_waits_for_the_readings_of_a_late_meter(tmp_path: Path) -> N
     )
     with Sampler([meter], tmp_path / "s.gz", rate_hz=100.0) as sampler:
         start_s = sampler.samples().meters[0].times_s[0]
+        until(lambda: len(sampler.samples().meters[0].times_s) > 5)
         end_s = time.monotonic()
         at_once = sampler.energy(start_s, end_s, wait=False)
         assert sampler.samples().meters[0].times_s[-1] < end_s + late.lag_s

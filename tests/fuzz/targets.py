@@ -38,6 +38,7 @@ from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, calibration, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
@@ -415,7 +416,8 @@ INFOS = (
         Channel("rapl:package-0/dram", "dram", "energy_j"),
     )),
     samples.MeterInfo("wall", "wall", "measured", 1.0, 1.0,
-                      (Channel("wall", "system", "power_w"),)),
+                      (Channel("wall", "system", "power_w",
+                               delay=Delay(1.0, 2.0, 0.5, 0.5, "datasheet")),)),
 )  # fmt: skip
 
 
@@ -458,6 +460,10 @@ CALIBRATIONS = json.dumps(
             "reference": "shelly:192.0.2.7", "kernel": "6.1.0", "date": "2026-11-24", "seed": 7,
             "steps": [[20.0, 20.0], [70.0, 75.0]], "temperature_c": [40.0, 61.5],
         }]},
+        "delays": {"0123": {"ipmi": {
+            "lag_s": 2.0, "averages_s": 3.0, "lag_within_s": 0.1, "averages_within_s": 0.2,
+            "source": "measured by 10 steps of load",
+        }}},
     }
 ).encode()  # fmt: skip
 

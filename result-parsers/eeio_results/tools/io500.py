@@ -75,11 +75,11 @@ class _Section:
 
     @property
     def lasted_s(self) -> float:
-        return q.DURATION.of_text(self.values["t_delta"], f"{self.name}: t_delta")
+        return q.DURATION.of_text(self.values.get("t_delta", ""), f"{self.name}: t_delta")
 
     @property
     def score(self) -> float:
-        return q.RATE.of_text(self.values["score"], f"{self.name}: score")
+        return q.RATE.of_text(self.values.get("score", ""), f"{self.name}: score")
 
 
 def parse(capture: Capture) -> ToolResult:

@@ -6,6 +6,7 @@ import shutil
 import textwrap
 import tracemalloc
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from email.message import EmailMessage
 from pathlib import Path
@@ -18,7 +19,9 @@ from tests.eeio.importing.importer import Importer, phases
 from eeio import paths
 from eeio.cli import main
 from eeio.importing import results
-from eeio.importing.readers import fio
+from eeio.importing.readers import elbencho, fio, ior
+from eeio.importing.readers.found import FoundReport
+from eeio_results.errors import EeioError
 from eeio_results.store import load
 
 DATA = Path(__file__).parents[2] / "data/imports"
@@ -2200,3 +2203,27 @@ def test_settings_above_each_table_of_iozone(tmp_path: Path, banner: str) -> Non
     assert [(p.direct, p.options.get("command")) for p in rows] == [
         *([(None, None)] if not banner else []), *wanted,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "end"),
+    [
+        ("ior.json", '{"Version": "IOR-4.0.0", "Began": "x", "tests": ', "}"),
+        ("elbencho.json", '{"phase_type": "WRITE", "config": {}, "last_done": ', "}"),
+    ],
+)
+def test_json_that_is_nested_too_deeply_is_rejected(
+    tmp_path: Path, in_process: InProcess, name: str, begin: str, end: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(begin + "[" * 100_000 + "]" * 100_000 + end)
+    error = in_process("import", str(file), "--dry-run", code=2).err
+    assert "Traceback" not in error and str(file) in error
+
+
+@pytest.mark.parametrize("reader", [elbencho.read_json, ior.read_json])
+def test_readers_of_json_name_what_is_nested_too_deeply(
+    reader: Callable[[str], Iterator[FoundReport]],
+) -> None:
+    with pytest.raises(EeioError, match="damaged or cut off"):
+        list(reader('{"tests": ' + "[" * 100_000 + "]" * 100_000 + "}"))

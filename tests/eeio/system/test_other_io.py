@@ -14,6 +14,7 @@ from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import OTHER_IO, CacheLayers, DeviceCounters, Experiment, Run
 from eeio_results.tools.capture import PhaseResult, ToolResult
 
+pytestmark = pytest.mark.other_io
 MB = 1_000_000
 RAW = Target(None)
 

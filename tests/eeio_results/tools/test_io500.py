@@ -200,6 +200,15 @@ def test_other_output_is_rejected(
         parse("io500", edited(tmp_path / "run", file, (old, new)))
 
 
+def test_a_phase_without_its_time_is_rejected(tmp_path: Path) -> None:
+    """Of one phase only: of all the others it is there."""
+    path = copied(tmp_path / "run") / "io500/result.txt"
+    before, mark, after = path.read_text().partition("t_delta ")
+    path.write_text(f"{before}{after.partition(chr(10))[2]}" if mark else before)
+    with pytest.raises(ToolOutputError, match="t_delta"):
+        parse("io500", Capture.load(tmp_path / "run"))
+
+
 @pytest.mark.parametrize("name", ["find", "ior-hard-read"])
 def test_a_phase_that_failed_is_invalid(tmp_path: Path, name: str) -> None:
     text = (DATA / "io500/result.txt").read_text()

@@ -144,7 +144,7 @@ def read_json(text: str) -> Iterator[FoundReport]:
             settings = {_JSON_NAMES.get(k, k): str(v) for k, v in body["config"].items()}
             kind, date = body["phase_type"], body.get("iso_date")
             found = list(_elbencho(kind, values, settings, date))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise none_found(
                 "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
             ) from error

@@ -418,7 +418,7 @@ def read_json(text: str) -> Iterator[FoundReport]:
             host = str(body.get("Machine", "")).split(" ")
             yield FoundReport(phases, str(body.get("Version", "")).removeprefix("IOR-") or None,
                               host[1] if len(host) > 1 else None)  # fmt: skip
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise none_found("IOR", f"the JSON is damaged or cut off: {error!r:.120}") from error
 
 
