@@ -28,6 +28,7 @@ from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_limits.trust import make_folder
 from eeio_power import delay
 from eeio_power.delay import Delay, stated
 from eeio_power.errors import PowerError
@@ -267,7 +268,7 @@ def _save(machines: Mapping[str, File]) -> None:
         },
     }
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         new = file.with_suffix(".new")
         new.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
         new.replace(file)

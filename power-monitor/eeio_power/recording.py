@@ -15,6 +15,7 @@ from eeio_power.meters import Meter
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import MeterRates, Sampler
 from eeio_power.samples import MeterInfo
+from eeio_power.suspension import STOPPED, Stops, invalid
 
 SCHEMA_VERSION = 1
 
@@ -58,7 +59,7 @@ def record(
 
     Raises PowerError if it cannot be started; whatever it does afterwards is a result.
     """
-    with Sampler(meters, samples, rate_hz) as sampler:
+    with Stops() as stops, Sampler(meters, samples, rate_hz) as sampler:
         idle_start_s = time.monotonic()
         if idle_s > 0.0:
             time.sleep(idle_s)
@@ -74,7 +75,9 @@ def record(
             _end(process)
             raise
         end_s = time.monotonic()
-        readings = tuple(sampler.energy(start_s, end_s))
+        readings = sampler.energy(start_s, end_s)
+        if stops.count:
+            readings = invalid(readings, STOPPED)
         idle = tuple(sampler.energy(idle_start_s, start_s)) if idle_s > 0.0 else ()
         infos = tuple(part.info for part in sampler.samples().meters)
         rates = tuple(sampler.rates())
@@ -84,7 +87,7 @@ def record(
         exit_code=code if code >= 0 else SIGNAL_BASE - code,
         timed_out=timed_out,
         interrupted=interrupted,
-        readings=readings,
+        readings=tuple(readings),
         idle=idle,
         idle_s=start_s - idle_start_s,
         infos=infos,

@@ -37,6 +37,8 @@ from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat, utilisation
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
+from eeio_power.suspension import SuspensionWatch, invalid, suspended_s
+from eeio_power.suspension import text as suspended_text
 
 NOWHERE = Path(os.devnull)
 """Where samples go that are not stored."""
@@ -166,6 +168,7 @@ class Sampler:
         *,
         clock: Clock = time.monotonic,
         keep_s: float = math.inf,
+        suspended: Clock = suspended_s,
     ) -> None:
         if not 0.0 < rate_hz < math.inf:
             raise PowerError(f"a sampling rate of {rate_hz} Hz is invalid; give a positive number")
@@ -182,6 +185,7 @@ class Sampler:
             cpu_ticks,
             [meter.name for meter in meters if _reads(meter, _OWN_POWER)],
         )
+        self._suspensions = SuspensionWatch(suspended)
         self._stream: _Stream | None = None
         self._stopped = False
 
@@ -201,7 +205,8 @@ class Sampler:
             raise PowerError(
                 f"{self.path}: this sampler has already been started; create a new one"
             )
-        self._stream = _Stream(self.path, self._loops, self._clock, self._load)
+        self._stream = _Stream(self.path, self._loops, self._clock, self._note)
+        self._note()
         for loop in self._loops:
             loop.start()
         self._wait([loop.has_answered for loop in self._loops])
@@ -232,7 +237,7 @@ class Sampler:
         """
         if end_s <= self._clock():
             self.sample(end_s, late=wait)
-        self._load.note(self._clock())
+        self._note()
 
         def since(time_s: float) -> Samples:
             meters = (loop.snapshot(time_s, end_s) for loop in self._loops)
@@ -242,15 +247,15 @@ class Sampler:
 
         readings = since(start_s).energy(start_s, end_s, self._load.extremes, since)
         errors = {rate.meter: rate.last_error for rate in self.rates()}
-        return [
-            _with_last_error(reading, errors[reading.meter])
-            for reading in self._load.judged(readings, start_s, end_s)
-        ]
+        judged = self._load.judged(readings, start_s, end_s)
+        if (seconds := self._suspensions.during(start_s, end_s)) > 0.0:
+            judged = invalid(judged, suspended_text(seconds))
+        return [_with_last_error(reading, errors[reading.meter]) for reading in judged]
 
     def sample(self, time_s: float, *, late: bool = False) -> None:
         """Reads every meter that has no sample at or after `time_s`; with `late`, as much later as
         its readings are."""
-        self._load.note(self._clock())
+        self._note()
         if self._stream is None or self._stopped:
             return
         due = [(loop, time_s + (loop.info.late_s if late else 0.0)) for loop in self._loops]
@@ -280,6 +285,11 @@ class Sampler:
         """Keep readings of counters from before that time only in the file."""
         for loop in self._counters():
             loop.forget_counters(before_s)
+
+    def _note(self) -> None:
+        now_s = self._clock()
+        self._load.note(now_s)
+        self._suspensions.note(now_s)
 
     def _counters(self) -> list[MeterLoop | BatchLoop]:
         """The meters for which the milliseconds around an edge matter."""
@@ -368,10 +378,12 @@ class _Stream:
     killed process loses two seconds at most, a power cut the contents of the page cache.
     """
 
-    def __init__(self, path: Path, loops: Sequence[Loop], clock: Clock, load: "LoadWatch") -> None:
+    def __init__(
+        self, path: Path, loops: Sequence[Loop], clock: Clock, note: Callable[[], None]
+    ) -> None:
         self._path = path
         self._clock = clock
-        self._load = load
+        self._note = note
         self._loops = loops
         self._written = [0] * len(loops)
         self._first_index = [
@@ -413,7 +425,7 @@ class _Stream:
         self._file.close()
 
     def _flush(self, mode: int) -> None:
-        self._load.note(self._clock())
+        self._note()
         self._compress("".join(self._new_lines()))
         self._unwritten += self._compressor.flush(mode)
         try:

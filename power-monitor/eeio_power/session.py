@@ -56,8 +56,10 @@ from eeio_limits.reading import MARKS
 from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
+from eeio_power.machine_lock import machine_lock
 from eeio_power.monitor import FolderWatch, PowerMonitor, open_source
 from eeio_power.reading import EnergyReading
+from eeio_power.suspension import STOPPED, Stops, invalid
 
 STREAMS = ("stdout", "stderr")
 REPORT_LIMIT_S = 30.0
@@ -217,8 +219,10 @@ class Trial:
 class Session:
     """The power of the machine, the running trial, and the observations of earlier trials."""
 
-    def __init__(self, power: PowerMonitor) -> None:
+    def __init__(self, power: PowerMonitor, stops: Stops) -> None:
         self._power = power
+        self._stops = stops
+        self._stops_before = 0
         self._trial: Trial | None = None
         self._output: OutputFolder | None = None
         self._factors: dict[str, str] = {}
@@ -245,6 +249,7 @@ class Session:
         match request["do"]:
             case "idle":
                 seconds = q.PAUSE.checked(request["seconds"], "seconds")
+                self._stops_before = self._stops.count
                 start_s = time.monotonic()
                 time.sleep(seconds)
                 window = self._window(start_s, start_s + seconds)
@@ -256,6 +261,7 @@ class Session:
                 self._watch_output(request)
                 return {}
             case "watch":
+                self._stops_before = self._stops.count
                 self._trial = Trial(
                     q.COUNT.whole_number(request["pid"], "pid"),
                     q.TIMESTAMP.checked(request["start_s"], "start_s"),
@@ -343,7 +349,9 @@ class Session:
         return [reading.to_json() for reading in readings]
 
     def _window(self, start_s: float, end_s: float) -> Answer:
-        readings = self._power.energy(start_s, end_s)
+        readings: Sequence[EnergyReading] = self._power.energy(start_s, end_s)
+        if self._stops.count > self._stops_before:
+            readings = invalid(readings, STOPPED)
         return {
             "start_s": round(start_s, 6),
             "duration_s": round(end_s - start_s, 6),
@@ -384,18 +392,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     # Ctrl-C is for the caller, who ends this process by closing its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        source = open_source(arguments.meter, arguments.allow_estimates)
-        power = PowerMonitor(source, arguments.samples)
-        power.start()
-    except (PowerError, OSError) as error:
-        send({"error": str(error)}, sys.stdout)
-        return EXIT_REJECTED
-    session = Session(power)
-    with contextlib.suppress(BrokenPipeError):
-        send(session.greeting(), sys.stdout)
-        serve(session, sys.stdin, sys.stdout)
-    power.stop()
+    with contextlib.ExitStack() as stack:
+        try:
+            source = open_source(arguments.meter, arguments.allow_estimates)
+            if source.meters:
+                stack.enter_context(machine_lock())
+            power = PowerMonitor(source, arguments.samples)
+            power.start()
+        except (PowerError, OSError) as error:
+            send({"error": str(error)}, sys.stdout)
+            return EXIT_REJECTED
+        with Stops() as stops, contextlib.suppress(BrokenPipeError):
+            session = Session(power, stops)
+            send(session.greeting(), sys.stdout)
+            serve(session, sys.stdin, sys.stdout)
+        power.stop()
     return 0
 
 

@@ -33,10 +33,10 @@ class eeio_power_python
 			return array(null, '', self::path() . ' cannot be started: EEIO_PYTHON names Python 3.11 or newer');
 		}
 		$output = '';
-		$deadline = microtime(true) + $limit_s;
+		$deadline = hrtime(true) / 1e9 + $limit_s;
 		while(!feof($pipes[1]))
 		{
-			$left = $deadline - microtime(true);
+			$left = $deadline - hrtime(true) / 1e9;
 			if($left <= 0)
 			{
 				proc_terminate($process, 9);

@@ -126,12 +126,12 @@ class eeio_power_session
 
 	private function receive($limit_s)
 	{
-		$deadline = microtime(true) + $limit_s;
+		$deadline = hrtime(true) / 1e9 + $limit_s;
 		while(($end = strpos($this->rest, "\n")) === false)
 		{
 			$read = array($this->pipes[1]);
 			$none = null;
-			$left = $deadline - microtime(true);
+			$left = $deadline - hrtime(true) / 1e9;
 			if($left <= 0)
 			{
 				throw new RuntimeException('the power session does not answer');

@@ -239,8 +239,18 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     while not place.exists():
         missing.append(place)
         place = place.parent
-    owner = place.stat()
     for new in reversed(missing):
         new.mkdir(mode, exist_ok=True)
-        if os.geteuid() == 0 and owner.st_uid != 0 and owner.st_uid in trusted_users():
-            os.chown(new, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        descriptor = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            hand_over(descriptor, place)
+        finally:
+            os.close(descriptor)
+
+
+def hand_over(descriptor: int, folder: Path) -> None:
+    """Gives a file that root made in `folder` through sudo to the user behind it, if the folder is
+    that user's."""
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0 and owner.st_uid in trusted_users():
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)

@@ -26,6 +26,7 @@ from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import (
     LEVELS,
     MEMORY_CACHE,
+    TWO_LEVELS,
     CacheLayers,
     Experiment,
     Level,
@@ -33,7 +34,9 @@ from eeio_results.record import (
     Run,
 )
 from eeio_results.rows import FIRST, LATER, Row
+from eeio_results.statistics.levels import two_levels
 from eeio_results.store import Campaign, once
+from eeio_results.units import MB
 from eeio_results.windows import (
     Window,
     energy_of,
@@ -340,7 +343,7 @@ def _phase_row(
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
-        remarks=_remarks(runs),
+        remarks=_remarks(runs) | _levels(bandwidths),
         flush=flush_of(experiment, first.operation),
         durable=durable,
         work=work,
@@ -358,6 +361,17 @@ def _remarks(runs: Sequence[Run]) -> dict[str, str]:
         kind: texts[0] + ("" if len(texts) == len(runs) else f" ({len(texts)} of {len(runs)} runs)")
         for kind, texts in found.items()
     }
+
+
+def _levels(bandwidths: Sequence[float]) -> dict[str, str]:
+    """A remark on bandwidths of two levels, whose median describes neither."""
+    levels = two_levels(bandwidths)
+    if levels is None:
+        return {}
+    low, high = (
+        f"{len(level)} runs about {statistics.median(level) / MB:.4g} MB/s" for level in levels
+    )
+    return {TWO_LEVELS: f"two levels: {low}, {high}; its median and interval describe neither"}
 
 
 def _durable(operation: str | None, windows: Sequence[Window]) -> bool | None:

@@ -303,6 +303,8 @@ LIMIT = "limit"
 STOLEN = "stolen time"
 THROTTLED = "throttled"
 """Kinds of remarks on a run (Run.remarks)."""
+TWO_LEVELS = "two levels"
+"""A remark on the repetitions of a row."""
 
 
 @dataclass(frozen=True, slots=True)

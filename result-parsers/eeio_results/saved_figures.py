@@ -18,6 +18,7 @@ from typing import Any, cast, overload
 import eeio_limits
 import eeio_results
 from eeio_limits import LimitError
+from eeio_limits.trust import make_folder
 from eeio_results import store, typed
 from eeio_results.agreement import Agreement
 from eeio_results.characterization import ContextRow
@@ -122,7 +123,7 @@ def save(campaign: Campaign, cache: Path) -> None:
     counts = len(campaign.runs), len(campaign.set_aside)
     figures = Figures(file.name, *counts, **cast("Any", found))
     with suppress(OSError):
-        cache.mkdir(parents=True, exist_ok=True)
+        make_folder(cache)
         with TemporaryDirectory(dir=cache) as place:
             made = Path(place, file.name)
             made.write_text(json.dumps(figures, default=_plain), encoding="utf-8")

@@ -21,6 +21,7 @@ from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNT, shortened
+from eeio_limits.trust import make_folder
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.consistency import idle_disagreement
@@ -195,7 +196,7 @@ class Store:
         EeioError when the name is taken.
         """
         aside = self.folder.with_name(f".{self.folder.name}.new")
-        aside.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(aside.parent)
         remove_half_made(aside)
         try:
             aside.mkdir()
@@ -218,7 +219,7 @@ class Store:
 
     def create(self, design: Design) -> None:
         """Makes the folder with campaign.json; EeioError when the name is taken."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder.parent)
         try:
             self.folder.mkdir()
         except FileExistsError:

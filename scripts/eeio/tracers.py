@@ -14,6 +14,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.foreground import GATE
+from eeio_power.suspension import suspended_s
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import bpftrace, strace
 from eeio_results.traces.events import Event, Unobserved
@@ -136,10 +137,6 @@ def no_bpftrace(
     return None
 
 
-def _ahead_of_monotonic_s() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-
-
 def _under_bpftrace(
     command: Sequence[str],
     folder: Path,
@@ -201,7 +198,7 @@ class _Bpftrace:
     def __init__(self, pid: int, path: Path) -> None:
         self._path = path
         self._begun_s = time.monotonic()
-        self._before_s = _ahead_of_monotonic_s()
+        self._before_s = suspended_s()
         self._ready_s = self._begun_s
         self.ahead_s = 0.0
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 # lives as long as bpftrace
@@ -227,7 +224,7 @@ class _Bpftrace:
         if self._process.returncode != 0:
             raise ToolOutputError(f"{self._path}: bpftrace ended too early: {message}")
         self.ahead_s = self._offset_s()
-        if abs(_ahead_of_monotonic_s() - self._before_s) > _DRIFT_S:
+        if abs(suspended_s() - self._before_s) > _DRIFT_S:
             raise EeioError("the machine was suspended while tracing: no power fits the times")
 
     def _wait_until_ready(self) -> None:

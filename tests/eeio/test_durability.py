@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -21,9 +22,9 @@ from eeio.campaign.measurement import _until_durable
 from eeio.campaign.probes import Flush
 from eeio.system import caches
 from eeio.system.caches import Sync, flush
-from eeio_power.monitor import PowerMonitor
-from eeio_results.record import Durable
-from eeio_results.tools.capture import PhaseResult
+from eeio_power.monitor import PowerMonitor, PowerSource
+from eeio_results.record import CacheLayers, Durable, Experiment, Run
+from eeio_results.tools.capture import PhaseResult, ToolResult
 
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
 RATE_BYTES_PER_S = 40_000_000
@@ -114,6 +115,25 @@ def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:
     found = flush(tmp_path / "gone", None)
     assert found.error is not None and "gone: No such file" in found.error
     assert flush(tmp_path, None).error is None
+
+
+@pytest.mark.root
+def test_a_run_whose_bytes_the_drive_did_not_take_is_invalid(tmp_path: Path) -> None:
+    """A sparse image on a full disk: 400 MB at 800 MB/s, of which the kernel lost 180, valid."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not installed")
+    with mounted(Path("tmpfs"), tmp_path / "full", "-t", "tmpfs", "-o", "size=8m") as pool:
+        image = sparse(pool / "image", 64 << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
+        with attached(image) as node, mounted(node, tmp_path / "thin") as thin:
+            probe = Flush(PowerMonitor(PowerSource((), None), Path(os.devnull)), thin, None)
+            (thin / "file").write_bytes(os.urandom(32 << 20))
+            probe.stop(time.monotonic())
+    phase = PhaseResult("w", "write", "sequential", 4096, 32 << 20, None, 0.0, 1.0, "test")
+    experiment = Experiment("filesystem", "fio", "write", "sequential", 4096, CacheLayers("on"))
+    run = Run(experiment, 1, 0, "quick", "2026-01-01T00:00:00Z", 0.0, 2.0, 0, (), "raw")
+    ((reason,),) = [p.invalid for p in probe.add_to_result(ToolResult((phase,)), run).phases]
+    assert reason.startswith(f"written data were lost: {tmp_path}/thin: ")
 
 
 def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Eeio) -> None:

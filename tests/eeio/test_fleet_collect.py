@@ -227,3 +227,21 @@ def test_nodes_that_never_reported_are_listed_with_their_log(
     assert nodes["n2"]["state"] == nodes["n3"]["state"] == "no results"
     assert nodes["n2"]["remarks"] == ["its job has not started, or its log is missing"]
     assert nodes["n3"]["remarks"] == ["log n3.log: eeio: /scratch: no space left"]
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"submitted_utc": "yesterday"}, "Invalid isoformat string"),
+    ({"submitted_utc": "2026-11-01T07:00:00"}, "has no time zone"),
+    ({"nodes": ["../../../etc/passwd"]}, "../../../etc/passwd is not the name of a node"),
+])  # fmt: skip
+def test_a_damaged_description_of_a_fleet_is_named(
+    tmp_path: Path, in_process: InProcess, changed: dict[str, object], message: str
+) -> None:
+    """A time without its zone ended in a traceback; the last line of any log was printed."""
+    body = {"schema_version": 1, "name": "f", "suite": "nightly", "options": [], "nodes": ["n1"],
+            "submitted_utc": NIGHT, "jobs": []}  # fmt: skip
+    (tmp_path / "fleet.json").write_text(json.dumps(body | changed))
+    store_node(tmp_path / "nodes/n1/eeio/results", "n1", [1e8])
+    found = collected(in_process, tmp_path, status=3)
+    (rejected,) = found["rejected"]
+    assert "fleet.json" in rejected and message in rejected

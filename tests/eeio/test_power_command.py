@@ -34,6 +34,7 @@ from eeio_power.reading import EnergyReading
 from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
+from eeio_power.suspension import STOPPED
 
 PATIENCE_S = 20.0
 COUNTER = Channel("test:counter", "package", "energy_j")
@@ -322,6 +323,20 @@ def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [round(p.end_s - p.start_s, 1) >= 0.2 for p in pulses] == [True, True]
     assert pulses[1].start_s > pulses[0].end_s
     assert after.children_user > before.children_user, "the workers worked, and were waited for"
+
+
+def test_no_energy_of_a_command_whose_end_eeio_did_not_see(tmp_path: Path) -> None:
+    """Stopped from 2 s to 8 s: 7.8 s and 1183 J of a command of 6 s, at a stated 5 %."""
+    # What continues a stopped process; a stop would stop the test.
+    continued = ["sh", "-c", "kill -CONT $PPID"]
+    power = Channel("power", "system", "power_w")
+    meter = ScriptedMeter([power], lambda: [100.0], native_period_s=0.01)
+    recording = record(continued, [meter], tmp_path / "a.csv.gz")
+    (reading,) = recording.readings
+    assert not reading.valid and reading.energy_j is None
+    assert STOPPED in reading.reasons
+    (reading,) = record(["true"], [meter], tmp_path / "b.csv.gz").readings
+    assert STOPPED not in reading.reasons
 
 
 def test_the_load_ends_with_a_calibration_that_is_killed() -> None:

@@ -1,6 +1,7 @@
 """Which journals `eeio doctor restore` acts on: not those of living processes, other containers or
 machines, and of an earlier boot only what outlives one."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -283,6 +284,48 @@ def test_folders_that_sudo_makes_in_a_user_s_home_are_the_user_s(
     finally:
         os.umask(before)
     assert {path.stat().st_uid for path in tmp_path.rglob("*")} == {1000}
+
+
+def test_a_journal_of_root_stops_no_run_of_the_user(
+    journals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run ended: "...lock: Permission denied"."""
+    path = left_by(_dead(), journals, UndoEntry("setting", "/dev/null", "1"))
+
+    def denied(path: Path) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(undo, "lock_file", denied)
+    with undo.orphans() as found:
+        assert found.journals == [] and found.bad == []
+        (message,) = found.elsewhere
+    assert message == (
+        f"{path}: not restored: Permission denied. `sudo eeio doctor restore {path}` restores what "
+        "it changed"
+    )
+
+
+@pytest.mark.root
+def test_a_campaign_through_sudo_leaves_its_user_the_folders(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With HOME kept, root owned ~/.local/share: no program of the user could store files there."""
+    monkeypatch.setenv("SUDO_UID", "1000")
+    for variable in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable)
+    user = home / "user"
+    user.mkdir()
+    os.chown(user, 1000, 1000)
+    monkeypatch.setenv("HOME", str(user))
+    eeio("run", "dummy-suite", "--preset", "quick", "--name", "c", "--meter", "none",
+         "--directory", str(home / "target"), "--allow-memory-filesystem", code=None)  # fmt: skip
+    data = user / ".local/share/eeio"
+    assert (data / "results/c/runs.jsonl").exists()
+    eeio("doctor", "restore")
+    state = user / ".local/state"
+    locks = (*(data / "installed").glob(".*.lock"), state / "eeio/undo.lock")
+    for path in (data / "results", data / "installed", data.parent, state, *locks):
+        assert path.stat().st_uid == 1000, path
 
 
 @pytest.mark.root

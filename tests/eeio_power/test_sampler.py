@@ -102,6 +102,27 @@ def test_rates_tell_distinct_values_from_repeated_ones(tmp_path: Path) -> None:
 # --- windows -----------------------------------------------------------------------------------
 
 
+def test_a_window_with_a_suspension_has_no_energy(tmp_path: Path) -> None:
+    """The counter of an outlet went on meanwhile: 300 J more in a window of 2 s, valid."""
+    clock, suspended = Clock(), Clock()
+    meter = ScriptedMeter(
+        [COUNTER], lambda: [50.0 * clock.now_s + 5.0 * suspended.now_s], native_period_s=0.001
+    )
+    with Sampler(
+        [meter], tmp_path / "s.gz", rate_hz=1e-3, clock=clock, suspended=suspended
+    ) as sampler:
+        clock.now_s = 102.0
+        (before,) = sampler.energy(100.0, 102.0)
+        clock.now_s, suspended.now_s = 104.0, 160.0
+        (around,) = sampler.energy(102.0, 104.0)
+        clock.now_s = 106.0
+        (after,) = sampler.energy(104.0, 106.0)
+    assert before.energy_j == pytest.approx(100.0)
+    assert after.energy_j == pytest.approx(100.0)
+    assert not around.valid and around.energy_j is None
+    assert "the machine was suspended for 60.0 s meanwhile" in around.reasons
+
+
 def test_a_window_that_ends_now_is_clipped_by_one_more_read(tmp_path: Path) -> None:
     clock = Clock()
     meter = ScriptedMeter([COUNTER], lambda: [50.0 * clock.now_s], native_period_s=0.001)

@@ -15,9 +15,13 @@ import pytest
 from tests.own_meter import BENCH
 from tests.processes import ran
 from tests.simulators.powercap import FakeRapl
+from tests.waiting import until
 
+from eeio.errors import RejectedError
+from eeio.system.lock import machine_lock
 from eeio_power import samples
 from eeio_power.session import process_state, wait_for_end
+from eeio_power.suspension import STOPPED
 
 POWER_W = 50.0
 
@@ -83,6 +87,20 @@ def test_a_trial_from_its_start_to_the_end_of_its_process(
         assert total == pytest.approx(expected, rel=0.15, abs=0.15 * expected + late_j)
     assert samples.load(path).meters[0].info.name == "rapl"
     assert json.loads((tmp_path / "power.json").read_text())["write_error"] is None
+
+
+def test_a_session_that_was_stopped_sees_no_end(tmp_path: Path, rapl: str) -> None:
+    with session(tmp_path / "power.csv.gz", "--meter", rapl) as client:
+        start_s = time.monotonic()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as tool:
+            client.ask({"do": "watch", "pid": tool.pid, "start_s": start_s})
+            client.process.send_signal(signal.SIGSTOP)
+            until(lambda: process_state(client.process.pid) == "T")
+            client.process.send_signal(signal.SIGCONT)
+        window = client.ask({"do": "end"})
+    for reading in window["readings"]:
+        assert reading["energy_j"] is None
+        assert STOPPED in reading["reasons"]
 
 
 def test_a_meter_of_ones_own_is_known_in_the_sessions_process(
@@ -162,6 +180,26 @@ def test_a_meter_that_dies_gives_reasons_instead_of_energy(tmp_path: Path) -> No
         assert not reading["valid"]
         assert reading["energy_j"] is None
         assert reading["reasons"]
+
+
+def test_two_do_not_measure_one_machine(
+    tmp_path: Path, rapl: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs of PTS at once, or one beside a campaign: each had the energy of both."""
+    monkeypatch.setenv("EEIO_LOCKS", str(tmp_path))
+    command = [sys.executable, "-m", "eeio_power.session", "--samples"]
+
+    def rejected(meter: str) -> bool:
+        done = ran([*command, str(tmp_path / "b.csv.gz"), "--meter", meter], code=None)
+        return "each would measure the other's" in done.stdout and done.returncode == 2
+
+    with session(tmp_path / "a.csv.gz", "--meter", rapl):
+        assert rejected(rapl)
+        with pytest.raises(RejectedError, match="another campaign"), machine_lock(shared=False):
+            pass
+    with machine_lock(shared=True):
+        assert rejected(rapl)
+        assert not rejected("none")
 
 
 def test_ctrl_c_does_not_end_the_session_but_the_end_of_input_does(

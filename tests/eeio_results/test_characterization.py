@@ -62,6 +62,16 @@ def test_medians_and_quartiles_of_the_valid_repetitions() -> None:
     assert best.efficiency_bytes_per_j.median == pytest.approx(6e6)
 
 
+def test_a_row_of_two_levels_says_that_its_median_describes_neither() -> None:
+    levels = (100e6, 101e6, 99e6, 50e6, 50.5e6, 49.5e6)
+    runs = [run(i, phases) for i, phases in enumerate(_phases(*levels))]
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row.remarks == {
+        "two levels": "two levels: 3 runs about 50 MB/s, 3 runs about 100 MB/s; its median and "
+        "interval describe neither"
+    }
+
+
 def test_repetitions_of_which_some_moved_no_bytes_have_no_bandwidth() -> None:
     """A median of a part of the repetitions would stand next to the power of all."""
     reported = _phases(100e6, 200e6, 300e6)

@@ -64,6 +64,7 @@ from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_power.stretches import absurdity
+from eeio_power.suspension import Stops
 from eeio_power.watt_names import complete_system
 from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
@@ -834,7 +835,7 @@ def requests(folder: Path) -> Any:
     """Lines to the power session, without a meter."""
     lines = text(folder, "requests.jsonl").splitlines()[:50]
     answers = StringIO()
-    talk = session.Session(PowerMonitor(PowerSource((), None), Path("/dev/null")))
+    talk = session.Session(PowerMonitor(PowerSource((), None), Path("/dev/null")), Stops())
     # What it does with the time and with processes is not what is tried here.
     talk.answer = lambda request: _answered(request)  # type: ignore[method-assign]
     session.serve(talk, lines, answers)

@@ -139,7 +139,11 @@ class PtsHome:
         launcher = find_pts()
         assert launcher is not None
         wrapper = ["unshare", "-m", "-n", "sh", "-c", _AS_ROOT, "sh"] if os.geteuid() == 0 else []
-        own = {key: value for key, value in os.environ.items() if not key.startswith("EEIO_")}
+        own = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("EEIO_") or key == "EEIO_LOCKS"
+        }
         process = subprocess.Popen(
             [*wrapper, *before, str(launcher), *arguments],
             env={

@@ -99,6 +99,19 @@ def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) 
     assert tree(home) == {".phoronix-test-suite"}
 
 
+def test_a_file_in_the_place_of_a_link_stays(tmp_path: Path, pts: Path) -> None:
+    """It is the user's; it was deleted with the links."""
+    home = tmp_path / "home"
+    home.mkdir()
+    assert link(home, pts)[0] == 0
+    own = home / ".phoronix-test-suite/test-profiles/local/eeio-fio-1.0.0/presets.conf"
+    own.unlink()
+    own.write_text("mine")
+    code, output = link(home, None, "--remove")
+    assert code == 0 and f"{own} stays: it is not the link that was made" in output
+    assert own.read_text() == "mine"
+
+
 def test_links_of_before_and_of_removed_files_are_replaced(tmp_path: Path, pts: Path) -> None:
     place = tmp_path / ".phoronix-test-suite/test-profiles/local"
     place.mkdir(parents=True)

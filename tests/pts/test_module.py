@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from eeio.pts import entry
+from tests.clock import Clock
 from tests.executables import executable
 from tests.own_meter import BENCH
 from tests.processes import ran
@@ -36,7 +37,11 @@ def run(
     """Exit code, what the stub's result file holds, and what was said."""
     folder.mkdir(exist_ok=True)
     shutil.rmtree(folder / "result", ignore_errors=True)
-    own = {key: value for key, value in os.environ.items() if not key.startswith("EEIO_")}
+    own = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("EEIO_") or key == "EEIO_LOCKS"
+    }
     done = ran(
         ["php", "-d", "display_errors=stderr", str(STUB), str(module), str(folder), *suites],
         input=json.dumps(tests),
@@ -430,3 +435,49 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
         code=None,
     )
     assert done.stdout.splitlines() == ["the power session does not answer", '{"to":"two"}']
+
+
+# Answers in three parts, with the clock set ahead between them, each part only after PHP has read
+# the one before it.
+STEPPED = """#!{python}
+import array, fcntl, json, sys, termios
+from pathlib import Path
+
+def send(text):
+    print(text, end="", flush=True)
+    unread = array.array("i", [1])
+    while unread[0]:
+        fcntl.ioctl(1, termios.FIONREAD, unread)
+
+print('{{"meters": []}}', flush=True)
+sys.stdin.readline()
+send('{{"to":')
+Path({clock!r}).write_text("3600")
+send('"o')
+print('ne"}}', flush=True)
+sys.stdin.readline()
+"""
+REQUEST_ONCE = """<?php
+class pts_module_interface {}
+require $argv[1];
+$session = new eeio_power_session(array(), $argv[2] . '/power.csv.gz', false);
+echo json_encode($session->try_to_ask(array('do' => 'one'), 0));
+$session->close();
+"""
+
+
+def test_an_answer_is_awaited_while_the_clock_is_set(tmp_path: Path) -> None:
+    """An hour ahead: "the power session does not answer", and no power of the rest."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    clock = Clock(tmp_path)
+    session, script = tmp_path / "session", tmp_path / "ask.php"
+    stepped = STEPPED.format(python=sys.executable, clock=clock.environment["CLOCK_OFFSET_FILE"])
+    executable(session, stepped)
+    script.write_text(REQUEST_ONCE)
+    done = ran(
+        ["php", str(script), str(MODULE), str(tmp_path)],
+        env={**os.environ, **clock.environment, "EEIO_PYTHON": str(session)},
+        code=None,
+    )
+    assert done.stdout == '{"to":"one"}'

@@ -25,6 +25,7 @@ from eeio.campaign.probes import (
     OtherIo,
     Probe,
     ProcessorSampler,
+    Suspension,
     observe,
 )
 from eeio.campaign.server_power import Energy, NodePower, ServerPower
@@ -240,6 +241,7 @@ class Measurement:
                     requested=options.trace_journal,
                 ),
                 MachineLimits(device),
+                Suspension(),
                 Meters(power, raw),
                 ProcessorSampler(),
             )  # fmt: skip

@@ -16,6 +16,7 @@ from eeio import environment, paths
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.text import shown
+from eeio_limits.trust import make_folder
 from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import Experiment, Machine
@@ -106,7 +107,7 @@ def keep(pilot: StoredPilot) -> Path:
     where = hashlib.sha256(place.encode()).hexdigest()[:12]
     path = folder() / f"{task.kind}-{task.experiment.id}-{where}.json"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         made = path.with_suffix(".new")
         made.write_text(json.dumps(pilot.to_json(), indent=1) + "\n", encoding="utf-8")
         made.replace(path)

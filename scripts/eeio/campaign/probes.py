@@ -26,6 +26,9 @@ from eeio.system import caches, counters, image, limits, other_io
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
+from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
+from eeio_power.suspension import STOPPED, Stops, suspended_s
+from eeio_power.suspension import text as suspended_text
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import (
@@ -148,6 +151,13 @@ class Flush(Probe):
         os.sync()
         self._sync_s = time.monotonic() - done.start_s
 
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        if self.done.lost is None:
+            return result
+        reason = f"written data were lost: {self.done.lost}"
+        phases = (replace(p, invalid=(*p.invalid, reason)) for p in result.phases)
+        return replace(result, phases=tuple(phases))
+
     def add_to(self, run: Run) -> Run:
         return replace(run, sync_s=self._sync_s)
 
@@ -258,6 +268,32 @@ class OtherIo(Probe):
         if self._noted is None:
             return run
         return replace(run, remarks={**run.remarks, OTHER_IO: self._noted.text})
+
+
+class Suspension(Probe):
+    """Rejects runs during which the machine was suspended, or eeio stopped."""
+
+    def __init__(self, suspended: Callable[[], float] = suspended_s) -> None:
+        self._suspended = suspended
+        self._stops = Stops()
+        self._before_s = 0.0
+        self._reasons: tuple[str, ...] = ()
+
+    def start(self) -> None:
+        self._stops.__enter__()
+        self._before_s = self._suspended()
+
+    def stop(self, ended_s: float | None) -> None:
+        seconds = self._suspended() - self._before_s
+        self._stops.__exit__()
+        if seconds > LEAST_SUSPENSION_S:
+            self._reasons += (suspended_text(seconds),)
+        if self._stops.count:
+            self._reasons += (STOPPED,)
+
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        phases = (replace(p, invalid=(*p.invalid, *self._reasons)) for p in result.phases)
+        return replace(result, phases=tuple(phases))
 
 
 class MachineLimits(Probe):

@@ -70,7 +70,13 @@ def read_submission(folder: Path) -> Submission:
         version = body.get("schema_version") if isinstance(body, dict) else None
         if version != SCHEMA_VERSION:
             raise LimitError(f"schema_version {version}: this eeio reads {SCHEMA_VERSION}")
-        return typed.read(Submission, {k: v for k, v in body.items() if k != "schema_version"})
+        found = typed.read(Submission, {k: v for k, v in body.items() if k != "schema_version"})
+        if datetime.fromisoformat(found.submitted_utc).tzinfo is None:
+            raise LimitError(f"submitted_utc: {shown(found.submitted_utc)} has no time zone")
+        # A name becomes that of a log.
+        if bad := [name for name in found.nodes if _NODE_NAME.fullmatch(name) is None]:
+            raise LimitError(f"nodes: {shown(bad[0])} is not the name of a node")
+        return found
     except (LimitError, ValueError) as error:
         raise SchemaError(f"{path}: {error}") from error
 

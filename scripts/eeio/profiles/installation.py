@@ -20,7 +20,7 @@ from eeio.paths import install_root
 from eeio.profiles import complete
 from eeio.profiles.profile import Profile, script_environment
 from eeio_limits import LimitError, inputs
-from eeio_limits.trust import make_folder, why_untrusted
+from eeio_limits.trust import hand_over, make_folder, why_untrusted
 from eeio_results.errors import EeioError
 from eeio_results.record import Tool
 
@@ -282,6 +282,7 @@ def _locked(path: Path) -> Iterator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
+        hand_over(descriptor, path.parent)
         with contextlib.suppress(OSError):  # not every file system has locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -15,6 +15,7 @@ measurement wrong.
 """
 
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -35,12 +36,18 @@ from eeio_results.record import Switch
 @dataclass(frozen=True)
 class Sync:
     """The flush right after a tool ended; CLOCK_MONOTONIC seconds. `error` is why there was none:
-    then the arrival time of the bytes is unknown."""
+    then the arrival time of the bytes is unknown. `lost` is why bytes did not arrive at all."""
 
     start_s: float
     end_s: float
     source: str
     error: str | None = None
+    lost: str | None = None
+
+
+# What the kernel reports if it could not write pages back: a failed drive, or a full one below
+# (a thin pool, a sparse image).
+_LOST = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
 def flush(directory: Path, node: Path | None) -> Sync:
@@ -58,7 +65,8 @@ def flush(directory: Path, node: Path | None) -> Sync:
             source = "syncfs of the target right after the tool ended"
     except OSError as error:
         end_s = time.monotonic()
-        return Sync(start_s, end_s, "", f"{node or directory}: {error.strerror or error}")
+        text = f"{node or directory}: {error.strerror or error}"
+        return Sync(start_s, end_s, "", text, text if error.errno in _LOST else None)
     return Sync(start_s, time.monotonic(), source)
 
 

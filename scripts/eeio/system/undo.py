@@ -28,7 +28,7 @@ from eeio.system import owner
 from eeio.system.filesystem import mounts, named_device
 from eeio.system.lock import lock_file
 from eeio.system.owner import Owner, Place, start_ticks, stat_fields, this_process
-from eeio_limits.trust import make_folder, risk_of_folder, why_untrusted
+from eeio_limits.trust import hand_over, make_folder, risk_of_folder, why_untrusted
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
@@ -281,7 +281,8 @@ class Found:
     bad: list[str] = field(default_factory=list)
     """Files that are not journals."""
     elsewhere: list[str] = field(default_factory=list)
-    """Journals of processes that may be alive in another container or on another machine."""
+    """Journals of processes that may be alive in another container or on another machine, or of
+    root."""
 
 
 @contextlib.contextmanager
@@ -303,6 +304,7 @@ def orphans(chosen: Path | None = None) -> Iterator[Found]:
     descriptor = os.open(folder.with_suffix(".lock"), flags, 0o600)
     found = Found()
     try:
+        hand_over(descriptor, folder.parent)
         _wait_for(descriptor, folder)
         found = _orphans_in(folder) if chosen is None else Found([_taken(chosen)])
         yield found
@@ -354,6 +356,12 @@ def _orphans_in(folder: Path) -> Found:
             _take(path, now, found)
         except FileNotFoundError:
             continue  # its process was just about to end by itself
+        except PermissionError as error:
+            # Of root, which made it through sudo in this user's home.
+            found.elsewhere.append(
+                f"{path}: not restored: {error.strerror}. `sudo eeio doctor restore {path}` "
+                "restores what it changed"
+            )
         except EeioError as error:
             found.bad.append(_set_aside(path, error))
     return found

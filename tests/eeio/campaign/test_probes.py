@@ -1,13 +1,16 @@
 """The order in which a run's probes start and stop, whatever ends the run."""
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from eeio.campaign.probes import Environment, Probe, observe
+from eeio.campaign.probes import Environment, Probe, Suspension, observe
+from eeio_power.suspension import STOPPED
 from eeio_results.errors import EeioError
-from eeio_results.tools.capture import Capture
+from eeio_results.record import CacheLayers, Experiment, Run
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 CAPTURE = Capture(Path(), {}, 0, 1.0, 2.5, 0.0, ())
 
@@ -76,3 +79,36 @@ def test_a_probe_that_cannot_stop_does_not_keep_the_others_from_it() -> None:
     with pytest.raises(EeioError, match="b cannot stop"):
         observe(three(notes, b="stop"), lambda settings: CAPTURE)
     assert notes[3:] == ["stop c 2.5", "stop b 2.5", "stop a 2.5"]
+
+
+def observed_by(probe: Probe) -> tuple[str, ...]:
+    """Why the phase of a run is invalid."""
+    phase = PhaseResult("write", "write", "sequential", 4096, 1_000_000, 1e6, 0.0, 1.0, "test")
+    experiment = Experiment("device", "fio", "write", "sequential", 4096, CacheLayers("off"))
+    run = Run(experiment, 1, 0, "quick", "2026-01-01T00:00:00Z", 0.0, 2.0, 0, (), "raw")
+    (found,) = probe.add_to_result(ToolResult((phase,)), run).phases
+    return found.invalid
+
+
+@pytest.mark.parametrize(("seconds", "reasons"), [
+    (0.0, ()),
+    (0.01, ()),
+    (31.0, ("the machine was suspended for 31.0 s meanwhile",)),
+])  # fmt: skip
+def test_a_run_of_a_suspended_machine_is_invalid(seconds: float, reasons: tuple[str, ...]) -> None:
+    clock = iter((7.0, 7.0 + seconds))
+    probe = Suspension(lambda: next(clock))
+    observe([probe], lambda settings: CAPTURE)
+    assert observed_by(probe) == reasons
+
+
+def test_a_run_is_invalid_while_eeio_was_stopped() -> None:
+    probe = Suspension(lambda: 0.0)
+
+    def stopped(settings: Mapping[str, str]) -> Capture:
+        signal.raise_signal(signal.SIGCONT)
+        return CAPTURE
+
+    observe([probe], stopped)
+    assert observed_by(probe) == (STOPPED,)
+    assert signal.getsignal(signal.SIGCONT) == signal.SIG_DFL
