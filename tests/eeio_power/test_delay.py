@@ -1,5 +1,7 @@
 """Meters that are late or average: `eeio_power.delay`, and what it does to the energy."""
 
+import bisect
+import itertools
 import json
 import random
 import time
@@ -13,7 +15,7 @@ from tests.waiting import until
 from eeio_limits import LimitError
 from eeio_power import calibration, delay
 from eeio_power.delay import BMC, Delay
-from eeio_power.energy import meter_energy
+from eeio_power.energy import meter_energy, wait_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, delay_of_kind, meter_names, open_meters
 from eeio_power.reading import EnergyReading
@@ -241,3 +243,93 @@ def test_the_sampler_waits_for_the_readings_of_a_late_meter(tmp_path: Path) -> N
         assert sampler.samples().meters[0].times_s[-1] >= end_s + late.lag_s
     assert at_once[0].valid and reading.valid
     assert reading.power_w == pytest.approx(5.0)
+
+
+# --- bursts, and readings that are missing -----------------------------------------------------------
+
+
+def of_loads(
+    real: Delay, loads: list[tuple[float, float]], period_s: float, *, after_s: float,
+    counter: bool = False,
+) -> tuple[EnergyReading, float]:  # fmt: skip
+    """The reading of a window of loads (W, s) between idle times, whose delay is stated, and the
+    true energy. `after_s`: how long the meter is read after the window."""
+    powers = [(50.0, 20.0), *loads, (50.0, 60.0)]
+    edges_s = [0.0, *itertools.accumulate(seconds for _, seconds in powers)]
+    joules = [0.0, *itertools.accumulate(w * s for w, s in powers)]
+
+    def until_j(time_s: float) -> float:
+        k = max(0, min(bisect.bisect_right(edges_s, time_s) - 1, len(powers) - 1))
+        return joules[k] + powers[k][0] * (max(0.0, time_s) - edges_s[k])
+
+    start_s, end_s = 20.0, 20.0 + sum(seconds for _, seconds in loads)
+    count = int((end_s + after_s) / period_s)
+    times_s = [k * period_s for k in range(1, count + 1)]
+    values = []
+    for time_s in times_s:
+        until_s = time_s - real.lag_s
+        if counter:
+            values.append(until_j(until_s))
+        else:
+            mean_s = real.averages_s or 1e-6
+            values.append((until_j(until_s) - until_j(until_s - mean_s)) / mean_s)
+    channel = Channel("m", "system", "energy_j" if counter else "power_w", delay=real)
+    (reading,) = meter_energy(
+        meter="m", kind="measured", channels=[channel], native_period_s=period_s,
+        period_s=period_s, times_s=times_s, values=[values], start_s=start_s, end_s=end_s,
+    )  # fmt: skip
+    return reading, until_j(end_s) - until_j(start_s)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 1.0])
+def test_a_log_that_ends_before_the_late_readings_has_no_energy(after_s: float) -> None:
+    """3 s at 1000 W, of which a meter that is 5 s late has shown nothing yet."""
+    reading, _ = of_loads(Delay(5.0), [(1000.0, 3.0)], 1.0, after_s=after_s)
+    assert reading.energy_j is None
+    assert "are missing: read the meter, or log it, for longer" in reading.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("real", "loads", "period_s"),
+    [
+        (Delay(0.0, 5.0), [(100.0, 30.0), (2000.0, 0.4)], 0.1),
+        (Delay(2.0, 3.0), [(100.0, 30.0), (2000.0, 0.4)], 0.1),
+        (Delay(0.0, 5.0), [(100.0, 40.0), (1000.0, 1.0)], 1.0),
+        (Delay(5.0, 5.0), [(100.0, 18.0), (1000.0, 2.0)], 1.0),
+    ],
+)
+def test_a_burst_at_the_end_that_is_shorter_than_the_mean_is_in_the_uncertainty(
+    real: Delay, loads: list[tuple[float, float]], period_s: float
+) -> None:
+    channel = Channel("m", "system", "power_w", delay=real)
+    after_s = wait_s(channel, period_s, period_s) + period_s
+    reading, true_j = of_loads(real, loads, period_s, after_s=after_s)
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    assert abs(reading.energy_j - true_j) > 0.05 * true_j, "the burst is half outside"
+    assert abs(reading.energy_j - true_j) <= reading.uncertainty_j
+
+
+def test_a_burst_in_the_last_period_of_a_counter_is_in_the_uncertainty() -> None:
+    real = Delay(0.3)
+    channel = Channel("m", "system", "energy_j", delay=real)
+    after_s = wait_s(channel, 1.0, 1.0)
+    assert after_s > 1.0, "the next update shows it"
+    reading, true_j = of_loads(
+        real, [(100.0, 40.0), (500.0, 0.7)], 1.0, after_s=after_s + 1.0, counter=True
+    )
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    assert abs(reading.energy_j - true_j) <= reading.uncertainty_j
+
+
+@pytest.mark.parametrize("option", ["lag_s=1e9", "averages_s=121"])
+def test_eeio_waits_for_no_reading_for_hours(machine: Path, option: str) -> None:
+    (meter,) = open_meters([f"demo,{option}"])
+    with pytest.raises(PowerError, match="is more than 120 s"):
+        meter_info(meter, 10.0)
+
+
+def test_values_that_are_shown_count_as_they_come() -> None:
+    channel = Channel("c", "system", "power_w", delay=BMC)
+    meter = ScriptedMeter([channel], lambda: [1.0], spec="ipmi", native_period_s=1.0)
+    info = meter_info(meter, 10.0)
+    assert info.late_s > 0.0 and info.as_read.late_s == 0.0
