@@ -245,7 +245,7 @@ def test_the_sampler_waits_for_the_readings_of_a_late_meter(tmp_path: Path) -> N
     assert reading.power_w == pytest.approx(5.0)
 
 
-# --- bursts, and readings that are missing ----------------------------------------------------------
+# --- bursts, and readings that are missing --------------------------------------------------------
 
 
 def of_loads(
