@@ -43,13 +43,17 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _shared_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     """Other I/O is judged in tests with the marker `other_io` only (tests/shared_disk.py)."""
-    if request.node.get_closest_marker("other_io") is None:
-        from eeio.campaign.probes import OtherIo
-        from tests.shared_disk import unchanged
+    # With patches of its own: those of a test must end before its other fixtures do.
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("other_io") is None:
+            from eeio.campaign.probes import OtherIo
 
-        monkeypatch.setattr(OtherIo, "add_to_result", unchanged)
+            from tests.shared_disk import unchanged
+
+            patch.setattr(OtherIo, "add_to_result", unchanged)
+        yield
 
 
 @pytest.fixture(autouse=True)
