@@ -49,7 +49,6 @@ def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("other_io") is None:
             from eeio.campaign.probes import OtherIo
-
             from tests.shared_disk import unchanged
 
             patch.setattr(OtherIo, "add_to_result", unchanged)
