@@ -4,9 +4,12 @@ test-profiles/common/trust.sh has the same rule for profiles that run without ee
 (docs/decisions/0058-files-of-others.md).
 """
 
+import errno
+import grp
 import os
 import pwd
 import re
+import shlex
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +20,11 @@ from typing import Literal
 _Rule = Literal["strict", "usual", "lax"]
 """Who else may write in a folder: nobody; users of a sticky one, such as /tmp; also its group."""
 _CONTAINER_MARKS = (Path("/run/.containerenv"), Path("/.dockerenv"))
+_PROCESSES_OF_THE_MACHINE = "pid:[4026531836]"
+"""The namespace that the kernel starts with has this number on every machine."""
+_ACCESS_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
+_MOST_LINKS = 40
+"""As the kernel follows."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _UNMAPPED = 65534
 _ALL_USERS = b"4294967295"
@@ -32,7 +40,9 @@ class Risk:
 
     @property
     def text(self) -> str:
-        return f"{self.path} {self.problem}. Repair: {self.repair}"
+        # A line break in a name would begin a line of its own, with another repair.
+        line = f"{self.path} {self.problem}. Repair: {self.repair}"
+        return re.sub(r"[\x00-\x1f\x7f]", "?", line)
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,15 @@ class _Replaceable:
         return f"'#{self.status.st_uid}'"
 
 
+def _repair_by_new_folder(parent: str) -> str:
+    """`parent` as an argument of a shell."""
+    return f"mkdir -m 700 {parent}/eeio-files, and give it as the directory"
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path)).removesuffix("/")
+
+
 def trusted_users() -> frozenset[int]:
     """Root, this user, and the user who became root through sudo."""
     me, sudo = os.geteuid(), os.environ.get("SUDO_UID", "")
@@ -68,8 +87,12 @@ def why_untrusted(path: Path) -> str | None:
     if os.geteuid() != 0:
         return None
     try:
-        users = _users_in(path.resolve().parent, writes=False)
-        found = _replaceable(_above(path), users, "usual")
+        way = _way(path)
+        users = _users_in(way[-1].parent, writes=False)
+        found = _replaceable(way, users, "usual")
+        if found is None and way[-1].is_dir():
+            # Whoever may add a file there adds a program or module.
+            found = _replaceable(way[-1:], users, "strict")
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
     return f"{found.path} {found.problem}" if found else None
@@ -94,26 +117,29 @@ def trusted_search_path(path: str) -> tuple[str, list[str]]:
 def risk_of_folder(directory: Path) -> Risk | None:
     """What another user could replace on the way to test files in `directory`. As root that is the
     folder and all above it; else the folder only."""
-    physical = directory.resolve()
     try:
+        way = _way(directory)
+        physical = way[-1]
         users = _users_in(physical)
         if os.geteuid() == 0 and (risk := _risk_of_fuse(physical, users)) is not None:
             return risk
         if os.geteuid() == 0:
-            found = _replaceable(_above(directory), users, "usual")
+            found = _replaceable(way, users, "usual")
         else:
             found = _replaceable([physical], users, "lax")
     except OSError as error:
-        return Risk(Path(error.filename), f"cannot be checked: {error.strerror}", "check the path")
+        path = Path(error.filename or directory)
+        return Risk(path, f"cannot be checked: {error.strerror}", "check the path")
     if found is None:
         return None
-    repair = f"mkdir -m 700 {physical / 'eeio-files'}"
-    if found.kind == "writable":
-        repair = f"chmod +t {found.path}"
-    elif os.geteuid() == 0:
-        repair = f"mkdir -m 700 {found.path.parent / 'eeio-files'}"
-        if found.kind == "owned" and found.path == physical:
-            repair = f"sudo -u {found.owner} eeio ..."
+    if found.kind == "writable" and os.geteuid() in (0, found.status.st_uid):
+        repair = f"chmod +t {_quoted(found.path)}"
+    elif os.geteuid() != 0:
+        repair = _repair_by_new_folder("~")
+    elif found.kind == "owned" and found.path == physical:
+        repair = f"sudo -u {found.owner} eeio ..."
+    else:
+        repair = _repair_by_new_folder(_quoted(found.path.parent))
     return Risk(found.path, found.problem, repair)
 
 
@@ -124,7 +150,7 @@ def _risk_of_fuse(folder: Path, users: frozenset[int]) -> Risk | None:
     if not mount.kind.startswith("fuse") or user is None or int(user[1]) in users:
         return None
     problem = f"is a FUSE file system of user {user[1]}"
-    return Risk(mount.point, problem, f"mkdir -m 700 {mount.point.parent / 'eeio-files'}")
+    return Risk(mount.point, problem, _repair_by_new_folder(_quoted(mount.point.parent)))
 
 
 def risk_of_scratch(scratch: Path) -> Risk | None:
@@ -139,17 +165,34 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     if found is None and stat.S_ISDIR(status.st_mode):
         return None
     problem = found.problem if found else "is not a folder (a link?), so it is not followed"
-    repair = f"rm -r {scratch}"
-    if found and found.kind != "writable" and os.geteuid() != 0:
-        repair = f"mkdir -m 700 {directory / 'eeio-files'}"
+    repair = f"rm -r {_quoted(scratch)}"
+    if found and found.kind != "writable":  # another user may be measuring there
+        repair = _repair_by_new_folder(_quoted(directory))
     return Risk(scratch, problem, repair)
 
 
-def _above(path: Path) -> list[Path]:
-    """The path as it is named and as it resolves, each with all folders above it."""
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - a link's own folder counts, too
-    leaves = dict.fromkeys((absolute, absolute.resolve()))
-    return [place for leaf in leaves for place in (leaf, *leaf.parents)]
+def _way(path: Path) -> list[Path]:
+    """What the kernel passes on the way to `path`: folders, links, and the way to their targets.
+    The last is the path without links. Raises OSError."""
+    here = Path("/") if path.is_absolute() else Path.cwd()
+    way = [*reversed(here.parents), here]
+    rest = list(reversed(path.parts))
+    links = 0
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            here = here.parent
+            continue
+        place = here / name  # the root itself for /
+        way.append(place)
+        if not place.is_symlink():
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+        rest.extend(reversed(place.readlink().parts))
+    return [*way, here]
 
 
 def _replaceable(places: Iterable[Path], users: frozenset[int], rule: _Rule) -> _Replaceable | None:
@@ -162,21 +205,55 @@ def _replaceable(places: Iterable[Path], users: frozenset[int], rule: _Rule) -> 
         is_link = stat.S_ISLNK(status.st_mode)
         if status.st_uid not in users:
             return _Replaceable("link" if is_link else "owned", place, status)
-        if not is_link and _others_may_write(status, rule):
+        if not is_link and _others_may_write(place, status, users, rule):
             return _Replaceable("writable", place, status)
     return None
 
 
-def _others_may_write(status: os.stat_result, rule: _Rule) -> bool:
+def _others_may_write(
+    path: Path, status: os.stat_result, users: frozenset[int], rule: _Rule
+) -> bool:
     # In a folder such as /tmp only owners can replace their files.
     is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
     if is_sticky and rule != "strict":
         return False
     if status.st_mode & stat.S_IWOTH:
         return True
-    # Many systems give each user a group of the same number, and let it write.
-    of_others = status.st_gid not in (0, status.st_uid) and rule != "lax"
-    return bool(status.st_mode & stat.S_IWGRP) and of_others
+    if rule == "lax" or not status.st_mode & stat.S_IWGRP:
+        return False
+    # Many systems give each user a group of the same number, and let it write. With an access
+    # control list these bits are of all whom it names.
+    is_private = status.st_gid in (0, status.st_uid) and not _has_access_list(path)
+    return not is_private or _has_other_members(status.st_gid, users)
+
+
+def _has_access_list(path: Path) -> bool:
+    try:
+        return not set(os.listxattr(path)).isdisjoint(_ACCESS_LISTS)
+    except OSError:
+        return False
+
+
+def _has_other_members(group: int, users: frozenset[int]) -> bool:
+    names = []
+    with suppress(KeyError):
+        names = grp.getgrgid(group).gr_mem
+    accounts = pwd.getpwall()
+    for name in names:  # a directory service may list none
+        with suppress(KeyError):
+            accounts.append(pwd.getpwnam(name))
+    return any(
+        account.pw_uid not in users and (account.pw_gid == group or account.pw_name in names)
+        for account in accounts
+    )
+
+
+def _is_container() -> bool:
+    """Such a file may be left on a machine that was made of an image; its processes are its own."""
+    return (
+        any(mark.exists() for mark in _CONTAINER_MARKS)
+        and str(Path("/proc/self/ns/pid").readlink()) != _PROCESSES_OF_THE_MACHINE
+    )
 
 
 def _users_in(folder: Path, *, writes: bool = True) -> frozenset[int]:
@@ -186,7 +263,7 @@ def _users_in(folder: Path, *, writes: bool = True) -> frozenset[int]:
     # Who has no number in this user namespace: the owner of what a rootless container mounts.
     if Path("/proc/self/uid_map").read_bytes().split()[2] != _ALL_USERS:
         users.add(_UNMAPPED)
-    if any(mark.exists() for mark in _CONTAINER_MARKS):
+    if _is_container():
         # Who mounts a folder in a container has started it.
         users.add(_mount_of(folder).point.stat().st_uid)
     if writes and os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):

@@ -1,6 +1,7 @@
 # Checks of factors, and of free space, for factors.sh and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034,SC2154 # refuse exits; factors.sh sets $tool and $preset
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
+case $output in /*) ;; *) output=$(pwd -P)/$output ;; esac
 # shellcheck source=scratch.sh
 . "$HOME/scratch.sh"
 
@@ -29,6 +30,10 @@ bytes() { # KEY VALUE -> $bytes; 4k, 32k, 4m and 20g are binary, as in fio
 	esac
 	[ "${2%[kmg]}" -le $((1125899906842624 / unit)) ] || refuse "$1=$2: give at most 1048576g"
 	bytes=$((${2%[kmg]} * unit))
+}
+
+make_output() { # the folder of the run's results
+	(make_here "$output") || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 }
 
 preset_value() { # KEY -> what presets.conf gives it in this preset, or nothing

@@ -10,13 +10,17 @@ mount_of() { # FOLDER MOUNTINFO -> the user of a FUSE file system, or -, and whe
 	END { print user, best }' "$2"
 }
 
+is_container() { # such a file may be left on a machine that was made of an image; its processes are its own
+	{ [ -e /run/.containerenv ] || [ -e /.dockerenv ]; } && [ "$(readlink /proc/self/ns/pid)" != 'pid:[4026531836]' ]
+}
+
 trusted_users() { # FOLDER, the current one -> their numbers, each between blanks
 	me=$(id -u) more=''
 	[ "$me" != 0 ] || case ${SUDO_UID:-none} in *[!0-9]* | ??????????*) ;; *) more=$SUDO_UID ;; esac
 	# Who has no number in this user namespace: the owner of what a rootless container mounts.
 	read -r _ _ mapped </proc/self/uid_map
 	[ "$mapped" = 4294967295 ] || more="$more 65534"
-	if [ -e /run/.containerenv ] || [ -e /.dockerenv ]; then # who mounts a folder has started the container
+	if is_container; then # who mounts a folder has started it
 		more="$more $(mount_of "$1" /proc/self/mountinfo | while read -r _ point; do stat -c %u -- "$point"; done)"
 	fi
 	case $me-$(stat -f -c %T .) in

@@ -4,15 +4,16 @@
 . "$profile/owners.sh"
 # shellcheck source=trust.sh
 . "$profile/trust.sh"
+# shellcheck source=repairs.sh
+. "$profile/repairs.sh"
 
 find_program() { # NAME -> $found, its path; status 1 without one
-	found=$(command -v "$1") || return 1
+	found=$(PATH=$searched && command -v "$1") || return 1
 	[ "$(id -u)" = 0 ] || return 0
 	case $found in
 	/*) ;;
 	*) finish 1 "$found is not run as root: it depends on the current folder. Repair: give its absolute path" ;;
 	esac
 	problem=$(cd / && replaceable_above "$(trusted_users "${found%/*}")" "$found")
-	# shellcheck disable=SC2086 # words
-	[ -z "$problem" ] || finish 1 "$found is not run as root: $(explained "$found" $problem)"
+	[ -z "$problem" ] || finish 1 "$found is not run as root: $(explained "$found" "$problem")"
 }

@@ -2,11 +2,13 @@
 # no other user can put a link in the place of a file. Later names are relative to it.
 # shellcheck shell=sh disable=SC2015,SC2154 # refuse exits; factors.sh or post.sh sets $tool
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-case $scratch in /*) ;; *) scratch=$PWD/$scratch ;; esac
+case $scratch in /*) ;; *) scratch=$(pwd -P)/$scratch ;; esac
 # shellcheck source=owners.sh
 . "$HOME/owners.sh"
 # shellcheck source=trust.sh
 . "$HOME/trust.sh"
+# shellcheck source=repairs.sh
+. "$HOME/repairs.sh"
 
 refuse() { # ERROR...
 	echo "$tool: $*" >&2
@@ -14,40 +16,43 @@ refuse() { # ERROR...
 }
 
 enter() { # FOLDER, $scratch or one below it: makes it and changes to it
-	existing=${scratch%/*}
-	until [ -d "$existing/" ]; do existing=${existing%/*}; done
-	check_here "$existing/"
-	mkdir -p "${scratch%/*}/" 2>/dev/null
-	[ "$existing" = "${scratch%/*}" ] || check_here "${scratch%/*}/"
+	unwritable="$scratch: cannot be written; give another directory"
+	make_here "${scratch%/*}" || refuse "$unwritable"
 	# Others pass through it to a server's files, and see nothing.
-	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$unwritable"
 	prepared
-	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd ".${1#"$scratch"}"; } 2>/dev/null &&
-		[ -w . ] || refuse "$scratch: cannot be written; give another directory"
+	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd -P ".${1#"$scratch"}"; } 2>/dev/null &&
+		[ -w . ] || refuse "$unwritable"
+}
+
+make_here() { # FOLDER: makes it and changes to it
+	existing=$1
+	until [ -d "$existing/" ]; do existing=${existing%/*}; done
+	check_here "$existing/" || return
+	[ "$existing" = "$1" ] || { mkdir -p "$1/" 2>/dev/null && check_here "$1/"; }
 }
 
 check_here() { # FOLDER: changes to it, and leaves where another user could replace a file in it
-	cd "$1" 2>/dev/null || refuse "$scratch: cannot be written; give another directory"
+	cd -P "$1" 2>/dev/null || return
 	users=$(trusted_users "$(pwd -P)")
 	if [ "$(id -u)" = 0 ]; then
 		problem=$(foreign_fuse "$users" "$(pwd -P)" /proc/self/mountinfo)
-		[ -n "$problem" ] || problem=$(replaceable_above "$users" "$PWD")
+		[ -n "$problem" ] || problem=$(replaceable_above "$users" "$1")
 	else
 		problem=$(replaceable "$users" lax "$(pwd -P)")
 	fi
-	# shellcheck disable=SC2086 # words
-	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" $problem)"
+	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" "$problem")"
 }
 
 prepared() { # changes to the folder that pre.sh has made; no name leads to the current one but by a way that is ours
-	cd "$scratch/" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
-	users=$(trusted_users "$(cd .. && pwd -P)")
+	[ -d "$scratch" ] || refuse "$scratch: not there; run pre.sh with these factors first"
+	check_here "${scratch%/*}/" || refuse "${scratch%/*}: cannot be entered; give another directory"
 	problem=$(replaceable "$users" strict "$scratch")
-	# shellcheck disable=SC2086 # words
-	[ -z "$problem" ] || refuse "$(explained "${scratch%/*}" $problem)"
+	[ -z "$problem" ] || refuse "$(explained "${scratch%/*}" "$problem")"
+	cd -P eeio-scratch 2>/dev/null || refuse "$scratch: cannot be entered; give another directory"
 	# A folder that was put in its place after that is none of ours, and a link is no folder.
 	[ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i -- "$scratch")" ] ||
-		refuse "$scratch is not a folder (a link?), so it is not followed. Repair: rm -r $scratch"
+		refuse "$scratch is not a folder (a link?), so it is not followed. Repair: rm -r $(quoted "$scratch")"
 	problem=$(replaceable "$users" strict .)
 	[ -z "$problem" ] || refuse "$scratch was replaced by another folder; find out which program does that"
 }

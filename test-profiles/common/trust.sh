@@ -1,52 +1,70 @@
 # Which folders and programs no other user can replace: the rule of eeio_limits/trust.py, for profiles that
-# PTS starts (docs/decisions/0058-files-of-others.md). One table of cases tests both.
-# shellcheck shell=sh
+# PTS starts (docs/decisions/0058-files-of-others.md). One table of cases tests both. After owners.sh.
+# shellcheck shell=sh disable=SC2015,SC2034 # A && B || continue; programs.sh uses $searched
 # What another user could replace of these paths, the first: `owned N PATH`, `link N PATH` or
 # `writable MODE PATH`. Nobody else writes in `strict` folders. Sticky ones, such as /tmp, are no others, and
 # in those of a user (`lax`) a group may write.
-replaceable() { # USERS strict|usual|lax PATH...
+replaceable() { # USERS strict|usual|lax PATH..., which exist
 	users=$1 rule=$2 && shift 2
-	stat -c '%u %g %f %a %n' -- "$@" 2>/dev/null | while read -r owner group mode octal name; do
-		mode=$((0x$mode)) kind=owned
+	stat -c '%u %g %f %a' -- "$@" 2>/dev/null | while read -r owner group mode octal; do
+		mode=$((0x$mode)) kind=owned name=$1 && shift
 		case $((mode & 0170000)) in
 		40960) kind='link' mode=0 ;; # S_IFLNK
 		16384) [ "$rule" = strict ] || [ $((mode & 01000)) = 0 ] || mode=0 ;; # S_IFDIR
 		esac
-		case $group in 0 | "$owner") mode=$((mode & ~020)) ;; esac
-		[ "$rule" != lax ] || mode=$((mode & ~020))
-		case $users in
-		*" $owner "*) [ $((mode & 022)) = 0 ] || { echo "writable $octal $name" && break; } ;;
-		*) echo "$kind $owner $name" && break ;;
+		case $users in *" $owner "*) ;; *) printf '%s\n' "$kind $owner $name" && break ;; esac
+		[ $((mode & 022)) != 16 ] || { [ "$rule" != lax ] && ! is_private "$group" "$owner" "$users" "$name"; } || mode=0
+		[ $((mode & 022)) = 0 ] || { printf '%s\n' "writable $octal $name" && break; }
+	done
+}
+
+is_private() { # GROUP OWNER USERS PATH: the group has no other user, and no access control list names more
+	case $1 in 0 | "$2") ;; *) return 1 ;; esac
+	case $(ls -dl -- "$4") in ??????????+*) return 1 ;; esac
+	members=$(getent group "$1" | cut -d: -f4 | tr , ' ')
+	# shellcheck disable=SC2086 # words; a directory service may list no user that it is not asked for
+	{ getent passwd && getent passwd $members; } | awk -F: -v group="$1" -v members=" $members " -v users="$3" '
+		($4 == group || index(members, " " $1 " ")) && !index(users, " " $3 " ") { others = 1 }
+		END { exit others }'
+}
+
+replaceable_above() { # USERS PATH: what the kernel passes on the way to it: folders, links, and the way to their targets
+	users=$1 rest=$2 here='' links=0
+	set -- /
+	while [ -n "$rest" ]; do
+		name=${rest%%/*} rest=${rest#"${rest%%/*}"} && rest=${rest#/}
+		case $name in
+		'' | .) continue ;;
+		..) here=${here%/*} && continue ;;
 		esac
+		if [ -L "$here/$name" ]; then
+			set -- "$@" "$here/$name"
+			links=$((links + 1))
+			[ $links -le 40 ] || { printf '%s\n' "loop - $here/$name" && return; } # as the kernel follows
+			rest=$(readlink -- "$here/$name")/$rest
+			case $rest in /*) here='' ;; esac
+		else
+			here=$here/$name
+			[ ! -e "$here" ] || set -- "$@" "$here"
+		fi
 	done
+	replaceable "$users" usual "$@"
 }
 
-replaceable_above() { # USERS PATH: that path as it is named and as it resolves, and every folder above it
-	users=$1 named=$2 physical=$(readlink -f -- "$2") && shift 2
-	for path in "$named" "$physical"; do
-		while [ -n "$path" ]; do set -- "$@" "$path" && path=${path%/*}; done
+trusted_path() { # PATH, as root without the folders in which another user could put a program
+	kept='' folders=$PATH: PATH=/usr/sbin:/usr/bin:/sbin:/bin
+	cd / && [ "$(id -u)" = 0 ] || kept=$folders folders=''
+	while [ -n "$folders" ]; do
+		folder=${folders%%:*} folders=${folders#*:}
+		case $folder in
+		/usr/sbin | /usr/bin | /sbin | /bin) ;;
+		/*) users=$(trusted_users "$folder") && [ -d "$folder" ] &&
+			[ -z "$(replaceable_above "$users" "$folder" && replaceable "$users" strict "$folder/")" ] || continue ;;
+		*) continue ;;
+		esac
+		kept=$kept$folder:
 	done
-	replaceable "$users" usual "$@" /
+	printf %s "${kept%:}"
 }
-
-explained() { # DIRECTORY (or PROGRAM) KIND VALUE PATH -> the problem, and the command that repairs it
-	directory=$1 kind=$2 value=$3 && shift 3
-	path=$*
-	user=$(id -nu "$value" 2>/dev/null) || user="'#$value'"
-	case $kind in
-	writable) problem="can be written by other users (mode $value)" ;;
-	owned) problem="is owned by user $value" ;;
-	link) problem="is a link of user $value" ;;
-	fuse) problem="is a FUSE file system of user $value" ;;
-	esac
-	[ -d "$directory" ] || kind=program
-	case $(id -u)-$kind-$path in
-	*-program-*) repair="install $directory /usr/local/bin/" ;;
-	*-writable-*/eeio-scratch | 0-*/eeio-scratch) repair="rm -r $path" ;;
-	*-writable-*) repair="chmod +t $path" ;;
-	0-owned-"$directory") repair="sudo -u $user eeio ..." ;;
-	0-*) repair="mkdir -m 700 ${path%/*}/eeio-files" ;;
-	*) repair="mkdir -m 700 ${directory%/}/eeio-files" ;;
-	esac
-	echo "$path $problem. Repair: $repair"
-}
+searched=$PATH # programs.sh says why it runs none of the others
+PATH=$(trusted_path)

@@ -5,7 +5,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 bonnie=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 cd eeio-bonnie 2>/dev/null || refuse "$scratch: not prepared; run pre.sh with these factors first"
 

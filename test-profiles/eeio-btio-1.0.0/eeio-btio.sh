@@ -8,7 +8,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 
 original() { # the user's own NPB, whose output eeio reads

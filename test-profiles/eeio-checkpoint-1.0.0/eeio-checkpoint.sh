@@ -9,7 +9,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # Called by mpi.sh: no MPI-IO is made here.
 choose_io() { :; }
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ -f eeio-checkpoint.ready ] ||
 	refuse "$scratch/eeio-checkpoint.ready: not there; run pre.sh with these factors first"

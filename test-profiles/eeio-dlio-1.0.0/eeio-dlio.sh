@@ -4,7 +4,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ "$(cat eeio-dlio.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: not prepared for these factors; run pre.sh with them first"

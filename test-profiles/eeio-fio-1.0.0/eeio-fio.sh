@@ -5,7 +5,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 fio=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 case $spatiality-$operation in
 random-mixed) pattern=randrw ;;
 random-*) pattern=rand$operation ;;

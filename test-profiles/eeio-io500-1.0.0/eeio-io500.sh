@@ -8,7 +8,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ "$(cat eeio-io500.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: not prepared for these factors; run pre.sh with them first"

@@ -9,7 +9,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/mpi.sh"
 
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ "$(cat eeio-ior.ready 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"

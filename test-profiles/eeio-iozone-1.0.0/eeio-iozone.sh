@@ -5,7 +5,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 iozone=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 # Relative names keep the machine's paths out of IOzone's report.
 prepared
 [ "$test" = 0 ] || is_ready || refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"

@@ -6,7 +6,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 bin=$(sed -n 's/^directory=//p' "$HOME/tool.conf")
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 case $tests in *filesystem*)
 	prepared
 	cd eeio-lmbench 2>/dev/null || refuse "$scratch: not prepared; run pre.sh with these factors first" ;;

@@ -41,7 +41,5 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
 program=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 folder=$scratch/eeio-mariadb.data
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 workload() { "$python" -E -s -S -B "$HOME/workload.py" "$@"; }

@@ -9,7 +9,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 
 set -- ranks="$processes" files="$files" rounds="$rounds" size="$size" fsync="$fsync" \

@@ -4,7 +4,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ "$(cat "eeio-postgresql.data/made-by-eeio" 2>/dev/null)" = "scale=$scale" ] ||
 	refuse "$folder: not there; run pre.sh with these factors first"

@@ -36,7 +36,5 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
 programs=$(sed -n 's/^programs=//p' "$HOME/tool.conf")
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 folder=$scratch/eeio-postgresql.data
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 workload() { "$python" -E -s -S -B "$HOME/workload.py" "$@"; }

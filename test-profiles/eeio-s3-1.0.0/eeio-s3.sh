@@ -4,7 +4,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 need_store
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ -f eeio-s3.ready ] ||
 	refuse "$scratch/eeio-s3.ready: not there; run pre.sh with these factors first"

@@ -5,7 +5,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 [ -f eeio-sqlite.db ] ||
 	refuse "$scratch/eeio-sqlite.db: not there; run pre.sh with these factors first"

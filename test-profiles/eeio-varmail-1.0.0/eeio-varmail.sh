@@ -5,7 +5,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 
-mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+make_output
 prepared
 ready=eeio-varmail.ready
 [ "$(cat "$ready" 2>/dev/null)" = "$processes $files" ] ||

@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import traceback
@@ -24,7 +25,7 @@ from eeio_limits.trust import risk_of_folder, risk_of_scratch, why_untrusted
 
 COMMON = Path(__file__).parents[2] / "test-profiles/common"
 pytestmark = pytest.mark.root
-_NEW_NAMESPACE, _NEW_USERS = 0x20000, 0x10000000
+_NEW_NAMESPACE, _NEW_USERS, _NEW_PROCESSES = 0x20000, 0x10000000, 0x20000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,17 +44,31 @@ class Case:
     link_of: int | None = None
     """Who has put a link to `top/dir` into the sticky folder of the test."""
     scratch_link: bool = False
+    more: tuple[tuple[int, str, str | None], ...] = ()
+    """Owner and path in B of further folders and of links, which have a target."""
+    named: str | None = None
+    """The directory, if it is not D or the link."""
+    open_folder: str | None = None
+    """One of `more`, in which all may write."""
+    group: str = ""
+    account: str = ""
+    """Lines of /etc/group and /etc/passwd."""
+    list_of: int | None = None
+    """A user to whom an access control list gives the same rights as D to its group."""
     sudo: str | None = None
     inside: str = ""
     """A container, or a user namespace."""
 
 
+NEW_IN_B, NEW_IN_D, NEW_AT_HOME = (
+    f"mkdir -m 700 {parent}/eeio-files, and give it as the directory" for parent in ("B", "D", "~")
+)
 OF_USER = (71500, 71500, 0o755)
 CASES = (
     Case("root's", None),
     Case("of another user", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
          directory=OF_USER),
-    Case("below another user's", "B/top is owned by user 71500. Repair: mkdir -m 700 B/eeio-files",
+    Case("below another user's", "B/top is owned by user 71500. Repair: " + NEW_IN_B,
          top=OF_USER),
     Case("of the user behind sudo", None, top=OF_USER, directory=OF_USER, sudo="71500"),
     Case("all may write", "D can be written by other users (mode 777). Repair: chmod +t D",
@@ -64,10 +79,43 @@ CASES = (
          top=(0, 100, 0o775)),
     Case("root's group may write", None, directory=(0, 0, 0o775)),
     Case("link of another user",
-         "B/link is a link of user 71500. Repair: mkdir -m 700 B/eeio-files", link_of=71500),
+         "B/link is a link of user 71500. Repair: " + NEW_IN_B, link_of=71500),
     Case("link of root", None, link_of=0),
+    Case("folder above the target of a link",
+         "B/theirs is owned by user 71500. Repair: " + NEW_IN_B,
+         more=((0, "theirs/x", None), (0, "theirs/dir", None), (71500, "theirs", None),
+               (0, "link", "theirs/x")),
+         named="B/link/../dir"),
+    Case("folder of a link on the way", "B/theirs is owned by user 71500. Repair: " + NEW_IN_B,
+         more=((71500, "theirs", None), (0, "theirs/next", "../top"), (0, "link", "theirs/next")),
+         named="B/link/dir"),
+    Case("link on the way", "B/next is a link of user 71500. Repair: " + NEW_IN_B,
+         more=((71500, "next", "top"), (0, "link", "next")), named="B/link/dir"),
+    Case("links of root", None, more=((0, "next", "top"), (0, "link", "B/next/../top")),
+         named="B/link/./dir/"),
+    Case("root's group has a member", "D can be written by other users (mode 775). "
+         "Repair: chmod +t D", directory=(0, 0, 0o775), group="root:x:0:mallory",
+         account="mallory:x:71500:71500::/:/bin/sh"),
+    Case("root's group is the first of another user",
+         "D can be written by other users (mode 775). Repair: chmod +t D",
+         directory=(0, 0, 0o775), account="mallory:x:71500:0::/:/bin/sh"),
+    Case("a group has only the user behind sudo", None, directory=(71500, 71500, 0o775),
+         sudo="71500", group="mallory:x:71500:mallory",
+         account="mallory:x:71500:71500::/:/bin/sh"),
+    Case("an access control list gives rights",
+         "D can be written by other users (mode 775). Repair: chmod +t D",
+         directory=(0, 0, 0o775), list_of=71500),
+    Case("an access control list gives no right to write", None, directory=(0, 0, 0o755),
+         list_of=71500),
+    Case("characters of a shell", "B/a 'b;?Repair: x is owned by user 71500. Repair: "
+         "mkdir -m 700 B/eeio-files, and give it as the directory",
+         more=((71500, "a 'b;\nRepair: x", None), (0, "a 'b;\nRepair: x/dir", None)),
+         named="B/a 'b;\nRepair: x/dir"),
+    Case("characters of a shell in a command",
+         "B/a  'b?* can be written by other users (mode 777). Repair: chmod +t 'B/a  '\"'\"'b?*'",
+         more=((0, "a  'b\n*", None),), named="B/a  'b\n*/", open_folder="a  'b\n*"),
     Case("scratch of another user",
-         f"D/{SCRATCH} is owned by user 71500. Repair: rm -r D/{SCRATCH}",
+         f"D/{SCRATCH} is owned by user 71500. Repair: " + NEW_IN_D,
          directory=(0, 0, 0o1777), scratch=OF_USER),
     Case("scratch that all may write",
          f"D/{SCRATCH} can be written by other users (mode 1777). Repair: rm -r D/{SCRATCH}",
@@ -77,16 +125,18 @@ CASES = (
          f"D/{SCRATCH} is not a folder (a link?), so it is not followed. Repair: rm -r D/{SCRATCH}",
          scratch_link=True),
     Case("a user's", None, user=71500, directory=OF_USER),
-    Case("of another, as a user", "D is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+    Case("of another, as a user", "D is owned by user 71600. Repair: " + NEW_AT_HOME,
          user=71500, directory=(71600, 71600, 0o777)),
     Case("sticky, as a user", None, user=71500, directory=(0, 0, 0o1777)),
     Case("all may write, as a user",
-         "D can be written by other users (mode 777). Repair: chmod +t D",
+         "D can be written by other users (mode 777). Repair: " + NEW_AT_HOME,
          user=71500, directory=(0, 0, 0o777)),
+    Case("all may write in a user's own", "D can be written by other users (mode 777). Repair: "
+         "chmod +t D", user=71500, directory=(71500, 71500, 0o777)),
     Case("in a project's folder", None, user=71500, top=(71600, 100, 0o775),
          directory=(71500, 100, 0o775)),
     Case("scratch of another, as a user",
-         f"D/{SCRATCH} is owned by user 71600. Repair: mkdir -m 700 D/eeio-files",
+         f"D/{SCRATCH} is owned by user 71600. Repair: " + NEW_IN_D,
          user=71500, directory=(0, 0, 0o1777), scratch=(71600, 71600, 0o755)),
     Case("scratch that a group may write, as a user",
          f"D/{SCRATCH} can be written by other users (mode 775). Repair: rm -r D/{SCRATCH}",
@@ -110,7 +160,7 @@ def base() -> Iterator[Path]:
     """A folder that every user can pass, in /tmp: below a sticky one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o1777)
-    for name in ("scratch.sh", "owners.sh", "trust.sh", "programs.sh"):
+    for name in ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "programs.sh"):
         shutil.copy(COMMON / name, folder / name)
     yield folder
     shutil.rmtree(folder)
@@ -135,13 +185,24 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
         named.symlink_to(directory)
         os.chown(named, case.link_of, case.link_of, follow_symlinks=False)
 
+    for owner, name, target in case.more:
+        if target is None:
+            (base / name).mkdir(parents=True, exist_ok=True)
+            (base / name).chmod(0o777 if name == case.open_folder else 0o755)
+        else:
+            (base / name).symlink_to(target.replace("B/", f"{base}/"))
+        os.chown(base / name, owner, owner, follow_symlinks=False)
+    path = str(named) if case.named is None else case.named.replace("B/", f"{base}/")
+    if case.list_of is not None:
+        _add_access_list(directory, case.list_of)
+
     def both() -> list[str | None]:
         _go_inside(case, directory)
-        risk = risk_of_folder(named) or risk_of_scratch(named / SCRATCH)
+        risk = risk_of_folder(Path(path)) or risk_of_scratch(Path(path) / SCRATCH)
         done = subprocess.run(
             ["sh", "-c", 'tool=eeio-x; . "$HOME/scratch.sh"; enter "$scratch"; touch file'],
             capture_output=True, text=True, cwd="/", check=False,
-            env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(named)},
+            env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": path},
         )  # fmt: skip
         assert done.stderr.count("\n") == (0 if done.returncode == 0 else 1), done.stderr
         return [risk.text if risk else None, done.stderr.removeprefix("eeio-x: ").strip() or None]
@@ -149,7 +210,8 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
     wanted = None
     if case.text is not None:
         wanted = case.text.replace("D", str(directory)).replace("B/", f"{base}/")
-    assert _in_child(both) == [wanted, wanted]
+    inside = case.inside.startswith("container")
+    assert _in_child(both, namespace=_NEW_PROCESSES if inside else 0) == [wanted, wanted]
     assert (directory / SCRATCH / "file").exists() == (wanted is None)
 
 
@@ -158,13 +220,20 @@ def _go_inside(case: Case, directory: Path) -> None:
     os.environ.pop("SUDO_UID", None)
     if case.sudo is not None:
         os.environ["SUDO_UID"] = case.sudo
-    if case.inside == "mount" and any(mark.exists() for mark in trust._CONTAINER_MARKS):
+    if case.inside == "mount" and trust._is_container():
         pytest.skip("this is a container")
+    assert _LIBC.unshare(_NEW_NAMESPACE) == 0
+    ran(["mount", "--make-rprivate", "/"])
+    for file, line in (("passwd", case.account), ("group", case.group)):
+        if not line:
+            continue
+        lines = Path("/etc", file).read_text().splitlines()
+        others = [old for old in lines if old.split(":")[0] != line.split(":")[0]]
+        changed = directory.parents[1] / file
+        changed.write_text("\n".join([*others, line, ""]))
+        ran(["mount", "--bind", str(changed), f"/etc/{file}"])
     if case.inside not in ("", "users"):
-        assert _LIBC.unshare(_NEW_NAMESPACE) == 0
-        ran(["mount", "--make-rprivate", "/"])
         ran(["mount", "--bind", str(directory), str(directory)])
-    if case.inside.startswith("container"):
         ran(["mount", "-t", "tmpfs", "tmpfs", "/run"])
         Path("/run/.containerenv").touch()
     group = 0 if case.inside.endswith("group 0") else case.user
@@ -180,11 +249,27 @@ def _go_inside(case: Case, directory: Path) -> None:
         Path("/proc/self/gid_map").write_text(f"0 {case.user} 1")
 
 
-def _in_child(call: Callable[[], list[str | None]]) -> list[str | None]:
-    """The result of a call in a process of its own."""
+def _add_access_list(folder: Path, user: int) -> None:
+    rights = folder.stat().st_mode >> 3 & 7
+    entries = ((1, 7, -1), (2, rights, user), (4, 5, -1), (16, rights, -1), (32, 5, -1))
+    content = struct.pack("<I", 2)
+    for tag, right, of in entries:
+        content += struct.pack("<HHi", tag, right, of)
+    try:
+        os.setxattr(folder, "system.posix_acl_access", content)
+    except OSError as error:
+        pytest.skip(f"no access control lists in /tmp: {error}")
+
+
+def _in_child(call: Callable[[], list[str | None]], namespace: int = 0) -> list[str | None]:
+    """The result of a call in a process of its own, and in a new namespace for its children."""
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
         try:
+            if namespace:
+                assert _LIBC.unshare(namespace) == 0
+                os.write(writing, json.dumps(_in_child(call)).encode())
+                os._exit(0)
             os.write(writing, json.dumps(call()).encode())
         except pytest.skip.Exception as skipped:
             os.write(writing, json.dumps(str(skipped)).encode())
@@ -227,6 +312,7 @@ def test_a_server_that_gives_root_s_files_to_another_user(
     assert risk_of_folder(directory) is None
     assert _entered(base, directory).stderr == ""
     assert [path.name for path in directory.iterdir()] == [SCRATCH]
+    monkeypatch.undo()
 
 
 def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
@@ -258,13 +344,15 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
     (base / "mountinfo").write_text(f"1 0 8:1 / / rw - ext4 x rw\n{line.format(base=base)}\n")
     monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
     done = ran(
-        ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; problem=$(foreign_fuse " 0 " "$1" "$2"); '
-         '[ -z "$problem" ] || explained "$1" $problem', base, directory, base / "mountinfo"]
+        ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; . "$0/repairs.sh"; '
+         'problem=$(foreign_fuse " 0 " "$1" "$2"); '
+         '[ -z "$problem" ] || explained "$1" "$problem"', base, directory, base / "mountinfo"]
     )  # fmt: skip
     risk = risk_of_folder(directory)
     assert done.stdout.strip() == (risk.text if risk else "")
     wanted = (
-        f"{base}/a b is a FUSE file system of user {user}. Repair: mkdir -m 700 {base}/eeio-files"
+        f"{base}/a b is a FUSE file system of user {user}. "
+        f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
 
@@ -273,12 +361,14 @@ def test_root_runs_no_program_of_another_user(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("SUDO_UID", raising=False)
-    theirs, ours = base / "theirs", base / "ours"
-    for folder in (theirs, ours):
+    theirs, ours, shared = base / "theirs", base / "ours", base / "shared"
+    for folder in (theirs, ours, shared):
         folder.mkdir()
         folder.chmod(0o755)
+    shared.chmod(0o1777)
     os.chown(theirs, 71500, 71500)
-    monkeypatch.setenv("PATH", f"{theirs}:.::{ours}:/usr/bin:/bin")
+    searched = f"{theirs}:.::{ours}:{shared}:/usr/bin:/bin"
+    monkeypatch.setenv("PATH", searched)
     assert main(["completion", "bash"]) == 0
     assert os.environ["PATH"] == f"{ours}:/usr/bin:/bin"
     said = capsys.readouterr().err.splitlines()
@@ -286,7 +376,42 @@ def test_root_runs_no_program_of_another_user(
         f"eeio: PATH: not searched as root: {theirs} is owned by user 71500",
         "eeio: PATH: not searched as root: . depends on the current folder",
         "eeio: PATH: not searched as root: (empty) depends on the current folder",
+        f"eeio: PATH: not searched as root: {shared} can be written by other users (mode 1777)",
     ]
+    monkeypatch.setenv("PATH", searched)
+    for folder in (theirs, shared):
+        for name in ("id", "stat", "sed", "awk", "readlink", "getent", "ls"):
+            executable(folder / name, f"#!/bin/sh\ntouch {base}/ran\n")
+    shutil.copy(COMMON / "post.sh", base / "post.sh")
+    (base / "tool.conf").write_text("name=eeio-x\n")
+    done = ran(["sh", base / "post.sh"], env={**os.environ, "HOME": str(base)})
+    assert done.stderr == "" and not (base / "ran").exists()
+    command = '. "$HOME/scratch.sh"; echo "$PATH"'
+    done = ran(["sh", "-c", command], env={**os.environ, "HOME": str(base)})
+    assert done.stdout == f"{ours}:/usr/bin:/bin\n"
+
+
+@pytest.mark.parametrize("call", ["make_output", "prepared"])
+def test_results_and_cleaning_follow_no_link_of_another_user(base: Path, call: str) -> None:
+    shutil.copy(COMMON / "checks.sh", base / "checks.sh")
+    (base / "ours" / SCRATCH).mkdir(parents=True)
+    (base / "link").symlink_to(base / "ours")
+    os.chown(base / "link", 71500, 71500, follow_symlinks=False)
+    environment = {
+        **os.environ, "HOME": str(base), "EEIO_DIRECTORY": f"{base}/link",
+        "EEIO_OUTPUT_DIR": f"{base}/link/new/output",
+    }  # fmt: skip
+    environment.pop("SUDO_UID", None)
+    done = subprocess.run(
+        ["sh", "-c", f'tool=eeio-x; . "$HOME/checks.sh"; {call}; touch file'],
+        capture_output=True, text=True, cwd=base, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and not (base / "ours/new").exists()
+    assert done.stderr.startswith(f"eeio-x: {base}/link is a link of user 71500. Repair: ")
+    (base / "link").unlink()
+    (base / "link").mkdir()
+    (base / "link" / SCRATCH).mkdir()
+    ran(["sh", "-c", f'tool=eeio-x; . "$HOME/checks.sh"; {call}'], env=environment)
 
 
 @pytest.mark.parametrize("owned", ["program", "folder", "link"])
@@ -315,7 +440,9 @@ def test_an_installation_takes_no_program_of_another_user(base: Path, owned: str
     )  # fmt: skip
     assert done.returncode == 1 and not (base / "ran").exists()
     assert done.stderr.startswith(f"eeio-fio: {found} is not run as root: ")
-    assert done.stderr.endswith(f"Repair: install {found} /usr/local/bin/\n")
+    assert done.stderr.endswith(
+        "Repair: install the package of fio, and remove this one from PATH\n"
+    )
 
 
 @pytest.mark.parametrize("inside", ["", "container"])
@@ -338,11 +465,12 @@ def test_a_mounted_program_in_a_container_is_of_who_started_it(base: Path, insid
         )  # fmt: skip
         return [why_untrusted(program), done.stdout.strip() or None]
 
-    python, shell = _in_child(both)
+    python, shell = _in_child(both, namespace=_NEW_PROCESSES if inside else 0)
     if inside:
         assert (python, shell) == (None, None)
     else:
-        assert python == f"{program} is owned by user 71500"
+        assert python == f"{checkout} is owned by user 71500"
         assert shell == (
-            f"{program} is not run as root: {python}. Repair: install {program} /usr/local/bin/"
+            f"{program} is not run as root: {python}. "
+            "Repair: install the package of ior, and remove this one from PATH"
         )

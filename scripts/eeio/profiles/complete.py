@@ -15,8 +15,8 @@ from eeio_limits import LimitError, inputs
 
 _LIST = "common"
 WITH = {
-    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh"),
-    "install.sh": ("programs.sh", "owners.sh", "trust.sh"),
+    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh"),
+    "install.sh": ("programs.sh", "owners.sh", "trust.sh", "repairs.sh"),
 }
 """What shared files read; a list need not name it."""
 

@@ -1,0 +1,39 @@
+# What to do where another user could replace a folder or a program. After trust.sh.
+# shellcheck shell=sh
+quoted() { # TEXT, as an argument of a shell
+	case $1 in
+	'' | *[!A-Za-z0-9_@%+=:,./-]*) printf "'%s'\n" "$(printf '%s\n' "$1" | sed "s/'/'\"'\"'/g")" ;;
+	*) printf '%s\n' "$1" ;;
+	esac
+}
+
+new_folder() { # PARENT, an argument of a shell
+	printf '%s\n' "mkdir -m 700 $1/eeio-files, and give it as the directory"
+}
+
+explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line: the problem, and what repairs it
+	directory=$1 kind=${2%% *} path=${2#* * } value=${2#* }
+	value=${value%% *}
+	user=$(id -nu "$value" 2>/dev/null) || user="'#$value'"
+	case $kind in
+	writable) problem="can be written by other users (mode $value)" ;;
+	owned) problem="is owned by user $value" ;;
+	link) problem="is a link of user $value" ;;
+	fuse) problem="is a FUSE file system of user $value" ;;
+	loop) problem='cannot be checked: Too many levels of symbolic links' ;;
+	esac
+	[ -d "$directory" ] || kind=program
+	case $(id -u)-$kind-$path in
+	*-program-*) repair="install the package of ${directory##*/}, and remove this one from PATH" ;;
+	*-loop-*) repair='check the path' ;;
+	*-writable-*/eeio-scratch) repair="rm -r $(quoted "$path")" ;;
+	*/eeio-scratch) repair=$(new_folder "$(quoted "${directory%/}")") ;; # another user may be measuring there
+	0-writable-*) repair="chmod +t $(quoted "$path")" ;;
+	0-owned-"$directory") repair="sudo -u $user eeio ..." ;;
+	0-*) path_above=${path%/*} && repair=$(new_folder "${path_above:+$(quoted "$path_above")}") ;;
+	*-writable-*) repair=$(new_folder "~") && [ ! -O "$path" ] || repair="chmod +t $(quoted "$path")" ;;
+	*) repair=$(new_folder "~") ;;
+	esac
+	# A line break in a name would begin a line of its own, with another repair.
+	printf '%s' "$path $problem. Repair: $repair" | tr '\001-\037\177' '?' && echo
+}
