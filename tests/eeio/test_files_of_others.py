@@ -21,7 +21,12 @@ from tests.profiles.harness import copy_of
 from eeio.campaign.safety import SCRATCH
 from eeio.cli import main
 from eeio_limits import trust
-from eeio_limits.trust import risk_of_folder, risk_of_scratch, why_untrusted
+from eeio_limits.trust import (
+    risk_of_folder,
+    risk_of_scratch,
+    trusted_search_path,
+    why_untrusted,
+)
 
 COMMON = Path(__file__).parents[2] / "test-profiles/common"
 pytestmark = pytest.mark.root
@@ -370,7 +375,8 @@ def test_root_runs_no_program_of_another_user(
     searched = f"{theirs}:.::{ours}:{shared}:/usr/bin:/bin"
     monkeypatch.setenv("PATH", searched)
     assert main(["completion", "bash"]) == 0
-    assert os.environ["PATH"] == f"{ours}:/usr/bin:/bin"
+    assert os.environ["PATH"] == searched, "it is that of the command only"
+    assert trusted_search_path(searched)[0] == f"{ours}:/usr/bin:/bin"
     said = capsys.readouterr().err.splitlines()
     assert said == [
         f"eeio: PATH: not searched as root: {theirs} is owned by user 71500",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.system.owner import start_ticks
+from eeio_power.suspension import STOPPED
 from eeio_results.errors import EeioError
 from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
@@ -146,8 +147,9 @@ class Target:
     """Kills of other processes."""
     share = 1.0
     """Of the time of a campaign, in which it is killed, counted from `disturb`."""
-    codes: Sequence[int] = (0,)
-    """Exit codes of a campaign that nobody killed."""
+    codes: Sequence[int] = (0, 3)
+    """Exit codes of a campaign that nobody killed. 3: it was stopped to look at what it changes, so
+    that a run is invalid; `wrong_at_end` allows no other reason."""
     looked_at = 0
     """Mounts, loop devices, files and journals of living campaigns that were compared before and
     after another process acted."""
@@ -185,7 +187,8 @@ class Target:
             records = [json.loads(line) for line in lines]
             if len({(r["experiment_id"], r["repetition"]) for r in records}) != len(records):
                 yield "a repetition of an experiment is stored twice"
-            yield from (f"invalid: {r['validity']}" for r in records if r["validity"])
+            reasons = [[why for why in r["validity"] if why != STOPPED] for r in records]
+            yield from (f"invalid: {of_run}" for of_run in reasons if of_run)
 
     def left(self) -> Iterator[str]:
         """What should be gone after `eeio doctor restore`."""
@@ -260,7 +263,7 @@ class TwoProcesses(Target):
     may be killed too."""
 
     share = 0.5
-    codes = (0, 2)  # 2: the other one was faster
+    codes = (0, 2, 3)  # 2: the other one was faster
     other_before: Sequence[str] = ()
 
     @property
@@ -339,7 +342,7 @@ class TwoProcesses(Target):
     def judge(self, act: Act | None) -> Iterator[str]:
         """What is wrong about what the other one did."""
         if act is not None:
-            yield from act.wrong(0, 2)  # 2: it was locked out
+            yield from act.wrong(0, 2, 3)  # 2: it was locked out
 
     def changed(self, process: "subprocess.Popen[bytes]") -> set[str]:
         """What the living process notes in its journal and is so now."""
@@ -482,7 +485,7 @@ class Reboot(TwoProcesses):
             there = (self.results / CAMPAIGN).exists()
             self.begin(name)
             if (act := self.end()) is not None:
-                yield from act.wrong(0 if there or name != "resume" else 2)
+                yield from act.wrong(*((0, 3) if there or name != "resume" else (2,)))
             if bystander.poll() is not None:
                 yield "a process of this boot was ended"
         finally:
