@@ -260,7 +260,8 @@ def test_a_program_runs_without_a_shell(home: Path, eeio: Eeio) -> None:
 
 
 def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
-    export = home / "hyperfine.json"
+    export, theirs = home / "hyperfine.json", home / "theirs"
+    export.symlink_to(theirs)
     body = found(
         home, eeio, "head -c {size} /dev/zero > {name}", "-P", "size", "1000", "2000",
         "-D", "1000", "-L", "name", "a,b", "-r", "2", "--meter", "none",
@@ -269,6 +270,7 @@ def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
     assert [one["parameters"] for one in body["commands"]] == [
         {"size": size, "name": name} for size in ("1000", "2000") for name in ("a", "b")
     ]
+    assert not theirs.exists() and not export.is_symlink()
     results = json.loads(export.read_text())["results"]
     assert [one["command"] for one in results] == [one["command"] for one in body["commands"]]
     assert {"mean", "stddev", "median", "user", "system", "min", "max", "times"} <= set(results[0])

@@ -18,8 +18,9 @@ from tests.executables import executable
 from tests.processes import ran
 from tests.profiles.harness import copy_of
 
-from eeio.campaign.safety import SCRATCH
+from eeio.campaign.safety import SCRATCH, checked_folder
 from eeio.cli import main
+from eeio.errors import RejectedError
 from eeio_limits import trust
 from eeio_limits.trust import (
     risk_of_folder,
@@ -360,6 +361,15 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
         f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
+
+
+def test_the_directory_of_a_campaign_is_the_one_that_was_checked(base: Path) -> None:
+    (base / "real").mkdir()
+    (base / "link").symlink_to("real")
+    assert checked_folder(base / "link/../link") == base / "real"
+    os.chown(base / "link", 71500, 71500, follow_symlinks=False)
+    with pytest.raises(RejectedError, match="link is a link of user 71500"):
+        checked_folder(base / "link")
 
 
 def test_root_runs_no_program_of_another_user(

@@ -59,6 +59,12 @@ def check_folder(directory: Path) -> None:
             raise RejectedError(risk.text)
 
 
+def checked_folder(directory: Path) -> Path:
+    """The directory without links, which nobody can lead elsewhere once the way is checked."""
+    check_folder(directory)
+    return directory.resolve()
+
+
 def folder_identity(folder: Path) -> tuple[int, int] | None:
     """Of the folder of that name itself, not of what a link leads to; None if there is none."""
     try:

@@ -20,7 +20,7 @@ from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import campaign_locks, execute, store_lock
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
@@ -128,7 +128,7 @@ def bench(arguments: argparse.Namespace) -> int:
     directory = str(Path(arguments.directory).absolute())
     if not Path(directory).is_dir():
         raise RejectedError(f"{directory}: no such directory")
-    safety.check_folder(Path(directory))
+    directory = str(safety.checked_folder(Path(directory)))
     options = Options(
         preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
         suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
@@ -220,9 +220,9 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
     document = report.document(campaign, found, compared)
     write_document(arguments, document)
     if arguments.export_json is not None:
-        Path(arguments.export_json).write_text(report.hyperfine_json(found), encoding="utf-8")
+        write_file(Path(arguments.export_json), report.hyperfine_json(found))
     if arguments.export_markdown is not None:
-        Path(arguments.export_markdown).write_text(render_markdown(document), encoding="utf-8")
+        write_file(Path(arguments.export_markdown), render_markdown(document))
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 

@@ -155,7 +155,9 @@ def _absolute(options: Options) -> Options:
 
     return replace(
         options,
-        directory=absolute(options.directory),
+        directory=(
+            str(safety.checked_folder(Path(options.directory))) if options.directory else None
+        ),
         device=absolute(options.device),
         erase=absolute(options.erase),
         sysfs_root=str(Path(options.sysfs_root).absolute()),

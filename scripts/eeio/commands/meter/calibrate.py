@@ -11,6 +11,7 @@ from eeio.arguments import OptionGroup, add_help_all
 from eeio.calibration import against, clock, delay
 from eeio.commands import campaign_options
 from eeio.commands.meter.meters import seconds
+from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.system.lock import machine_lock
 from eeio_limits.reading import MARKS
@@ -83,7 +84,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         pulses = alignment.make_pulses(arguments.count)
     if arguments.save is not None:
         body = {"schema_version": 1, "pulses_unix_s": [[p.start_s, p.end_s] for p in pulses]}
-        arguments.save.write_text(json.dumps(body) + "\n", encoding="utf-8")
+        write_file(arguments.save, json.dumps(body) + "\n")
     if meter is None:
         return EXIT_DONE
     found = clock.offset(meter, pulses, arguments.search)
