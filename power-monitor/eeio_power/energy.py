@@ -268,7 +268,7 @@ def reach_s(channel: Channel, period_s: float, native_period_s: float) -> float:
 def _hold_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     """The time that one power next to an edge is the mean of, s."""
     if channel.quantity == "power_w":
-        return period_s
+        return min(period_s, COUNTER_UPDATES * native_period_s)
     return COUNTER_UPDATES * native_period_s
 
 

@@ -92,7 +92,7 @@ def samples_of(meters: list[Meter], life: Life) -> Samples:
                 rows[k].append(tuple(math.nan if v is None else v for v in values))
     return Samples(
         tuple(
-            MeterSamples(info, of_meter, tuple(zip(*values, strict=True)))
+            MeterSamples(info.as_read, of_meter, tuple(zip(*values, strict=True)))
             for info, of_meter, values in zip(infos, times, rows, strict=True)
         )
     )
