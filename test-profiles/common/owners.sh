@@ -1,7 +1,7 @@
 # Users who may own the files that eeio writes to and runs, as in eeio_limits/trust.py. For trust.sh.
 # shellcheck shell=sh
 mount_of() { # FOLDER MOUNTINFO -> the user of a FUSE file system, or -, and where it is mounted
-	folder=$1 awk 'BEGIN { best = "/"; user = "-" }
+	folder=$1 LC_ALL=C awk 'BEGIN { best = "/"; user = "-" }
 	{ gsub(/\\040/, " ", $5) }
 	length($5) >= length(best) && ($5 == "/" || index(ENVIRON["folder"] "/", $5 "/") == 1) {
 		best = $5; user = "-"; text = $NF

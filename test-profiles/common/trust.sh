@@ -23,7 +23,7 @@ is_private() { # GROUP OWNER USERS PATH: the group has no other user, and no acc
 	case $(ls -dl -- "$4") in ??????????+*) return 1 ;; esac
 	members=$(getent group "$1" | cut -d: -f4 | tr , ' ')
 	# shellcheck disable=SC2086 # words; a directory service may list no user that it is not asked for
-	{ getent passwd && getent passwd $members; } | awk -F: -v group="$1" -v members=" $members " -v users="$3" '
+	{ getent passwd && getent passwd $members; } | LC_ALL=C awk -F: -v group="$1" -v members=" $members " -v users="$3" '
 		($4 == group || index(members, " " $1 " ")) && !index(users, " " $3 " ") { others = 1 }
 		END { exit others }'
 }

@@ -1,7 +1,7 @@
 # The system's Bonnie++, or upstream's release, built here.
 # shellcheck shell=sh disable=SC2034,SC2154 # install.sh uses and sets them
 # Distributions put it where only root's PATH leads.
-PATH=$PATH:/usr/sbin:/usr/local/sbin
+searched=$searched:/usr/sbin:/usr/local/sbin
 ! find_program bonnie++ || path=$found
 build() {
 	unpack https://www.coker.com.au/bonnie++/bonnie++-2.00a.tgz \

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2046 # two numbers
 need_python
 # Debian's server is in /usr/sbin, which is not in everybody's PATH.
-PATH=$PATH:/usr/sbin
+searched=$searched:/usr/sbin
 for needed in mariadbd mariadb-install-db mariadb-admin mariadb sysbench; do
 	package=mariadb-server
 	[ $needed != sysbench ] || package=sysbench

@@ -345,10 +345,10 @@ def test_the_sampler_watches_this_machines_packages_alone(
 @pytest.mark.parametrize(
     ("spec", "watts", "busy_load", "doubtful"),
     [
-        ("ipmi,lag_s=0,averages_s=1", lambda k: 120.0, 0.9, True),
-        ("ipmi,lag_s=0,averages_s=1", lambda k: 120.0, 0.3, False),
-        ("ipmi,lag_s=0,averages_s=1", lambda k: 120.0 + k // 20, 0.9, False),
-        ("ipmi:lanplus,host=bmc,lag_s=0,averages_s=1", lambda k: 120.0, 0.9, False),
+        ("ipmi,lag_s=0,averages_s=0", lambda k: 120.0, 0.9, True),
+        ("ipmi,lag_s=0,averages_s=0", lambda k: 120.0, 0.3, False),
+        ("ipmi,lag_s=0,averages_s=0", lambda k: 120.0 + k // 20, 0.9, False),
+        ("ipmi:lanplus,host=bmc,lag_s=0,averages_s=0", lambda k: 120.0, 0.9, False),
     ],
 )
 def test_a_reading_that_stays_the_same_is_compared_with_the_load(
