@@ -235,6 +235,9 @@ def _has_access_list(path: Path) -> bool:
 
 
 def _has_other_members(group: int, users: frozenset[int]) -> bool:
+    if group == 0 and _is_container():
+        # Images run as any user of that group, whom who starts the container chooses.
+        return False
     names = []
     with suppress(KeyError):
         names = grp.getgrgid(group).gr_mem

@@ -14,6 +14,18 @@ is_container() { # such a file may be left on a machine that was made of an imag
 	{ [ -e /run/.containerenv ] || [ -e /.dockerenv ]; } && [ "$(readlink /proc/self/ns/pid)" != 'pid:[4026531836]' ]
 }
 
+is_private() { # GROUP OWNER USERS PATH: the group has no other user, and no access control list names more
+	case $1 in 0 | "$2") ;; *) return 1 ;; esac
+	case $(ls -dl -- "$4") in ??????????+*) return 1 ;; esac
+	# Images run as any user of that group, whom who starts the container chooses.
+	[ "$1" != 0 ] || ! is_container || return 0
+	members=$(getent group "$1" | cut -d: -f4 | tr , ' ')
+	# shellcheck disable=SC2086 # words; a directory service may list no user that it is not asked for
+	{ getent passwd && getent passwd $members; } | LC_ALL=C awk -F: -v group="$1" -v members=" $members " -v users="$3" '
+		($4 == group || index(members, " " $1 " ")) && !index(users, " " $3 " ") { others = 1 }
+		END { exit others }'
+}
+
 trusted_users() { # FOLDER, the current one -> their numbers, each between blanks
 	me=$(id -u) more=''
 	[ "$me" != 0 ] || case ${SUDO_UID:-none} in *[!0-9]* | ??????????*) ;; *) more=$SUDO_UID ;; esac

@@ -18,16 +18,6 @@ replaceable() { # USERS strict|usual|lax PATH..., which exist
 	done
 }
 
-is_private() { # GROUP OWNER USERS PATH: the group has no other user, and no access control list names more
-	case $1 in 0 | "$2") ;; *) return 1 ;; esac
-	case $(ls -dl -- "$4") in ??????????+*) return 1 ;; esac
-	members=$(getent group "$1" | cut -d: -f4 | tr , ' ')
-	# shellcheck disable=SC2086 # words; a directory service may list no user that it is not asked for
-	{ getent passwd && getent passwd $members; } | LC_ALL=C awk -F: -v group="$1" -v members=" $members " -v users="$3" '
-		($4 == group || index(members, " " $1 " ")) && !index(users, " " $3 " ") { others = 1 }
-		END { exit others }'
-}
-
 replaceable_above() { # USERS PATH: what the kernel passes on the way to it: folders, links, and the way to their targets
 	users=$1 rest=$2 here='' links=0
 	set -- /

@@ -149,6 +149,8 @@ CASES = (
          user=71500, directory=OF_USER, scratch=(71500, 100, 0o775)),
     Case("a user's whom sudo made root before", None, user=71500, directory=OF_USER, sudo="71600"),
     Case("mounted folder of a host's user", None, directory=OF_USER, inside="container"),
+    Case("root's group in a container has a member", None, directory=(0, 0, 0o775),
+         group="root:x:0:mallory", account="mallory:x:71500:71500::/:/bin/sh", inside="container"),
     Case("the same outside", "D is owned by user 71500. Repair: sudo -u '#71500' eeio ...",
          directory=OF_USER, inside="mount"),
     Case("mounted folder of a host's user, as another", None, user=71600,
