@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,14 @@ def traced(ext4: Path) -> Iterator[Path]:
         unmount(tracefs)
 
 
-def _instances(directory: Path) -> list[Path]:
-    """Of traces of this file system; other campaigns of the machine may have theirs."""
-    folder = directory.parent / "tracefs/instances"
-    return list(folder.glob(f"eeio-*-{find_ext4(directory).name}"))
+@pytest.fixture
+def instances(traced: Path) -> Callable[[], list[Path]]:
+    """Asks for the traces of this file system that began in this test: an instance is the kernel's,
+    and one of a killed program may have the name of the same loop device."""
+    folder = traced.parent / "tracefs/instances"
+    pattern = f"eeio-*-{find_ext4(traced).name}"
+    earlier = set(folder.glob(pattern))
+    return lambda: [path for path in folder.glob(pattern) if path not in earlier]
 
 
 def _journal(
@@ -91,7 +95,9 @@ def _journal(
     return body
 
 
-def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
+def test_a_program_s_writes_and_commits(
+    traced: Path, eeio: Eeio, instances: Callable[[], list[Path]]
+) -> None:
     body = _journal(eeio, traced)
     metrics = body["metrics"]
     assert isinstance(metrics, dict)
@@ -109,7 +115,7 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
         (sync,) = file["syncs"]
         assert sync["commit"] in known and file["durable_s"] == sync["end_s"]
         assert file["writes"][-1]["end_s"] <= sync["start_s"]
-    assert not _instances(traced)
+    assert not instances()
 
 
 def test_what_eeio_itself_synchronizes_is_not_the_program_s(
@@ -197,7 +203,9 @@ def test_another_file_system_is_rejected(eeio: Eeio) -> None:
     assert "not on ext4 but on tmpfs" in done.stderr
 
 
-def test_a_container_s_own_process_numbers_are_rejected(traced: Path, home: Path) -> None:
+def test_a_container_s_own_process_numbers_are_rejected(
+    traced: Path, home: Path, instances: Callable[[], list[Path]]
+) -> None:
     """The kernel traces by the host's: nothing was traced, without a word."""
     done = ran(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "record",
@@ -205,10 +213,12 @@ def test_a_container_s_own_process_numbers_are_rejected(traced: Path, home: Path
         code=1,
     )  # fmt: skip
     assert "--pid=host" in done.stderr
-    assert not _instances(traced)
+    assert not instances()
 
 
-def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
+def test_a_full_disk_takes_the_trace_and_leaves_no_instance(
+    traced: Path, eeio: Eeio, instances: Callable[[], list[Path]]
+) -> None:
     small = traced.parent / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(small)], check=True)
@@ -223,7 +233,7 @@ def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: 
     assert done.returncode == 1
     assert "journal.gz: the trace was not written completely" in done.stderr
     assert "No space left on device" in done.stderr and "Traceback" not in done.stderr
-    assert not _instances(traced)
+    assert not instances()
 
 
 def test_a_static_program_is_rejected_for_delayjc(ext4: Path, eeio: Eeio) -> None:
@@ -273,16 +283,20 @@ def test_a_window_that_is_no_time_is_rejected(window: str, ext4: Path, eeio: Eei
     assert f"--window {window}" in done.stderr
 
 
-def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
+def test_a_failing_program_leaves_no_instance(
+    traced: Path, eeio: Eeio, instances: Callable[[], list[Path]]
+) -> None:
     done = eeio(
         "record", "journal", "--directory", str(traced), "-o", str(traced.parent / "o"), "--",
         "false", code=1,
     )  # fmt: skip
     assert "no traced task called fsync" in done.stdout
-    assert not _instances(traced)
+    assert not instances()
 
 
-def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home: Path) -> None:
+def test_a_killed_trace_is_taken_away_by_restore(
+    traced: Path, eeio: Eeio, home: Path, instances: Callable[[], list[Path]]
+) -> None:
     """The child says when it is at work; its tracer is then killed without mercy."""
     fifo = home / "fifo"
     subprocess.run(["mkfifo", str(fifo)], check=True)
@@ -293,13 +307,13 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     )  # fmt: skip
     try:
         assert fifo.read_text() == "up\n"
-        assert _instances(traced)
+        assert instances()
     finally:
         process.kill()
         process.wait()
         done = eeio("doctor", "restore")
     assert "end process group" in done.stdout + done.stderr
-    assert not _instances(traced)
+    assert not instances()
 
 
 def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: Path) -> None:
