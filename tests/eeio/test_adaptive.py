@@ -177,7 +177,7 @@ def test_a_pause_ends_when_the_machine_has_settled(
     power = _Power(idle_at_s)
     known = {} if idle_w is None else {("m", "system"): idle_w}
     found = measurement.settle(
-        RULE, power, known, None, 7.0, sleep=power.sleep, clock=lambda: power.now_s
+        RULE, power, known, (), 7.0, sleep=power.sleep, clock=lambda: power.now_s
     )
     assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == message
 
@@ -195,7 +195,7 @@ def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
     write_for_five_seconds(0.0)
     device = BlockDevice("sdx", 8, 0, root=tmp_path)
     found = measurement.settle(
-        RULE, power, {("m", "system"): 10.0}, device, 0.0,
+        RULE, power, {("m", "system"): 10.0}, [device], 0.0,
         sleep=write_for_five_seconds, clock=lambda: power.now_s,
     )  # fmt: skip
     assert found.after_s == pytest.approx(6.0, abs=0.3)

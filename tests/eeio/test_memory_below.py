@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.simulators.tree import write_tree
 from eeio.cli import main
 from eeio.system import caches
 from eeio.system.below import caches_below, why_in_memory
-from eeio.system.filesystem import BlockDevice, backing_device, block_device
+from eeio.system.filesystem import BlockDevice, backing_device, backing_devices, block_device
 
 pytestmark = pytest.mark.root
 READ = "level=filesystem operation=read spatiality=sequential buffer=off"
@@ -55,6 +56,44 @@ def test_an_image_on_tmpfs_is_rejected(home: Path, mounted: Path, in_process: In
     assert f"{mounted}: the image of /dev/loop" in output and "is on tmpfs" in output
     assert main(_arguments(mounted, "--allow-memory-filesystem")) == 3
     assert all("no storage device was measured" in reason for reason in _reasons(home))
+
+
+@pytest.fixture
+def spanning(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A btrfs over two images in the folder that the parameter names."""
+    if shutil.which("mkfs.btrfs") is None:
+        pytest.skip("needs mkfs.btrfs")
+    below = Path(tempfile.mkdtemp(dir=request.param or tmp_path))
+    try:
+        with ExitStack() as stack:
+            images = [sparse(below / name, 128 << 20) for name in ("first", "second")]
+            nodes = [stack.enter_context(mounts.attached(image)) for image in images]
+            subprocess.run(["mkfs.btrfs", "-q", "-f", *map(str, nodes)], check=True)
+            yield stack.enter_context(mounts.mounted(nodes[0], tmp_path / "mounted"))
+    finally:
+        shutil.rmtree(below)
+
+
+@pytest.mark.parametrize("spanning", ["/dev/shm"], indirect=True)
+def test_a_file_system_over_several_images_on_tmpfs_is_rejected(
+    home: Path, spanning: Path, in_process: InProcess
+) -> None:
+    """Which of its devices has the files is not known, so none of them was asked."""
+    output = in_process(*_arguments(spanning), code=2).err
+    assert f"{spanning}: the image of /dev/loop" in output and "is on tmpfs" in output
+    assert main(_arguments(spanning, "--allow-memory-filesystem")) == 3
+    assert all("no storage device was measured" in reason for reason in _reasons(home))
+
+
+@pytest.mark.parametrize("spanning", [""], indirect=True)
+def test_caches_of_all_devices_of_a_file_system_are_named(home: Path, spanning: Path) -> None:
+    first, second = backing_devices(spanning)
+    assert backing_device(spanning)[0] is None
+    subprocess.run(["losetup", "--direct-io=off", str(second.node)], check=True)
+    main(_arguments(spanning))
+    for record in records(home):
+        (remark,) = record["remarks"].values()
+        assert f"{second.node} has no direct I/O" in remark and str(first.node) not in remark
 
 
 @pytest.mark.parametrize("mounted", ["/dev/shm"], indirect=True)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from eeio.campaign import safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.machine_limits import MachineLimits
 from eeio.campaign.plan import Plan, prefilled_bytes
 from eeio.campaign.probes import (
     DriveCounters,
     DriveView,
     Flush,
-    MachineLimits,
     Meters,
     OtherIo,
     Probe,
@@ -77,24 +77,24 @@ def settle(
     rule: AdaptiveProtocol,
     power: PowerMonitor,
     idle_w: Mapping[tuple[str, str], float],
-    device: BlockDevice | None,
+    devices: Sequence[BlockDevice],
     fixed_s: float,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Settled:
-    """Waits `settle_least_s` at least, until power is back at idle and the drive is idle;
+    """Waits `settle_least_s` at least, until power is back at idle and the drives are idle;
     `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without such a power it
     uses a fixed pause (`fixed_s`, at most `settle_most_s`) and the drive's counters."""
     began_s = clock()
-    still_since_s, moved = began_s, _moved(device)
+    still_since_s, moved = began_s, _moved(devices)
     while True:
         sleep(_STEP_S)
         now_s = clock()
         past_s = now_s - began_s
-        now_moved = _moved(device)
+        now_moved = _moved(devices)
         if now_moved - moved > _STILL_BYTES:
             still_since_s, moved = now_s, now_moved
-        is_still = device is None or now_s - still_since_s >= STILL_S
+        is_still = not devices or now_s - still_since_s >= STILL_S
         share = _share_of_idle(power, idle_w, now_s)
         if share is None:
             if past_s >= min(fixed_s, rule.settle_most_s) and is_still:
@@ -119,11 +119,9 @@ def _share_of_idle(
     return None
 
 
-def _moved(device: BlockDevice | None) -> int:
-    if device is None:
-        return 0
-    counted = read_counters(device)
-    return counted.read_bytes + counted.written_bytes
+def _moved(devices: Sequence[BlockDevice]) -> int:
+    counted = map(read_counters, devices)
+    return sum(each.read_bytes + each.written_bytes for each in counted)
 
 
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
@@ -208,6 +206,8 @@ class Measurement:
         elif experiment.volume == "":
             safety.check_folder(volume.directory)
         device = self.raw_device if on_raw_device else volume.device
+        raw_devices = () if self.raw_device is None else (self.raw_device,)
+        devices = raw_devices if on_raw_device else volume.devices
         # Entries here stay until the campaign's end, not only until that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
@@ -216,7 +216,7 @@ class Measurement:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
                 caches.switch_write_cache(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, volume, raw, device, power)
+            prepared = self._prepare(planned, volume, raw, devices, power)
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
             options, profile = self._plan.options, self._plan.profiles[experiment.profile]
@@ -240,7 +240,7 @@ class Measurement:
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
                     requested=options.trace_journal,
                 ),
-                MachineLimits(device),
+                MachineLimits(devices),
                 Suspension(),
                 Meters(power, raw),
                 ProcessorSampler(),
@@ -290,7 +290,7 @@ class Measurement:
         planned: PlannedRun,
         volume: Volume,
         raw: Path,
-        device: BlockDevice | None,
+        devices: Sequence[BlockDevice],
         power: PowerMonitor,
     ) -> _Prepared:
         """Files with real data in them, an empty page cache, and a pause to settle."""
@@ -308,7 +308,7 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
-        known = () if device is None else tuple(caches_below(device))
+        known = tuple(dict.fromkeys(cache for each in devices for cache in caches_below(each)))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
@@ -330,7 +330,7 @@ class Measurement:
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
             return _Prepared(found, reason, prepare_s, notes, None, below, known)
-        settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
+        settled = settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes, settled, below, known)
 
     def _why_unseen(

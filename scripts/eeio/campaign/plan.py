@@ -28,6 +28,7 @@ from eeio.system.below import check_directory, check_not_in_memory, check_storag
 from eeio.system.drive import elsewhere
 from eeio.system.filesystem import (
     backing_device,
+    backing_devices,
     block_device,
     mount_of,
     zone_bytes,
@@ -314,7 +315,8 @@ class Plan(Design):
         mount = mount_of(directory, root)
         check_storage(directory, mount, options.allow_memory_filesystem)
         device, reason = backing_device(directory, root)
-        check_not_in_memory(device, str(directory), options.allow_memory_filesystem)
+        devices = backing_devices(directory, root)
+        check_not_in_memory(devices, str(directory), options.allow_memory_filesystem)
         on = str(device.node) if device else f"no device: {reason}"
         if device is not None and (away := elsewhere(device)) is not None:
             on += f"; {away}"

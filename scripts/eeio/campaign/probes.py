@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from eeio.journal.trace import TracefsInstance
-from eeio.system import caches, counters, image, limits, other_io
+from eeio.system import caches, counters, image, other_io
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -32,10 +32,7 @@ from eeio_power.suspension import text as suspended_text
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import (
-    LIMIT,
     OTHER_IO,
-    STOLEN,
-    THROTTLED,
     DeviceCounters,
     Phase,
     ProcessorSeries,
@@ -294,45 +291,6 @@ class Suspension(Probe):
     def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
         phases = (replace(p, invalid=(*p.invalid, *self._reasons)) for p in result.phases)
         return replace(result, phases=tuple(phases))
-
-
-class MachineLimits(Probe):
-    """Limits of the control group that a run reached, stolen processor time, and throttling."""
-
-    def __init__(self, device: BlockDevice | None, root: Path = Path("/")) -> None:
-        self._root = root
-        self._limits = limits.Limits(device, root)
-        self._before: limits.Watched | None = None
-        self._after: limits.Watched | None = None
-        self._throttled: str | None = None
-
-    def start(self) -> None:
-        self._before = self._limits.watched()
-
-    def stop(self, ended_s: float | None) -> None:
-        self._after = self._limits.watched()
-        self._throttled = limits.throttled_now(self._root)
-
-    def add_to(self, run: Run) -> Run:
-        if self._before is None or self._after is None:
-            return run
-        both = (self._before, self._after)
-        reached = self._limits.reached_by(run.phases)
-        reached += limits.groups_limits_reached(*both, run.duration_s)
-        remarks = {LIMIT: "; ".join(reached)} if reached else {}
-        if (share := limits.stolen_share(*both)) > limits.LEAST_STOLEN_SHARE:
-            remarks[STOLEN] = f"the host used {share:.0%} of the processors' time"
-        events = limits.throttled(*both)
-        if events:
-            remarks[THROTTLED] = f"processors or drive were throttled {events} times"
-        elif self._throttled is not None:
-            remarks[THROTTLED] = self._throttled
-        return replace(
-            run,
-            remarks={**run.remarks, **remarks},
-            stolen_s=limits.stolen_s(*both),
-            throttle_events=events,
-        )
 
 
 def _stored_share(planned: PlannedExperiment) -> float:

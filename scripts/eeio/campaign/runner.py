@@ -30,7 +30,7 @@ from eeio.restoring import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency, image
 from eeio.system.drive import wear
-from eeio.system.filesystem import BlockDevice, backing_device
+from eeio.system.filesystem import BlockDevice, backing_devices
 from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
@@ -130,10 +130,12 @@ def campaign_locks(plan: Plan) -> Iterator[None]:
         device = raw_device(options.device)
         names.add(device.disk_sysfs.name if device else options.device.strip("/"))
     if options.directory is not None:
-        device, _ = backing_device(Path(options.directory))
-        names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
-        # Other machines may write into it, too.
-        folder = Path(options.directory) if device is None else None
+        devices = backing_devices(Path(options.directory))
+        names |= {device.disk_sysfs.name for device in devices}
+        if not devices:
+            # Other machines may write into it, too.
+            names.add(options.directory.strip("/"))
+            folder = Path(options.directory)
     if any((p.frequency_hz, p.smt, p.turbo) != (None, None, None) for p in plan.experiments):
         names.add(frequency.lock_name(options.frequency_root))
     with ExitStack() as stack:

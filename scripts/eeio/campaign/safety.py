@@ -192,6 +192,5 @@ def check_targets(
         )
     else:
         devices.check_readable(Path(options.device), root)
-    check_not_in_memory(
-        block_device(Path(options.device), root), options.device, options.allow_memory_filesystem
-    )
+    device = block_device(Path(options.device), root)
+    check_not_in_memory([device] if device else [], options.device, options.allow_memory_filesystem)

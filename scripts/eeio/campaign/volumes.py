@@ -6,12 +6,13 @@ from pathlib import Path
 from eeio.campaign.plan import Plan
 from eeio.campaign.safety import MADE, SCRATCH, check_folder, permission
 from eeio.system import image
-from eeio.system.below import why_in_memory
+from eeio.system.below import why_any_in_memory
 from eeio.system.device import ErasedDevice
 from eeio.system.filesystem import (
     WITHOUT_STORAGE,
     BlockDevice,
     backing_device,
+    backing_devices,
     block_device,
     mount_of,
 )
@@ -21,9 +22,9 @@ from eeio_results.errors import EeioError
 
 @dataclass(frozen=True)
 class Volume:
-    """A directory, the block device behind it (None, with the reason), how it was made, why its
-    data are in memory (None if they are not), and where a server on this machine sees the same
-    files (NFS)."""
+    """A directory, the one block device behind it (None, with the reason), how it was made, why its
+    data are in memory (None if they are not), where a server on this machine sees the same files
+    (NFS), and all block devices of its file system."""
 
     directory: Path
     device: BlockDevice | None
@@ -31,6 +32,7 @@ class Volume:
     mkfs: str | None
     memory: str | None
     served: Path | None = None
+    devices: tuple[BlockDevice, ...] = ()
 
     @property
     def test_files(self) -> list[Path]:
@@ -115,10 +117,11 @@ class Volumes:
 def describe(directory: Path, mkfs: str | None, served: Path | None = None) -> Volume:
     """The volume at `directory`; behind this machine's NFS it is the server's device."""
     device, reason = backing_device(served or directory)
-    memory = None if device is None else why_in_memory(device)
+    devices = tuple(backing_devices(served or directory))
+    memory = why_any_in_memory(devices)
     if mount_of(served or directory).filesystem in WITHOUT_STORAGE and device is None:
         memory = reason
-    return Volume(directory, device, reason, mkfs, memory, served)
+    return Volume(directory, device, reason, mkfs, memory, served, devices)
 
 
 def raw_device(node: str) -> BlockDevice | None:

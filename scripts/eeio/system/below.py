@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from eeio.system.filesystem import (
     WITHOUT_STORAGE,
     BlockDevice,
     Mount,
-    backing_device,
+    backing_devices,
     device_of_number,
     mount_of,
     named_device,
@@ -26,12 +27,12 @@ _MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 
 @dataclass(frozen=True)
 class _Image:
-    """The image of a loop device, its file system (None: not looked up), and the block device with
+    """The image of a loop device, its file system (None: not looked up), and the block devices with
     its data. `unknown` is why neither is known."""
 
     path: Path
     filesystem: str | None
-    device: BlockDevice | None
+    devices: tuple[BlockDevice, ...] = ()
     unknown: str | None = None
 
 
@@ -47,19 +48,18 @@ def _image_of(device: BlockDevice) -> _Image | None:
     if known is not None:
         number = known.file[0] if known.block is None else known.block
         if os.major(number):
-            return _Image(
-                path, None, device_of_number(os.major(number), os.minor(number), device.root)
-            )
+            below = device_of_number(os.major(number), os.minor(number), device.root)
+            return _Image(path, None, () if below is None else (below,))
         if not _is_at(known, path):
             return _Image(
-                path, None, None,
+                path, None, (),
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
                 f"not at {path.parent} any more",
             )  # fmt: skip
     with suppress(OSError):
-        lower, _ = backing_device(path.parent, device.root)
-        return _Image(path, mount_of(path.parent, device.root).filesystem, lower)
-    return _Image(path, None, None)
+        devices = tuple(backing_devices(path.parent, device.root))
+        return _Image(path, mount_of(path.parent, device.root).filesystem, devices)
+    return _Image(path, None)
 
 
 def _is_at(known: LoopStatus, path: Path) -> bool:
@@ -93,14 +93,20 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
     return next((why for why in reasons if why is not None), None)
 
 
+def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
+    """Why one of the devices keeps its data in memory; None if none does."""
+    reasons = map(why_in_memory, devices)
+    return next((why for why in reasons if why is not None), None)
+
+
 def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:
-    """The devices that a device is directly on: of a loop device that of its image."""
+    """The devices that a device is directly on: of a loop device those of its image."""
     names: list[str] = []
     with suppress(OSError):
         names = sorted(entry.name for entry in (device.disk_sysfs / "slaves").iterdir())
-    below = [named_device(name, device.root) for name in names]
-    below += [image.device] if image is not None else []
-    return [one for one in below if one is not None]
+    slaves = [named_device(name, device.root) for name in names]
+    below = [slave for slave in slaves if slave is not None]
+    return below if image is None else [*below, *image.devices]
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
     if not os.access(directory, os.W_OK | os.X_OK):
         raise RejectedError(f"{directory}: not writable by this user; name another directory")
     check_storage(directory, mount_of(directory), allow_memory)
-    check_not_in_memory(backing_device(directory)[0], str(directory), allow_memory)
+    check_not_in_memory(backing_devices(directory), str(directory), allow_memory)
     free = os.statvfs(directory)
     free_bytes = free.f_bavail * free.f_frsize
     if free_bytes < needed_bytes:
@@ -191,9 +197,9 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
         )
 
 
-def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: bool) -> None:
-    """RejectedError if the device keeps its data in memory."""
-    why = None if device is None or allow_memory else why_in_memory(device)
+def check_not_in_memory(devices: Sequence[BlockDevice], name: str, allow_memory: bool) -> None:
+    """RejectedError if one of the devices keeps its data in memory."""
+    why = None if allow_memory else why_any_in_memory(devices)
     if why is not None:
         raise RejectedError(
             f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "

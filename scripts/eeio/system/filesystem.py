@@ -186,37 +186,44 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
 def backing_device(
     directory: Path, root: Path = Path("/")
 ) -> tuple[BlockDevice | None, str | None]:
-    """The block device with `directory`'s files, or None and why there is none.
+    """The one block device with `directory`'s files, or None and why there is none: a file system
+    that spans several devices is not attributed to any of them."""
+    names = _device_names(directory, root)
+    devices = backing_devices(directory, root)
+    if len(names) == len(devices) == 1:
+        return devices[0], None
+    mount = mount_of(directory, root)
+    if len(names) > 1:
+        return None, f"{mount.mount_point} spans {len(names)} devices: {', '.join(names)}"
+    why = next((f" ({why_not})" for kind, why_not in _WHY if kind.match(mount.filesystem)), "")
+    return None, f"there is not a block device under {mount.filesystem} at {mount.mount_point}{why}"
 
-    A file system with anonymous device numbers (btrfs) is found by its mount source; one that spans
-    several devices is not attributed to any of them.
-    """
+
+def backing_devices(directory: Path, root: Path = Path("/")) -> list[BlockDevice]:
+    """All block devices of `directory`'s file system that the kernel shows."""
+    devices = [named_device(name, root) for name in _device_names(directory, root)]
+    return [device for device in devices if device is not None]
+
+
+def _device_names(directory: Path, root: Path) -> list[str]:
+    """A file system with anonymous device numbers (btrfs) is known by its mount source."""
     if root == Path("/"):
         number = directory.stat().st_dev
         device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
-        device = device_of_number(int(major), int(minor), root=root) if major.isdecimal() else None
+        device = device_of_number(int(major), int(minor), root) if major.isdecimal() else None
     if device is not None:
-        return device, None
+        return [device.name]
     mount = mount_of(directory, root)
     # bcachefs lists all its devices: /dev/sda:/dev/sdb.
     sources = mount.source.split(":") if mount.filesystem == "bcachefs" else [mount.source]
     if len(sources) > 1:
-        names = ", ".join(Path(source).name for source in sources)
-        return None, f"{mount.mount_point} spans {len(sources)} devices: {names}"
+        nodes = {source: block_device(Path(source), root) for source in sources}
+        return [node.name if node else Path(source).name for source, node in nodes.items()]
     source = Path(mount.source)
     device = block_device(source, root) if source.is_absolute() else None
-    if device is None:
-        why = next((f" ({why_not})" for kind, why_not in _WHY if kind.match(mount.filesystem)), "")
-        return (
-            None,
-            f"there is not a block device under {mount.filesystem} at {mount.mount_point}{why}",
-        )
-    members = _btrfs_members(device)
-    if len(members) > 1:
-        return None, f"{mount.mount_point} spans {len(members)} devices: {', '.join(members)}"
-    return device, None
+    return [] if device is None else _btrfs_members(device)
 
 
 def device_of_number(major: int, minor: int, root: Path) -> BlockDevice | None:

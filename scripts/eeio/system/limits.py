@@ -1,8 +1,8 @@
 """Limits of this process's control group and of its parents, and what throttles the machine.
 
-Control groups of both versions: bytes and requests per second of a device, processor time, memory.
-Parents outside a container's view are not known. Whether a run reached a limit: by its rates for a
-device, by the kernel's counts of waiting for processor time and memory.
+Control groups of both versions: bytes and requests per second of a device (`device_limits`),
+processor time, memory. Parents outside a container's view are not known. Whether a run reached a
+limit of processor time or memory: by the kernel's counts of waiting for it.
 
 Stolen processor time is what the host of a virtual machine gave to others. Throttling is counted
 by Intel's processors, NVMe drives and the firmware of Raspberry Pis; cooling devices show a state.
@@ -15,71 +15,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eeio.system.below import stack_below
+from eeio.system.control_groups import Group, own_groups, text_of
+from eeio.system.device_limits import DEVICE_FILES
 from eeio.system.drive import thermal_transitions
-from eeio.system.filesystem import BlockDevice, Mount, mounts
-from eeio_results.record import Phase
+from eeio.system.filesystem import BlockDevice
 
-NEAR = (0.9, 1.1)
-"""A rate between these shares of a limit is at the limit."""
 LEAST_WAIT_SHARE = 0.01
 """Of a run's time: less waiting for processor time is not named."""
 LEAST_STOLEN_SHARE = 0.02
 """Of the processors' time: less stolen time is not named."""
 
-# Of version 1: file, and the name of version 2 for what it limits.
-_DEVICE_FILES = {
-    "blkio.throttle.read_bps_device": "rbps",
-    "blkio.throttle.write_bps_device": "wbps",
-    "blkio.throttle.read_iops_device": "riops",
-    "blkio.throttle.write_iops_device": "wiops",
-}
 _OF_PROCESSORS = ("cpu.max", "cpu.cfs_quota_us")
 _OF_MEMORY = ("memory.max", "memory.high", "memory.limit_in_bytes")
 _FILES = (
-    "io.max", "io.latency", "io.weight", *_DEVICE_FILES, *_OF_PROCESSORS, *_OF_MEMORY,
+    "io.max", "io.latency", "io.weight", *DEVICE_FILES, *_OF_PROCESSORS, *_OF_MEMORY,
 )  # fmt: skip
 # From here on a limit of version 1 means none: the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
 _NONE = {"io.weight": "default 100", "cpu.cfs_quota_us": "-1"}
-_UNITS = {"rbps": "MB/s", "wbps": "MB/s", "riops": "requests/s", "wiops": "requests/s"}
-
-
-@dataclass(frozen=True)
-class Group:
-    """A control group, by its name and its folder."""
-
-    name: str
-    folder: Path
-
-
-def own_groups(root: Path = Path("/")) -> list[Group]:
-    """Those of this process and their visible parents, in all hierarchies."""
-    found: dict[Path, Group] = {}
-    own = (_text(root / "proc/self/cgroup") or "").splitlines()
-    for mount in mounts(root):
-        for line in own:
-            _, controllers, name = line.split(":", 2)
-            if not _is_hierarchy(mount, controllers):
-                continue
-            top = root / str(mount.mount_point).lstrip("/")
-            folder = top / name.lstrip("/")
-            # A container may see only its part of the tree, under the name of the host.
-            folder = folder if folder.is_dir() else top
-            # Throttling in version 1 is flat: a parent's limit is not its children's.
-            parents = () if "blkio" in controllers.split(",") else folder.parents
-            for each in (folder, *parents):
-                found[each] = Group(f"/{each.relative_to(top)}".replace("/.", "/"), each)
-                if each == top:
-                    break
-    return list(found.values())
-
-
-def _is_hierarchy(mount: Mount, controllers: str) -> bool:
-    if mount.filesystem == "cgroup2":
-        return not controllers
-    names = set(controllers.split(","))
-    return mount.filesystem == "cgroup" and names <= set(mount.options.split(","))
 
 
 def known_limits(root: Path = Path("/")) -> dict[str, str]:
@@ -90,10 +43,10 @@ def known_limits(root: Path = Path("/")) -> dict[str, str]:
     }
     for zone in sorted((root / "sys/class/powercap").glob("intel-rapl:*")):
         for path in sorted(zone.glob("constraint_*_power_limit_uw")):
-            kind = _text(zone / path.name.replace("power_limit_uw", "name"))
-            text = _text(path)
+            kind = text_of(zone / path.name.replace("power_limit_uw", "name"))
+            text = text_of(path)
             if text and text.isdecimal():
-                found[f"power limit of {_text(zone / 'name')}, {kind}"] = f"{int(text) / 1e6:g} W"
+                found[f"power limit of {text_of(zone / 'name')}, {kind}"] = f"{int(text) / 1e6:g} W"
     return found
 
 
@@ -101,7 +54,7 @@ def _set(groups: Sequence[Group], names: Sequence[str]) -> Iterator[tuple[Group,
     """Group, file and text of the limits that are set."""
     for group in groups:
         for name in names:
-            text = _text(group.folder / name)
+            text = text_of(group.folder / name)
             if text and not _is_unlimited(name, text):
                 yield group, name, text
 
@@ -110,38 +63,6 @@ def _is_unlimited(name: str, text: str) -> bool:
     if name.startswith("memory.") and text.isdecimal():
         return int(text) >= _UNLIMITED_BYTES
     return text.split()[0] == "max" or _NONE.get(name) == text
-
-
-def _device_limits(
-    groups: Sequence[Group], numbers: Sequence[str]
-) -> Iterator[tuple[str, str, float]]:
-    """(kind such as rbps, source, limit per second) for the devices with these numbers."""
-    for group in groups:
-        for line in (_text(group.folder / "io.max") or "").splitlines():
-            number, *pairs = line.split()
-            for pair in pairs if number in numbers else ():
-                kind, _, value = pair.partition("=")
-                if value.isdecimal():
-                    yield kind, f"io.max of {group.name}", float(value)
-        for name, kind in _DEVICE_FILES.items():
-            for line in (_text(group.folder / name) or "").splitlines():
-                number, _, value = line.partition(" ")
-                if number in numbers and value.isdecimal():
-                    yield kind, f"{name} of {group.name}", float(value)
-
-
-def _rates(phase: Phase) -> dict[str, float]:
-    """What it moved per second, by the kinds of a limit; a write until its bytes were durable."""
-    until = phase.until_durable
-    total = until.bandwidth_bytes_per_s if until else phase.bandwidth_bytes_per_s
-    requests = phase.metrics.get("iops")
-    letters = {"read": "r", "write": "w"}
-    if phase.operation in letters:
-        letter = letters[phase.operation]
-        rates = {f"{letter}bps": total, f"{letter}iops": requests}
-        return {kind: rate for kind, rate in rates.items() if rate}
-    named = {letter: f"{name}_bandwidth_bytes_per_s" for name, letter in letters.items()}
-    return {f"{k}bps": phase.metrics[name] for k, name in named.items() if name in phase.metrics}
 
 
 @dataclass(frozen=True)
@@ -158,24 +79,12 @@ class Watched:
 
 
 class Limits:
-    """The limits that a run on `device` has; `root` is another tree than `/`, for tests."""
+    """The limits that a run on the devices has; `root` is another tree than `/`, for tests."""
 
-    def __init__(self, device: BlockDevice | None, root: Path = Path("/")) -> None:
+    def __init__(self, devices: Sequence[BlockDevice], root: Path = Path("/")) -> None:
         self._root = root
         self._groups = own_groups(root)
-        self._device = device
-        stack = [] if device is None else stack_below(device)
-        self._numbers = [n for one in stack if (n := _text(one.disk_sysfs / "dev")) is not None]
-
-    def reached_by(self, phases: Sequence[Phase]) -> list[str]:
-        """The limits of the device that a phase reached, as text."""
-        found = []
-        for kind, source, limit in _device_limits(self._groups, self._numbers):
-            rates = (_rates(phase).get(kind, 0.0) for phase in phases)
-            if any(NEAR[0] * limit <= rate <= NEAR[1] * limit for rate in rates):
-                value = limit / 1e6 if kind.endswith("bps") else limit
-                found.append(f"at the cgroup's limit of {value:.3g} {_UNITS[kind]} ({source})")
-        return found
+        self._devices = devices
 
     def watched(self) -> Watched:
         """What the kernel has counted now."""
@@ -190,7 +99,7 @@ class Limits:
             for group, name, text in _set(self._groups, _OF_MEMORY)
         }  # fmt: skip
         stolen_s, total_s = _processor_times(self._root)
-        return Watched(stolen_s, total_s, throttle_count(self._root, self._device), waits, reached)
+        return Watched(stolen_s, total_s, throttle_count(self._root, self._devices), waits, reached)
 
 
 def stolen_s(before: Watched, after: Watched) -> float | None:
@@ -230,7 +139,7 @@ def stolen_share(before: Watched, after: Watched) -> float:
 
 def _processor_times(root: Path) -> tuple[float | None, float]:
     """(stolen, all) of all processors since boot, s (proc_stat(5))."""
-    fields = (_text(root / "proc/stat") or "").split("\n", 1)[0].split()[1:9]
+    fields = (text_of(root / "proc/stat") or "").split("\n", 1)[0].split()[1:9]
     if len(fields) < 8 or not all(map(str.isdecimal, fields)):
         return None, 0.0
     times_s = [int(text) / os.sysconf("SC_CLK_TCK") for text in fields]
@@ -240,7 +149,7 @@ def _processor_times(root: Path) -> tuple[float | None, float]:
 def _processors(folder: Path, name: str, text: str) -> float:
     quota, _, period = text.partition(" ")
     if name == "cpu.cfs_quota_us":
-        period = _text(folder / "cpu.cfs_period_us") or ""
+        period = text_of(folder / "cpu.cfs_period_us") or ""
     return int(quota) / int(period or 100_000)
 
 
@@ -252,12 +161,12 @@ def _waited_s(folder: Path) -> float:
 
 def _times_reached(folder: Path, name: str) -> int:
     if name == "memory.limit_in_bytes":
-        return int(_text(folder / "memory.failcnt") or 0)
+        return int(text_of(folder / "memory.failcnt") or 0)
     return _numbers_of(folder / "memory.events").get(name.partition(".")[2], 0)
 
 
 def _numbers_of(path: Path) -> dict[str, int]:
-    pairs = (line.split() for line in (_text(path) or "").splitlines())
+    pairs = (line.split() for line in (text_of(path) or "").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
@@ -266,34 +175,27 @@ _PI = "sys/devices/platform/soc/soc:firmware/get_throttled"
 _PI_NOW = 0xF
 
 
-def throttle_count(root: Path, device: BlockDevice | None) -> int | None:
-    """Events of throttling so far, of processors and the drive; None if nothing counts any."""
+def throttle_count(root: Path, devices: Sequence[BlockDevice]) -> int | None:
+    """Events of throttling so far, of processors and drives; None if nothing counts any."""
     # Each processor of a package has the package's count: the largest is taken.
     counts: dict[str, int] = {}
     for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*_count"):
         with suppress(ValueError):
-            counts[path.name] = max(counts.get(path.name, 0), int(_text(path) or ""))
-    transitions = None if device is None else thermal_transitions(device.disk_sysfs)
-    if transitions is not None:
-        counts["drive"] = transitions
+            counts[path.name] = max(counts.get(path.name, 0), int(text_of(path) or ""))
+    for device in devices:
+        if (transitions := thermal_transitions(device.disk_sysfs)) is not None:
+            counts[device.name] = transitions
     return sum(counts.values()) if counts else None
 
 
 def throttled_now(root: Path = Path("/")) -> str | None:
     """What is throttled at this moment, of what shows a state but no count."""
-    text = _text(root / _PI) or "0"
+    text = text_of(root / _PI) or "0"
     with suppress(ValueError):
         if int(text, 16) & _PI_NOW:
             return f"the firmware throttles the processor (get_throttled is {text})"
     for folder in sorted((root / "sys/class/thermal").glob("cooling_device*")):
-        kind, state = _text(folder / "type") or "", _text(folder / "cur_state") or "0"
+        kind, state = text_of(folder / "type") or "", text_of(folder / "cur_state") or "0"
         if re.match(r"(?i)processor|cpufreq|cpu", kind) and state not in ("0", "-1"):
             return f"{kind} is throttled for cooling (state {state})"
     return None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return None

@@ -4,14 +4,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.mounts import attached, sparse
 from tests.simulators.tree import write_tree
 
-from eeio.campaign.probes import MachineLimits
+from eeio.campaign.machine_limits import MachineLimits
 from eeio.system import limits
+from eeio.system.device_limits import Sample, device_limits, reached_by
 from eeio.system.filesystem import BlockDevice, block_device
 from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
 
@@ -71,7 +73,7 @@ def a_run(rate_bytes_per_s: float, durable_bytes_per_s: float | None = None) -> 
 
 
 def observed(root: Path, run: Run, meanwhile: dict[str, str] | None = None) -> Run:
-    probe = MachineLimits(BlockDevice("sda", 8, 0, root=root), root)
+    probe = MachineLimits([BlockDevice("sda", 8, 0, root=root)], root)
     probe.start()
     write_tree(root, meanwhile or {})
     probe.stop(1.0)
@@ -92,6 +94,58 @@ def test_other_rates_and_other_drives_reach_no_limit(tmp_path: Path) -> None:
     version_2(tmp_path)
     for rate in (1000.0, 10e6, 22.5e6):
         assert observed(tmp_path, a_run(rate)).remarks == {}
+
+
+# Group, file and text of its counts before and after 4 s.
+_COUNTED = {
+    "2": ("user.slice", "io.max", "8:0 rbps=max wbps=max riops=100 wiops=200\n",
+          "io.stat", "8:0 rbytes=0 wbytes=0 rios={rios} wios={wios} dbytes=0 dios=0\n"),
+    "1": ("blkio/job", "blkio.throttle.read_iops_device", "8:0 100\n",
+          "blkio.throttle.io_serviced", "8:0 Read {rios}\n8:0 Write {wios}\nTotal 9\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize(
+    ("operation", "rios", "wios", "limits_of_both"),
+    [
+        ("read", 400, 0, ("100",)),
+        ("read", 200, 800, ("", "200")),
+        ("mixed", 400, 800, ("100", "200")),
+        ("mixed", 300, 300, ()),
+    ],
+)
+def test_a_limit_of_requests_is_compared_with_the_kernel_s_count(
+    tmp_path: Path, version: str, operation: str, rios: int, wios: int,
+    limits_of_both: tuple[str, ...],
+) -> None:  # fmt: skip
+    """The kernel splits large requests: the tool's rate was a tenth, and the limit not named."""
+    (version_2 if version == "2" else version_1)(tmp_path)
+    group, file, limit, counts, text = _COUNTED[version]
+    folder = tmp_path / "sys/fs/cgroup" / group
+    write_tree(folder, {file: limit, counts: text.format(rios=0, wios=0)})
+    (phase,) = a_run(1e6).phases
+    phase = replace(phase, operation=operation, end_s=4.0, metrics={"iops": 10.0})
+    found = device_limits([BlockDevice("sda", 8, 0, root=tmp_path)], tmp_path)
+    of_requests = [limit for limit in found if limit.kind.endswith("iops")]
+    samples = []
+    for step in range(5):
+        write_tree(folder, {counts: text.format(rios=rios * step // 4, wios=wios * step // 4)})
+        samples.append(Sample(float(step), tuple(limit.moved() for limit in of_requests)))
+    expected = [
+        f"at the cgroup's limit of {value} requests/s ({file} of /{Path(group).name})"
+        for kind, value in zip(("riops", "wiops"), limits_of_both, strict=False)
+        if value and kind in {limit.kind for limit in of_requests}
+    ]
+    assert reached_by(of_requests, samples, [phase]) == expected
+
+
+def test_a_short_phase_is_judged_by_the_tool_s_rate(tmp_path: Path) -> None:
+    version_2(tmp_path)
+    (phase,) = a_run(20e6).phases
+    (limit,) = device_limits([BlockDevice("sda", 8, 0, root=tmp_path)], tmp_path)
+    samples = [Sample(0.0, (0.0,)), Sample(0.5, (9e9,))]
+    assert reached_by([limit], samples, [replace(phase, end_s=0.4)]) == [limit.text]
 
 
 def test_a_limit_of_version_1(tmp_path: Path) -> None:
@@ -201,3 +255,46 @@ def test_a_real_group_s_limit_is_known(tmp_path: Path, group: Path) -> None:
         limit.write_text(f"{device.major}:{device.minor} 0\n")
     expected = f"{device.major}:{device.minor} 20000000"
     assert f"'blkio.throttle.read_bps_device of /{group.name}': '{expected}'" in done.stdout
+
+
+# Reads 4 MiB at a time for 4 s, in the group, and says what it reached.
+_READER = """
+import mmap, os, sys, time
+from pathlib import Path
+from eeio.campaign.machine_limits import MachineLimits
+from eeio.system.filesystem import block_device
+from tests.eeio.system.test_limits import a_run
+from dataclasses import replace
+group, node = sys.argv[1:]
+open(f"{group}/cgroup.procs", "w").write("0")
+device = block_device(Path(node))
+probe = MachineLimits([device])
+probe.start()
+buffer = mmap.mmap(-1, 4 << 20)
+file = os.open(node, os.O_RDONLY | os.O_DIRECT)
+began_s, count = time.monotonic(), 0
+while time.monotonic() < began_s + 4:
+    os.preadv(file, [buffer], count % 8 * (4 << 20))
+    count += 1
+probe.stop(None)
+lasted_s = time.monotonic() - began_s
+run = a_run(1e6)
+phase = replace(run.phases[0], operation="read", end_s=lasted_s, metrics={"iops": count / lasted_s})
+print(probe.add_to(replace(run, phases=(phase,))).remarks.get("limit"))
+"""
+
+
+@pytest.mark.root
+def test_a_real_limit_of_requests_is_named_for_large_ones(tmp_path: Path, group: Path) -> None:
+    with attached(sparse(tmp_path / "image", 32 << 20)) as node:
+        device = block_device(node)
+        assert device is not None
+        limit = group / "blkio.throttle.read_iops_device"
+        limit.write_text(f"{device.major}:{device.minor} 40\n")
+        done = subprocess.run(
+            [sys.executable, "-c", _READER, str(group), str(node)],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        limit.write_text(f"{device.major}:{device.minor} 0\n")
+    expected = f"limit of 40 requests/s (blkio.throttle.read_iops_device of /{group.name})"
+    assert expected in done.stdout
