@@ -492,3 +492,30 @@ def test_a_mounted_program_in_a_container_is_of_who_started_it(base: Path, insid
             f"{program} is not run as root: {python}. "
             "Repair: install the package of ior, and remove this one from PATH"
         )
+
+
+def _outputs() -> list[tuple[str, list[str]]]:
+    """File, and the command that writes it."""
+    data = Path(__file__).parents[1] / "data"
+    sides = ["--traditional", f"{data}/campaigns/server", "--low-power", f"{data}/campaigns/board"]
+    replay = [str(next(data.glob("bpftrace/*/*.txt")))]
+    return [
+        ("map.html", ["cost", *sides, "--workload", f"{data}/mix.yaml", "--map", "map.html"]),
+        ("replay.csv", ["record", "trace", "--read", *replay, "--replay", "replay.csv"]),
+        ("phases.json", ["record", "trace", "--read", *replay, "-o", "."]),
+        ("composite.xml", ["export", "pts", f"{data}/campaigns/quick-before", "-o", "."]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "command"), _outputs())
+def test_no_output_is_written_through_a_link(
+    base: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: list[str]
+) -> None:
+    """A link in a shared folder named a file that did not exist, and that file was written."""
+    folder = base / "shared"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / name).symlink_to(base / "victim")
+    assert main(command) == 0
+    assert not (base / "victim").exists()
+    assert (folder / name).is_file() and not (folder / name).is_symlink()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eeio_limits.text import shown
 from eeio_results.campaign import PRECISE
-from eeio_results.record import DEMO
+from eeio_results.record import DEMO, MEMORY_CACHE
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.tables import row_label
@@ -71,8 +71,8 @@ def _runs(campaign: Campaign) -> str:
 def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
     """The least and the most J/GB of the level; the highest and lowest bandwidth where no row may
     be ranked. Rows that bypass the page cache come first: the others may not have reached a
-    drive."""
-    rows = [row for row in every if row.level == level]
+    drive. Rows of an image in the page cache are left out."""
+    rows = [row for row in every if row.level == level and MEMORY_CACHE not in row.remarks]
     if not rows:
         return
     direct = [row for row in rows if row.cache.buffer == "off"] or rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.experiments import choice_of, chosen_domain, number_of, print_left_out
-from eeio.commands.output_file import write_document
+from eeio.commands.output_file import write_document, write_file
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
@@ -111,8 +111,7 @@ def guide(arguments: argparse.Namespace) -> int:
         if drawn is None:
             print("no map: no experiment can be compared", file=sys.stderr)
         else:
-            arguments.map.parent.mkdir(parents=True, exist_ok=True)
-            arguments.map.write_text(drawn, encoding="utf-8")
+            write_file(arguments.map, drawn)
             print(f"map: {arguments.map}", file=sys.stderr)
     write_document(arguments, report.document(made, lambda: _render_html(made, quick)))
     return EXIT_DONE

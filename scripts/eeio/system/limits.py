@@ -32,6 +32,7 @@ _FILES = (
 )  # fmt: skip
 # From here on a limit of version 1 means none: the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
+_NICE = 16  # of the fields of /proc/PID/stat behind the program's name
 _NONE = {"io.weight": "default 100", "cpu.cfs_quota_us": "-1"}
 
 
@@ -47,6 +48,22 @@ def known_limits(root: Path = Path("/")) -> dict[str, str]:
             text = text_of(path)
             if text and text.isdecimal():
                 found[f"power limit of {text_of(zone / 'name')}, {kind}"] = f"{int(text) / 1e6:g} W"
+    return found | _of_this_process(root)
+
+
+def _of_this_process(root: Path) -> dict[str, str]:
+    """Fewer processors than are online (taskset), and another priority than 0 (nice); the tools
+    inherit both."""
+    found: dict[str, str] = {}
+    status = text_of(root / "proc/self/status") or ""
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
+    online = text_of(root / "sys/devices/system/cpu/online")
+    if allowed and online and allowed[1] != online:
+        found["processors of this process"] = f"{allowed[1]} of {online}"
+    # The name of the program, in brackets, may contain blanks (proc_pid_stat(5)).
+    fields = (text_of(root / "proc/self/stat") or "").rpartition(")")[2].split()
+    if len(fields) > _NICE and fields[_NICE] != "0":
+        found["priority of this process"] = f"nice {fields[_NICE]}"
     return found
 
 

@@ -180,6 +180,26 @@ def test_limits_of_processors_and_memory_are_named_if_they_were_reached(tmp_path
     }
 
 
+@pytest.mark.parametrize(
+    ("allowed", "nice", "expected"),
+    [
+        ("0-3", "0", {}),
+        ("1", "0", {"processors of this process": "1 of 0-3"}),
+        ("0-3", "19", {"priority of this process": "nice 19"}),
+    ],
+)
+def test_processors_and_priority_that_the_tools_inherit(
+    tmp_path: Path, allowed: str, nice: str, expected: dict[str, str]
+) -> None:
+    """A campaign under taskset or nice looked like any other."""
+    write_tree(tmp_path, {
+        "proc/self/mountinfo": "", "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t{allowed}\n",
+        "proc/self/stat": f"7 (a) b) R {' '.join(['1'] * 14)} 20 {nice} 1 0\n",
+        "sys/devices/system/cpu/online": "0-3\n",
+    })  # fmt: skip
+    assert limits.known_limits(tmp_path) == expected
+
+
 def test_a_container_sees_its_group_at_the_top(tmp_path: Path) -> None:
     version_2(tmp_path)
     write_tree(tmp_path, {

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from eeio.commands.campaign_folders import campaign_folder
+from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.pts import composite, write
 from eeio_limits import LimitError
@@ -38,8 +39,7 @@ def export(arguments: argparse.Namespace) -> int:
     if path.exists():
         raise RejectedError(f"{path} exists: choose another folder with -o")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(composite.render(file), encoding="utf-8")
+        write_file(path, composite.render(file))
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     print(path)

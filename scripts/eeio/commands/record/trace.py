@@ -9,6 +9,7 @@ from pathlib import Path
 from eeio import terminal, traced, tracers
 from eeio.arguments import add_format
 from eeio.commands.campaign_folders import analysis
+from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio_results.errors import EeioError
 from eeio_results.report.text import render_table
@@ -83,7 +84,7 @@ def trace(arguments: argparse.Namespace) -> int:
     body = json.dumps(to_json(found), indent=1)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "phases.json").write_text(f"{body}\n", encoding="utf-8")
+        write_file(folder / "phases.json", f"{body}\n")
         _draw(found, samples, folder / "timeline.svg")
     shown = table(found)
     if not found.phases and found.events:
@@ -95,7 +96,7 @@ def trace(arguments: argparse.Namespace) -> int:
     print(body if arguments.format == "json" else text)
     if arguments.replay is not None:
         csv = logs.to_csv(traced.wanted(found.events, names))
-        arguments.replay.write_text(csv, encoding="utf-8")
+        write_file(arguments.replay, csv)
     if found.exit_code < 0:
         return EXIT_SIGNAL_BASE - found.exit_code
     return EXIT_DONE if found.exit_code == 0 else EXIT_FAILED
@@ -107,7 +108,7 @@ def _draw(found: Traced, samples: Path | None, path: Path) -> None:
         return
     try:
         with analysis():
-            path.write_text(traced.timeline_svg(found, samples), encoding="utf-8")
+            write_file(path, traced.timeline_svg(found, samples))
     except EeioError as error:
         print(f"timeline not drawn: {error}", file=sys.stderr)
         return
