@@ -32,7 +32,7 @@ from eeio_limits.trust import make_folder
 from eeio_power import delay
 from eeio_power.delay import Delay, stated
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Meter, delay_of_kind, number_option, parse_spec
+from eeio_power.meters import Channel, Meter, about, number_option, parse_spec
 from eeio_power.reading import DOMAINS, Domain
 
 SCHEMA_VERSION = 1
@@ -137,7 +137,7 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
     calibrated = stored_delays().get(meter.spec)
     channels = []
     for channel in meter.channels:
-        known = calibrated or channel.delay or delay_of_kind(kind)
+        known = calibrated or channel.delay or about(kind).delay
         for option, value in (("lag_s", lag_s), ("averages_s", averages_s)):
             if value is not None and value > delay.MOST_S:
                 raise PowerError(

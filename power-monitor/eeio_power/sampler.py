@@ -33,7 +33,7 @@ from eeio_power.calibration import of_meter
 from eeio_power.doubts import ConstantRun, doubted, stays_flat
 from eeio_power.errors import PowerError
 from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
-from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
+from eeio_power.meters import BatchedMeter, LoggedMeter, Measured, Meter, about, parse_spec
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat, utilisation
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
@@ -181,9 +181,9 @@ class Sampler:
             _loop(meter, info, clock, keep_s) for meter, info in zip(meters, infos, strict=True)
         ]
         self._load = LoadWatch(
-            [meter.name for meter in meters if _reads(meter, _OWN_PACKAGES)],
+            [meter.name for meter in meters if _measured(meter) == "packages"],
             cpu_ticks,
-            [meter.name for meter in meters if _reads(meter, _OWN_POWER)],
+            [meter.name for meter in meters if _measured(meter) is not None],
         )
         self._suspensions = SuspensionWatch(suspended)
         self._stream: _Stream | None = None
@@ -335,15 +335,10 @@ def cpu_ticks() -> CpuTicks:
     return parse_stat(head.partition(b"\n")[0].decode("ascii", errors="replace"))
 
 
-# Meters of the packages of the processors in /proc/stat, and those of this machine's power. A meter
-# on the network, a log, or a named folder may be of another machine.
-_OWN_PACKAGES = ("rapl", "perf")
-_OWN_POWER = (*_OWN_PACKAGES, "cray", "hwmon", "iio", "ipmi", "pmic", "power_supply", "wattsup")
-
-
-def _reads(meter: Meter, own: Collection[str]) -> bool:
+def _measured(meter: Meter) -> Measured | None:
+    """What it measures of this machine. A named folder or host may be of another machine."""
     name, options = parse_spec(meter.spec)
-    return name in own and not {"root", "host"} & set(options)
+    return None if {"root", "host"} & set(options) else about(name).measures
 
 
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:

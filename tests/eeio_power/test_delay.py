@@ -17,7 +17,7 @@ from eeio_power import calibration, delay
 from eeio_power.delay import BMC, Delay
 from eeio_power.energy import meter_energy, wait_s
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, delay_of_kind, meter_names, open_meters
+from eeio_power.meters import Channel, about, meter_names, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load, meter_info
@@ -200,7 +200,7 @@ def test_a_delay_that_is_no_time_is_rejected(machine: Path, option: str) -> None
 
 
 def test_every_kind_that_averages_states_its_delay() -> None:
-    stated = {name: delay_of_kind(name) for name in meter_names()}
+    stated = {name: about(name).delay for name in meter_names()}
     for name in ("ipmi", "redfish", "hwmon", "snmp", "nut", "shelly", "tasmota", "mqtt", "nvme"):
         known = stated[name]
         assert known is not None and known.longest_s > 0.0 and known.source, name

@@ -7,8 +7,15 @@ A meter's module defines three names:
 - `find(root) -> Detected`: whether this machine has it, and if not, the reason and the remedy.
 
 It may offer `ARGUMENT`, the option that follows a colon: `wattsup:/dev/ttyUSB0` is
-`wattsup,port=/dev/ttyUSB0`. `DELAY` is the delay of its channels that have none of their own
-(`eeio_power.delay`), with its source.
+`wattsup,port=/dev/ttyUSB0`. What it says about itself is in further names, which `about` reads:
+
+- `DELAY`: the delay of its channels that have none of their own (`eeio_power.delay`);
+- `VERIFIED_ON`: `simulator` (other people's programs that speak the protocol, such as ipmi_sim:
+  they do not tell how true the watts of a real device are), `recording` (the output of a real
+  device that others published), or `hardware`, and then `VERIFIED_WITH`, the device;
+- `MEASURES`: `packages` (of the processors in /proc/stat) or `this machine`, if its readings are
+  never of another machine unless its spec has `root=` or `host=`;
+- `READS`: the files, nodes and programs that `eeio doctor --capture` must keep for it (`Reads`).
 
 `root` replaces `/`, so that a fake tree can replace sysfs and procfs. Every meter also takes
 `name=LABEL`, which distinguishes two meters of one kind, `lag_s=` and `averages_s=`.
@@ -36,6 +43,8 @@ from eeio_power.meters._own import Guarded
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
+Verified = Literal["simulator", "recording", "hardware"]
+Measured = Literal["packages", "this machine"]
 
 _MODULES = Modules("meter", __name__, "EEIO_METERS", reserved=("auto", "none"))
 
@@ -207,9 +216,62 @@ class Detected:
         return self.in_auto and self.kind == "measured"
 
 
-def delay_of_kind(meter: str) -> Delay | None:
-    """The `DELAY` of meters of that kind; None if the kind is unknown or states none."""
-    return getattr(_module(meter), "DELAY", None) if meter in meter_names() else None
+@dataclass(frozen=True)
+class Reads:
+    """What a meter reads of a machine, below `/`: files as (pattern of folders, patterns of names
+    with commas), patterns of nodes in /dev, programs."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    nodes: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class About:
+    """What a kind of meter says about itself; None where it says nothing."""
+
+    delay: Delay | None = None
+    verified_on: Verified | None = None
+    verified_with: str | None = None
+    """The device, if it was verified on hardware."""
+    measures: Measured | None = None
+    reads: Reads = field(default_factory=Reads)
+
+    @property
+    def verified(self) -> str | None:
+        """As text: `hardware (NVIDIA H100 80GB HBM3)`."""
+        if self.verified_with is None:
+            return self.verified_on
+        return f"{self.verified_on} ({self.verified_with})"
+
+
+def about(meter: str) -> About:
+    """Of meters of that kind; with nothing in it if the kind is unknown. Raises PowerError for a
+    module that cannot be loaded."""
+    if meter not in meter_names():
+        return About()
+    module = _module(meter)
+    return About(
+        getattr(module, "DELAY", None),
+        getattr(module, "VERIFIED_ON", None),
+        getattr(module, "VERIFIED_WITH", None),
+        getattr(module, "MEASURES", None),
+        getattr(module, "READS", Reads()),
+    )
+
+
+def about_all() -> dict[str, About]:
+    """Of all kinds of meters that can be loaded."""
+    every = {}
+    for name in meter_names():
+        with suppress(PowerError):
+            every[name] = about(name)
+    return every
+
+
+def verifications() -> dict[str, str]:
+    """Kind of meter -> what it was verified on, as text; of those that say it."""
+    return {name: kind.verified for name, kind in about_all().items() if kind.verified is not None}
 
 
 def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:

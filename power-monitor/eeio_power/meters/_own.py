@@ -12,6 +12,7 @@ from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, KINDS
 
 _OFFERS = ("OPTIONS", "open_meter", "find")
+_ABOUT = ("DELAY", "VERIFIED_ON", "VERIFIED_WITH", "MEASURES", "READS")
 
 
 class Guarded:
@@ -31,7 +32,9 @@ class Guarded:
         self._module = module
         self.OPTIONS = module.OPTIONS
         self.ARGUMENT = getattr(module, "ARGUMENT", None)
-        self.DELAY = getattr(module, "DELAY", None)
+        for name in _ABOUT:
+            if hasattr(module, name):
+                setattr(self, name, getattr(module, name))
 
     def open_meter(self, spec: str, options: Mapping[str, str], root: Path) -> Any:
         meter = self._called("open_meter", lambda: self._module.open_meter(spec, options, root))

@@ -20,7 +20,7 @@ from pathlib import Path
 from eeio_limits.quantities import ENERGY
 from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, Quantity, contents_of
+from eeio_power.meters import Channel, Detected, Measured, Quantity, Reads, Verified, contents_of
 from eeio_power.reading import Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import read_int, read_optional_int, read_text
 
@@ -29,6 +29,9 @@ OPTIONS = {"root": "the folder of counters, instead of /sys/cray/pm_counters"}
 
 COUNTERS = Path("sys/cray/pm_counters")
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+READS = Reads(files=(("sys/cray/pm_counters", "*"),))
 SCAN_HZ = 10.0
 MOST_SCAN_HZ = 1000
 ACCURACY = 0.05

@@ -40,7 +40,7 @@ from eeio_power.csv_log import (
     zone_of,
 )
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, Verified, number_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
@@ -63,6 +63,7 @@ OPTIONS = {
 }
 ARGUMENT = "file"
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 NATIVE_PERIOD_S = 1.0
 ACCURACY = 0.05
 # Clocks are compared to this; a step is larger.

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eeio_power.delay import unknown_up_to
-from eeio_power.meters import Detected, contents_of
+from eeio_power.meters import Detected, Verified, contents_of
 from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
 from eeio_power.reading import Kind, only
 from eeio_power.sysfs import (
@@ -36,6 +36,7 @@ OPTIONS = {
     "only": "the GPUs to add, joined by +, such as amdgpu/power1 (default: all)",
 }
 KIND: Kind = "device-reported"
+VERIFIED_ON: Verified = "simulator"
 ACCURACY = 0.10
 CONTENTS = only("gpu")
 MAX_POWER_W = 2000.0

@@ -42,7 +42,7 @@ from typing import Literal
 
 from eeio_limits.quantities import PERIOD
 from eeio_power.delay import BMC, Delay
-from eeio_power.meters import Channel, Detected, Quantity, contents_of
+from eeio_power.meters import Channel, Detected, Measured, Quantity, Reads, Verified, contents_of
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
 from eeio_power.stretches import ABSURD_POWER_W
 from eeio_power.sysfs import (
@@ -492,6 +492,15 @@ OPTIONS = {
 }
 HWMON = Path("sys/class/hwmon")
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+_FILES = (
+    "name,update_interval,power*_average,power*_average_interval*,power*_input,power*_label,"
+    "power*_accuracy,power*_is_battery,power*_model_number,power*_oem_info,power*_cap,energy*_input,"
+    "energy*_label,in*_input,in*_label,in*_enable,curr*_input,curr*_label,curr*_enable,"
+    "shunt*_resistor,label,hid"
+)
+READS = Reads(files=(("sys/class/hwmon/hwmon*", _FILES), ("sys/class/hwmon/hwmon*/device", _FILES)))
 _SAME_VOLTS = 1.15
 _INPUTS = frozenset(("input", "vin"))
 _SOCKET = re.compile(r"socket ([0-9]+)", re.I)

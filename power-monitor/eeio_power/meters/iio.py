@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
-from eeio_power.meters import Channel, Detected, contents_of
+from eeio_power.meters import Channel, Detected, Measured, Reads, Verified, contents_of
 from eeio_power.meters.hwmon import LEAST_INPUT_V
 from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import (
@@ -46,6 +46,18 @@ DEVICES = Path("sys/bus/iio/devices")
 # A sensor on a board measures direct current; the load of its rail is unknown.
 CONTENTS = Contents(leaves_out=("supply",))
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+READS = Reads(
+    files=(
+        (
+            "sys/bus/iio/devices/iio:device*",
+            "name,label,rail_name_*,in_power*,in_voltage*,in_current*,in_shunt_resistor*,"
+            "sampling_frequency,in_sampling_frequency,integration_time,in_oversampling_ratio,"
+            "in_energy*",
+        ),
+    )
+)
 # One conversion of voltage and of current, 1.1 ms each on an INA2xx: between readings it is blind.
 NATIVE_PERIOD_S = 0.002
 ACCURACY = 0.02

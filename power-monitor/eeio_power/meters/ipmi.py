@@ -44,7 +44,15 @@ from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
-from eeio_power.meters import Channel, Detected, contents_of, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Measured,
+    Reads,
+    Verified,
+    contents_of,
+    number_option,
+)
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
@@ -267,6 +275,9 @@ OPTIONS = {
 ARGUMENT = "interface"
 DELAY = BMC
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+READS = Reads(nodes=("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0"), programs=("ipmitool", "stdbuf"))
 NATIVE_PERIOD_S = 1.0
 # Sensors in power supplies are in class 5 % or better; DCMI has no requirement.
 ACCURACY = 0.05

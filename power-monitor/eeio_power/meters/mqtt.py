@@ -26,6 +26,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
     Detected,
+    Verified,
     domain_option,
     first_reading,
     host_and_port,
@@ -52,6 +53,7 @@ OPTIONS = {
 ARGUMENT = "host"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _PERIOD_S, _TIMEOUT_S, _ACCURACY, _INTERVALS = 10.0, 5.0, 0.05, 2.5
 DELAY = PLUG
 _MOST_W = 16 * 250.0

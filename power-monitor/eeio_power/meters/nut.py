@@ -17,7 +17,7 @@ from pathlib import Path
 from eeio_limits.quantities import POWER
 from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, number_option
+from eeio_power.meters import Channel, Detected, Verified, first_reading, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -30,6 +30,7 @@ OPTIONS = {
 ARGUMENT = "ups"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _PORT = 3493
 _PERIOD_S = 2.0
 DELAY = unknown_up_to(5.0, 5.0, "assumed of a UPS: up to 5 s late, means of up to 5 s")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected
+from eeio_power.meters import Channel, Detected, Reads, Verified
 from eeio_power.reading import Kind, only
 from eeio_power.sysfs import by_number
 
@@ -30,6 +30,8 @@ OPTIONS = {"device": "the drive's controller, such as /dev/nvme0"}
 ARGUMENT = "device"
 
 KIND: Kind = "device-reported"
+VERIFIED_ON: Verified = "simulator"
+READS = Reads(nodes=("dev/nvme[0-9]*",))
 NATIVE_PERIOD_S = 1.0
 DELAY = Delay(0.5, 1.0, 0.5, 0.0, "NVMe 2.3: the interval power is a mean of one second")
 # The specification requires no accuracy.

@@ -20,13 +20,15 @@ from typing import Any
 
 from eeio_power.delay import NVIDIA, Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, library
+from eeio_power.meters import Channel, Detected, Verified, first_reading, library
 from eeio_power.reading import Kind, only
 
 OPTIONS = {"gpus": "numbers or UUIDs of the GPUs, joined by + (default: all)"}
 ARGUMENT = "gpus"
 
 KIND: Kind = "device-reported"
+VERIFIED_ON: Verified = "hardware"
+VERIFIED_WITH = "NVIDIA H100 80GB HBM3"
 ACCURACY = 0.05
 CONTENTS = only("gpu")
 MAX_POWER_W = 2000.0

@@ -26,7 +26,16 @@ from pathlib import Path
 from eeio_limits.inputs import CPUS
 from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, contents_of, number_option, rapl
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Measured,
+    Reads,
+    Verified,
+    contents_of,
+    number_option,
+    rapl,
+)
 from eeio_power.meters.rapl import DIES_OPTION, dies_once
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import read_int, read_optional_int, read_text
@@ -40,6 +49,13 @@ OPTIONS = {
 UNIT = Path("sys/bus/event_source/devices/power")
 CPU_FOLDER = Path("sys/devices/system/cpu")
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "packages"
+READS = Reads(
+    files=(
+        ("sys/bus/event_source/devices/power*", "type,cpumask,cpus,events/energy-*,format/event"),
+    )
+)
 EVENTS: Mapping[str, Domain] = {"energy-pkg": "package", "energy-ram": "dram"}
 
 # perf_event_open's number: linux' asm/unistd.h. RAPL is there on x86 only.

@@ -22,12 +22,15 @@ from pathlib import Path
 
 from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected
+from eeio_power.meters import Channel, Detected, Measured, Reads, Verified
 from eeio_power.reading import Contents, Kind
 
 OPTIONS: dict[str, str] = {}
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "recording"
+MEASURES: Measured = "this machine"
+READS = Reads(nodes=("dev/vcio",), programs=("vcgencmd",))
 MAILBOX = Path("dev/vcio")
 # A conversion takes about a millisecond; asking for it, several.
 NATIVE_PERIOD_S = 0.002

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected
+from eeio_power.meters import Channel, Detected, Measured, Reads, Verified
 from eeio_power.reading import BEHIND_SUPPLY, Kind
 from eeio_power.stretches import noise_w
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
@@ -34,6 +34,17 @@ OPTIONS = {"root": "the folder of supplies, instead of /sys/class/power_supply"}
 
 SUPPLIES = Path("sys/class/power_supply")
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+READS = Reads(
+    files=(
+        (
+            "sys/class/power_supply/*",
+            "type,scope,status,online,present,power_now,voltage_now,current_now,usb_type,"
+            "charge_behaviour,charge_type,energy_now,capacity",
+        ),
+    )
+)
 NATIVE_PERIOD_S = 0.1
 BATTERY_PERIOD_S = 1.0
 ACCURACY = 0.05

@@ -18,7 +18,14 @@ from urllib.parse import quote
 from eeio_limits.quantities import FIGURE, POWER, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, domain_option, first_reading, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Verified,
+    domain_option,
+    first_reading,
+    number_option,
+)
 from eeio_power.reading import DOMAINS, UNKNOWN, Kind
 
 OPTIONS = {
@@ -38,6 +45,7 @@ OPTIONS = {
 ARGUMENT = "host"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _ACCURACY = 0.05
 _SCRAPE_S = 15.0
 _INTERVALS = 2.5

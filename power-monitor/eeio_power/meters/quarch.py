@@ -30,7 +30,15 @@ from pathlib import Path
 from eeio_limits.inputs import ANSWER_BYTES
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Batch, Channel, Detected, first_reading, host_and_port, number_option
+from eeio_power.meters import (
+    Batch,
+    Channel,
+    Detected,
+    Verified,
+    first_reading,
+    host_and_port,
+    number_option,
+)
 from eeio_power.reading import Kind, only
 
 OPTIONS = {
@@ -42,6 +50,7 @@ OPTIONS = {
 ARGUMENT = "host"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _PORT, _TIMEOUT_S, _ACCURACY, _LIMIT_W, _MOST_W = 9722, 5.0, 0.05, 0.01, 500.0
 _SETTINGS = (
     "stream mode header v3", "stream mode power enable", "record:trigger:mode manual",

@@ -31,7 +31,15 @@ from eeio_limits.quantities import ENERGY
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import EnergyReader, find_reader, try_reader
-from eeio_power.meters import Channel, Detected, contents_of, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Measured,
+    Reads,
+    Verified,
+    contents_of,
+    number_option,
+)
 from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 
@@ -81,6 +89,9 @@ OPTIONS = {
 
 POWERCAP = Path("sys/class/powercap")
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "packages"
+READS = Reads(files=(("sys/class/powercap/*", "name,enabled,energy_uj,max_energy_range_uj"),))
 NATIVE_PERIOD_S = 0.001
 DELAY = Delay(0.0005, 0.0, 0.0005, 0.0, "Intel SDM, volume 3: updated about every millisecond")
 MAX_POWER_W = 500.0

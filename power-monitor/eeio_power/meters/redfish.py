@@ -40,7 +40,7 @@ from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, _redfish_report, number_option
+from eeio_power.meters import Channel, Detected, Verified, _redfish_report, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, Kind, all_but
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.watt_names import (
@@ -67,6 +67,7 @@ OPTIONS = {
 ARGUMENT = "url"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 NATIVE_PERIOD_S = 1.0
 DELAY = BMC
 ACCURACY = 0.05

@@ -28,6 +28,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
     Detected,
+    Verified,
     domain_option,
     first_reading,
     library,
@@ -47,6 +48,7 @@ OPTIONS = {
 ARGUMENT = "resource"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _TIMEOUT_S = 2.0
 _J_PER_WH = 3600.0
 _NO_DATA = 9e36

@@ -26,7 +26,7 @@ from typing import Any
 from eeio_power import http_json
 from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, Verified, number_option
 from eeio_power.reading import WALL, Kind
 from eeio_power.stretches import possible_w
 
@@ -42,6 +42,7 @@ ARGUMENT = "host"
 
 USER = "admin"
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 NATIVE_PERIOD_S = 1.0
 DELAY = PLUG
 ACCURACY = 0.02

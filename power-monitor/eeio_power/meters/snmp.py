@@ -34,6 +34,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
     Detected,
+    Verified,
     first_reading,
     host_and_port,
     library,
@@ -59,6 +60,7 @@ OPTIONS = {
 ARGUMENT = "host"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 _PERIOD_S, _TIMEOUT_S, _ACCURACY = 3.0, 2.0, 0.05
 DELAY = unknown_up_to(5.0, 5.0, "assumed of a PDU: up to 5 s late, means of up to 5 s")
 # Outlets of racks are rated at 10 A to 20 A and at most 250 V.

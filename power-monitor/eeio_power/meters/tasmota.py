@@ -16,7 +16,7 @@ from urllib.parse import quote
 from eeio_power import http_json
 from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, first_reading, number_option
+from eeio_power.meters import Channel, Detected, Verified, first_reading, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -29,6 +29,7 @@ OPTIONS = {
 ARGUMENT = "host"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
 NATIVE_PERIOD_S = 1.0
 DELAY = PLUG
 MAX_POWER_W = 16 * 250.0

@@ -31,7 +31,7 @@ from typing import Protocol
 
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, number_option
+from eeio_power.meters import Channel, Detected, Measured, Reads, Verified, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -41,6 +41,9 @@ OPTIONS = {
 ARGUMENT = "port"
 
 KIND: Kind = "measured"
+VERIFIED_ON: Verified = "simulator"
+MEASURES: Measured = "this machine"
+READS = Reads(nodes=("dev/ttyUSB*", "dev/serial/by-id/*FTDI*"))
 NATIVE_PERIOD_S = 1.0
 DELAY = Delay(0.5, 1.0, 0.5, 0.0, "a record each second is the mean of that second")
 START_LOG = b"#L,W,3,E,,1;"

@@ -7,7 +7,6 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from eeio_limits.verified import verified_note
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.imported import IMPORTED
 from eeio_results.record import EnergyReading, Machine, Run
@@ -15,6 +14,7 @@ from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
 from eeio_results.report.source import is_imported
+from eeio_results.report.verification import verification_notes
 from eeio_results.rows import Row
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -24,13 +24,13 @@ from eeio_results.windows import energy_of, writes
 
 def paragraphs(report: Report) -> list[str]:
     """One a campaign, then the one on statistics that all of them share."""
-    found = [" ".join(_of_campaign(campaign)) for campaign in report.campaigns]
+    found = [" ".join(_of_campaign(report, campaign)) for campaign in report.campaigns]
     return [*found, " ".join(_statistics(report.rows))]
 
 
-def _of_campaign(campaign: Campaign) -> list[str]:
+def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
     if is_imported(campaign):
-        return _of_imported(campaign)
+        return _of_imported(report, campaign)
     design = campaign.design
     protocol, options = design.protocol, design.options
     found = warnings_of(campaign)
@@ -61,7 +61,7 @@ def _of_campaign(campaign: Campaign) -> list[str]:
             f"A pilot sized the work so that each phase lasts {protocol.min_phase_s:g} s or more."
         )
     found += _caches(campaign)
-    found += _power(campaign)
+    found += _power(report, campaign)
     found += _validity(campaign)
     if options.sysfs_root != "/":
         found.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
@@ -69,7 +69,7 @@ def _of_campaign(campaign: Campaign) -> list[str]:
     return found
 
 
-def _of_imported(campaign: Campaign) -> list[str]:
+def _of_imported(report: Report, campaign: Campaign) -> list[str]:
     """Only what the files report: neither the order nor the settings of the machine."""
     design = campaign.design
     version = f" {design.eeio_version}" if design.eeio_version else ""
@@ -81,7 +81,7 @@ def _of_imported(campaign: Campaign) -> list[str]:
         f"{_repetitions(campaign.runs, design.protocol.repetitions, is_fixed=False)}.",
         # PTS's results have it.
         *(["The order of the runs is unknown."] if campaign.preset == IMPORTED else []),
-        *_power(campaign),
+        *_power(report, campaign),
         *_validity(campaign),
     ]
     if rejected := sum(": rejected: " in remark for remark in design.remarks):
@@ -179,7 +179,7 @@ def _caches(campaign: Campaign) -> list[str]:
     return found
 
 
-def _power(campaign: Campaign) -> list[str]:
+def _power(report: Report, campaign: Campaign) -> list[str]:
     readings: dict[tuple[str, str, str], list[EnergyReading]] = {}
     for run in campaign.runs:
         for phase in run.phases:
@@ -192,8 +192,10 @@ def _power(campaign: Campaign) -> list[str]:
             return ["The files contain no power."]
         return [f"Power was not measured{reason}."]
     found = [_meter(*key, of_meter) for key, of_meter in readings.items()]
-    meters = campaign.design.options.meters
-    found += [f"Meters {note}." for note in verified_note((key[0] for key in readings), meters)]
+    notes = verification_notes(
+        (key[0] for key in readings), campaign.design.options.meters, report.verification
+    )
+    found += [f"Meters {note}." for note in notes]
     if campaign.idle:
         length = campaign.design.protocol.idle_s
         parts = [

@@ -1,10 +1,9 @@
 """One or several campaigns, characterized, ready for any format."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from eeio_limits.verified import verified_note
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, characterize, context
@@ -15,6 +14,7 @@ from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import paper_figures, pareto
 from eeio_results.report.columns import number
 from eeio_results.report.rounds import times
+from eeio_results.report.verification import verification_notes
 from eeio_results.rows import Row
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -48,11 +48,13 @@ class Report:
     """Pareto-optimal experiments in two figures; `comparison.pareto` computes them."""
     answers: "tuple[Answers, ...]" = ()
     """Decisions of adaptive campaigns; `report.answers` computes them, which needs scipy."""
+    verification: Mapping[str, str] = field(default_factory=dict)
+    """Kind of meter -> what it was verified on (`eeio_power.meters.About.verified`)."""
 
     def verified(self, meters: Iterable[str]) -> list[str]:
         """What these meters were verified on, by their names in readings."""
         specs = [spec for c in self.campaigns for spec in c.design.options.meters]
-        return verified_note(meters, specs)
+        return verification_notes(meters, specs, self.verification)
 
     @property
     def warnings(self) -> list[str]:

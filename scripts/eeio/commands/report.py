@@ -16,6 +16,7 @@ from eeio.commands.plots import WIDTHS, plot_files, write_plots
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio_power.meters import verifications
 from eeio_results import store
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.layers import matches, on_one_drive
@@ -107,7 +108,8 @@ def complete_report(campaigns: Sequence[Campaign]) -> Report:
 
 def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what tests tell: what layers cost, where experiments are one layer apart, and what
-    adaptive campaigns decided."""
+    adaptive campaigns decided; and with what the kinds of meters were verified on."""
+    built = replace(built, verification=verifications())
     cells = [(one, compared_cells(one, one.name)) for one in built.campaigns]
     built = replace(built, pareto=choices((cell for _, of in cells for cell in of), most_uncertain))
     found = [

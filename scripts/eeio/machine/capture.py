@@ -27,6 +27,7 @@ from eeio.machine.root import FOLDERS, HERE, which
 from eeio.paths import install_root
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
+from eeio_power.meters import Reads, about_all
 from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors
 from eeio_power.watt_names import complete_system
 
@@ -41,31 +42,13 @@ _CPUFREQ = (
     "scaling_available_frequencies,scaling_available_governors,scaling_driver,scaling_governor,"
     "scaling_max_freq,scaling_min_freq,scaling_setspeed"
 )
-_HWMON = (
-    "name,update_interval,power*_average,power*_average_interval*,power*_input,power*_label,"
-    "power*_accuracy,power*_is_battery,power*_model_number,power*_oem_info,power*_cap,energy*_input,"
-    "energy*_label,in*_input,in*_label,in*_enable,curr*_input,curr*_label,curr*_enable,"
-    "shunt*_resistor,label,hid"
-)
 _BLOCK = (
     "dev,size,stat,ro,partition,cache_type,queue/write_cache,queue/scheduler,queue/rotational,"
     "device/model,device/type,device/rev,device/firmware_rev,device/scsi_disk/*/cache_type,"
     "dm/name,md/level,md/raid_disks,bcache/state,bcache/cache_mode"
 )
 FILES: tuple[tuple[str, str], ...] = (
-    # folder, files in it: meters
-    ("sys/class/powercap/*", "name,enabled,energy_uj,max_energy_range_uj"),
-    ("sys/class/hwmon/hwmon*", _HWMON),
-    ("sys/class/hwmon/hwmon*/device", _HWMON),
-    ("sys/bus/iio/devices/iio:device*",
-     "name,label,rail_name_*,in_power*,in_voltage*,in_current*,in_shunt_resistor*,sampling_frequency,"
-     "in_sampling_frequency,integration_time,in_oversampling_ratio,in_energy*"),
-    ("sys/class/power_supply/*",
-     "type,scope,status,online,present,power_now,voltage_now,current_now,usb_type,"
-     "charge_behaviour,charge_type,energy_now,capacity"),
-    ("sys/cray/pm_counters", "*"),
-    ("sys/bus/event_source/devices/power*",
-     "type,cpumask,cpus,events/energy-*,format/event"),
+    # folder, files in it
     ("sys/bus/event_source/devices/*", "cpus,type,events/cpu-cycles,events/cpu_cycles"),
     # processors
     ("sys/devices/system/cpu", "online,possible,present,smt/control,smt/active,intel_pstate/*,"
@@ -91,16 +74,13 @@ FILES: tuple[tuple[str, str], ...] = (
     ("proc/sys/kernel", "osrelease,perf_event_paranoid,arch"),
     ("etc", "os-release"),
 )  # fmt: skip
-"""All files that a capture may contain, besides nodes in /dev, programs and links."""
+"""All files that a capture may contain, besides those that meters read, and links."""
 
 LINKS = ("sys/class/block/*/slaves/*", "sys/fs/btrfs/*-*-*/devices/*", "dev/mapper/*")
-NODES = (
-    "dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0", "dev/nvme[0-9]*", "dev/ttyUSB*", "dev/vcio",
-    "dev/serial/by-id/*FTDI*", "dev/loop-control",
-)  # fmt: skip
+NODES = ("dev/loop-control",)
 PROGRAMS = (
-    "hdparm", "nvme", "losetup", "ipmitool", "stdbuf", "vcgencmd", "wipefs", "mkfs.ext4",
-    "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun", *nfs.PROGRAMS, *nfs.KERNEL_PROGRAMS, *nfs.GANESHA,
+    "hdparm", "nvme", "losetup", "wipefs", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun",
+    *nfs.PROGRAMS, *nfs.KERNEL_PROGRAMS, *nfs.GANESHA,
 )  # fmt: skip
 
 # Texts that look like addresses, and are versions.
@@ -145,7 +125,8 @@ def take(
     it, and `readings` are those of its meters."""
     replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
-    for folder, names in FILES:
+    every = read_by_all()
+    for folder, names in every.files:
         for path in _matches(root, folder):
             for name in names.split(","):
                 for file in sorted(path.glob(name)):
@@ -153,7 +134,7 @@ def take(
     for pattern in LINKS:
         for path in _matches(root, pattern):
             gathering.where(str(path.relative_to(root)))
-    for pattern in NODES:
+    for pattern in every.nodes:
         for path in _matches(root, pattern):
             gathering.node(path)
     for disk in _matches(root, "sys/block/*"):
@@ -161,7 +142,7 @@ def take(
     caches = root / "proc/sys/vm/drop_caches"
     if os.access(caches, os.W_OK):
         gathering.tree["proc/sys/vm/drop_caches"] = ""
-    for program in PROGRAMS:
+    for program in every.programs:
         if (program_path := which(program, root)) is not None:
             place = str(Path(program_path).parent).lstrip("/")
             gathering.tree[f"{place if place in FOLDERS else FOLDERS[1]}/{program}"] = ""
@@ -177,6 +158,16 @@ def take(
         readings=tuple(readings),
     )
     return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
+
+
+def read_by_all() -> Reads:
+    """What the meters and eeio read of a machine."""
+    files, nodes, programs = list(FILES), list(NODES), list(PROGRAMS)
+    for meter in about_all().values():
+        files += meter.reads.files
+        nodes += meter.reads.nodes
+        programs += meter.reads.programs
+    return Reads(tuple(files), tuple(nodes), tuple(programs))
 
 
 def _without_folders(text: str) -> str:

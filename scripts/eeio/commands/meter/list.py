@@ -14,7 +14,6 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.readings import first_and_last
 from eeio.machine.replay import Replay, replayed
 from eeio_limits.reading import MARKS
-from eeio_limits.verified import verified_on, verified_text
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.delay import Delay
@@ -23,8 +22,8 @@ from eeio_power.meters import (
     Detected,
     LoggedMeter,
     Meter,
+    about,
     close_meters,
-    delay_of_kind,
     discover,
     open_meters,
     parse_spec,
@@ -202,12 +201,12 @@ def _delays(delays: Sequence[Delay | None]) -> str:
 
 
 def _verified(spec: str) -> str | None:
-    """What meters of the kind were verified on; None for the model, demo and meters of users."""
-    return verified_on(parse_spec(spec)[0])
+    """What meters of the kind were verified on; None if they do not say it."""
+    return about(parse_spec(spec)[0]).verified_on
 
 
 def _label(spec: str) -> str:
-    how = verified_text(parse_spec(spec)[0])
+    how = about(parse_spec(spec)[0]).verified
     return "" if how is None else f", verified on {how}"
 
 
@@ -235,7 +234,7 @@ def _show_list(
             if text := contents.text():
                 print(f"{'':9}{domain}: {text}")
         if finding.available and finding.kind not in MARKS:
-            print(f"{'':9}{_delays([delay_of_kind(parse_spec(finding.spec)[0])])}")
+            print(f"{'':9}{_delays([about(parse_spec(finding.spec)[0]).delay])}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
