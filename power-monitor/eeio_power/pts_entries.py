@@ -13,12 +13,12 @@ one bandwidth is one phase with an unknown share of I/O, as in `eeio import`; wi
 bandwidths the power belongs to none.
 """
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eeio_limits import quantities as q
+from eeio_limits.number_text import pts_number
 from eeio_limits.reading import COST_DOMAINS, DOMAINS_WITHOUT_DRIVES, MARKS
 from eeio_limits.reasons import NO_COST_OF_ACCELERATOR, no_positive_power, unknown_energy
 
@@ -224,8 +224,8 @@ def _entry(
     times: str | None = None,
     arguments: str | None = None,
 ) -> dict[str, Any]:
-    texts = [number(value) for value in values]
-    mean = texts[0] if len(texts) == 1 else number(statistics.fmean(map(float, texts)))
+    texts = [pts_number(value) for value in values]
+    mean = texts[0] if len(texts) == 1 else pts_number(statistics.fmean(map(float, texts)))
     return {
         "base": base,
         "title": title,
@@ -237,13 +237,6 @@ def _entry(
         "value": mean,
         "json": {**({} if times is None else {"test-run-times": times}), "eeio": own},
     }
-
-
-def number(value: float) -> str:
-    """Six significant digits, never with an exponent: PTS parses it as text."""
-    size = abs(value)
-    decimals = min(12, max(0, 5 - math.floor(math.log10(size)))) if size > 0 else 0
-    return f"{value:.{decimals}f}"
 
 
 def efficiencies(

@@ -28,10 +28,10 @@ from tests.eeio_results.made import (
 )
 
 from eeio.pts.write import result_file
+from eeio_limits.number_text import number
+from eeio_limits.number_text import page_number as on_page
 from eeio_results.domains import quartiles
 from eeio_results.record import Experiment, Phase
-from eeio_results.report.columns import number
-from eeio_results.report.page.table import number as on_page
 from eeio_results.store import load
 
 # Six repetitions, none like another: an even number, so that the median is between two of them.

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from eeio_power.pts_entries import entries_of, number
+from eeio_limits.number_text import pts_number
+from eeio_power.pts_entries import entries_of
 
 SOURCE = {"meter": "rapl", "domain": "package", "kind": "measured"}
 READING = {
@@ -86,6 +87,6 @@ def test_trials_without_energy_are_named() -> None:
 
 def test_numbers_have_six_digits_and_no_exponent() -> None:
     values = (0.0, 12.5, 123456.7, 1234567.8, 0.000123456789, -2.0)
-    assert [number(value) for value in values] == [
+    assert [pts_number(value) for value in values] == [
         "0", "12.5000", "123457", "1234568", "0.000123457", "-2.00000",
     ]  # fmt: skip

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eeio_results
+from eeio_limits.number_text import number
 from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
 from eeio_results.report import page, plots
-from eeio_results.report.columns import number
 from eeio_results.report.contents import document
 from eeio_results.report.document import (
     render_csv,

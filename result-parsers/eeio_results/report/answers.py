@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.campaign import AdaptiveProtocol, Design
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import FACTORS, Question, counted, questions
 from eeio_results.report.changes import header_and_unit
-from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign

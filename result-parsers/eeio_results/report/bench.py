@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.domains import Key, Quartiles, bytes_per_j, most_read, quartiles
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
-from eeio_results.report.columns import NONE, number, spread
+from eeio_results.report.columns import NONE, spread
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 from eeio_results.stamps import warnings_of

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.comparison.cells import BANDWIDTH, EXECUTION_S, POWER
 from eeio_results.comparison.changes import (
     PLACE,
@@ -12,7 +13,7 @@ from eeio_results.comparison.changes import (
     change_metrics,
 )
 from eeio_results.metrics import METRICS
-from eeio_results.report.columns import NONE, number, plain
+from eeio_results.report.columns import NONE, plain
 from eeio_results.report.parts import Table
 
 

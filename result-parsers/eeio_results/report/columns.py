@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from eeio_limits.number_text import number
 from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.metrics import METRICS, Metric, named
 from eeio_results.record import DEMO
@@ -34,14 +35,6 @@ Cells = Sequence[tuple[Row, DomainFigures | None]]
 def shown(columns: Sequence[TableColumn], cells: Cells) -> tuple[TableColumn, ...]:
     """Those that a table of these rows needs."""
     return tuple(c for c in columns if c.needed or any(c.cell(*of) != NONE for of in cells))
-
-
-def number(value: float) -> str:
-    """Four significant digits without an exponent: 1234.5 -> `1234`, 0.012345 -> `0.01234`."""
-    if value == 0:
-        return "0"
-    text = f"{value:.4g}"
-    return f"{value:.0f}" if "e+" in text else (f"{value:.3g}" if "e-" in text else text)
 
 
 def plain(value: float | None, unit: float = 1.0) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.comparison.campaigns import Comparison
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
 from eeio_results.comparison.differences import Difference
@@ -12,7 +13,7 @@ from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes, pareto
-from eeio_results.report.columns import number, plain
+from eeio_results.report.columns import plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.units import MB

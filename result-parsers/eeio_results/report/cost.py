@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report.columns import number, plain
+from eeio_results.report.columns import plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.guideline import PER_TB, estimate, less_text
 from eeio_results.report.parts import Table

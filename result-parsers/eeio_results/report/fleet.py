@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.comparison.fleet import FALSE_SHARE, Fleet, NodeSummary, Outlier
 from eeio_results.metrics import named
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
+from eeio_limits.number_text import number
 from eeio_results.comparison.gate import Gate, GateRow
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE
 from eeio_results.report.parts import Table
 
 _SHOWN = 20

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eeio_limits import text as harmless
+from eeio_limits.number_text import number
 from eeio_results.guideline.answer import (
     CHOICES,
     Change,
@@ -17,7 +18,7 @@ from eeio_results.guideline.answer import (
 )
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report.columns import NONE, number, plain
+from eeio_results.report.columns import NONE, plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.statistics.bootstrap import Estimate

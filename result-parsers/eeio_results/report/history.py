@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from eeio_limits.number_text import number
 from eeio_results.comparison.history import History, Series, Step
 from eeio_results.metrics import named
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 from eeio_results.statistics.change_points import LEVEL

@@ -7,10 +7,10 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from eeio_limits.number_text import number
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.imported import IMPORTED
 from eeio_results.record import EnergyReading, Machine, Run
-from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
 from eeio_results.report.source import is_imported

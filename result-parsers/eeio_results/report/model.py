@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from eeio_limits.number_text import number
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, characterize, context
@@ -12,7 +13,6 @@ from eeio_results.metrics import METRICS, named
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import paper_figures, pareto
-from eeio_results.report.columns import number
 from eeio_results.report.rounds import times
 from eeio_results.report.verification import verification_notes
 from eeio_results.rows import Row

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from eeio_results.report.columns import NONE, number
+from eeio_limits.number_text import number
+from eeio_results.report.columns import NONE
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, PaperFigure

@@ -5,10 +5,10 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from eeio_limits.number_text import number
 from eeio_results.campaign import MOST, PRECISE
 from eeio_results.comparison.cells import cells_of
 from eeio_results.comparison.drift import Trend, power_effects, rounds_of, trends
-from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
 from eeio_results.units import percent

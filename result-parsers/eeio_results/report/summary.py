@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from eeio_limits.number_text import number
 from eeio_limits.text import shown
 from eeio_results.campaign import PRECISE
 from eeio_results.record import DEMO, MEMORY_CACHE
-from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.tables import row_label
 from eeio_results.rows import Row

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from eeio_limits.number_text import number
 from eeio_results.characterization import power_during
 from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Machine
@@ -16,7 +17,6 @@ from eeio_results.report.columns import (
     flush_cell,
     level_columns,
     load_cell,
-    number,
     plain,
     ranking,
     shown,

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from eeio_limits.number_text import number
 from eeio_results.record import EnergyReading, mark
-from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.traces.events import Event, TracePhase, Unobserved
 from eeio_results.units import MB, format_size, percent

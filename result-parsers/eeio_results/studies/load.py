@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from eeio_limits.number_text import number
 from eeio_results.record import COST_DOMAINS, DEMO
-from eeio_results.report.columns import number, plain
+from eeio_results.report.columns import plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of

@@ -27,12 +27,12 @@ from eeio.profiles.suite import Suite
 from eeio.system import device as devices
 from eeio.system.drive import drive_of, elsewhere, percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
+from eeio_limits.number_text import number
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import open_source
 from eeio_results.campaign import Options, PlannedExperiment
-from eeio_results.report.columns import number
 from eeio_results.units import format_size
 
 

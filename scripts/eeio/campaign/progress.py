@@ -12,11 +12,12 @@ import time
 from typing import Any
 
 from eeio.terminal import raw
+from eeio_limits.number_text import number
 from eeio_limits.text import shown, shown_lines
 from eeio_results.campaign import PlannedRun
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Phase, Run
 from eeio_results.record import mark as mark_of
-from eeio_results.report.columns import WITHOUT_DRIVES, number
+from eeio_results.report.columns import WITHOUT_DRIVES
 from eeio_results.units import MB, percent
 from eeio_results.windows import Window, window_of
 

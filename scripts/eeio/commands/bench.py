@@ -26,12 +26,12 @@ from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
+from eeio_limits.number_text import number
 from eeio_power.meters import close_meters
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, reading_period_s
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.report import bench as report
-from eeio_results.report.columns import number
 from eeio_results.report.document import render_markdown
 from eeio_results.store import Store, load
 from eeio_results.units import prefixed

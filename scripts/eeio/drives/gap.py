@@ -21,10 +21,10 @@ from eeio.system.caches import flush, read_direct
 from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.power_saving import AtaDrive, Drive
 from eeio.system.undo import UndoJournal
+from eeio_limits.number_text import number
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading, mark
-from eeio_results.report.columns import number
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 from eeio_results.statistics.break_even import BreakEven, break_even

@@ -9,8 +9,8 @@ from eeio.system import nvme_power, power_saving
 from eeio.system.filesystem import BlockDevice
 from eeio.system.nvme_power import NvmeController, PowerState
 from eeio.system.power_saving import Setting, settings
+from eeio_limits.number_text import number
 from eeio_results.errors import EeioError
-from eeio_results.report.columns import number
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 

@@ -14,10 +14,10 @@ from eeio.system.caches import read_direct
 from eeio.system.nvme_power import NvmeController
 from eeio.system.power_saving import Setting
 from eeio.system.undo import UndoEntry, UndoJournal
+from eeio_limits.number_text import number
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading, mark
-from eeio_results.report.columns import number
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 from eeio_results.units import MB

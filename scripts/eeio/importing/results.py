@@ -28,9 +28,10 @@ from eeio.importing.readers import darshan, recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
+from eeio_limits.number_text import number
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment, Machine, Run, mark
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 

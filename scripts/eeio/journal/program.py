@@ -15,9 +15,9 @@ from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.signals import signals_raise
 from eeio.system.undo import UndoJournal
+from eeio_limits.number_text import number
 from eeio_results import studies
 from eeio_results.errors import EeioError
-from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.traces import jbd2
 from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks

@@ -28,6 +28,7 @@ from eeio.errors import RejectedError
 from eeio.profiles import complete
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_limits.number_text import pts_number
 from eeio_results import documents
 from eeio_results.errors import EeioError, SchemaError
 
@@ -266,18 +267,10 @@ def _definition(path: Path) -> Element:
         raise EeioError(f"{path}: {error}") from error
 
 
-def number(value: float) -> str:
-    """Six significant digits without an exponent, as our module writes them."""
-    if value == 0:
-        return "0"
-    digits = 5 - int(f"{value:e}".partition("e")[2])
-    return f"{value:.{min(12, max(0, digits))}f}"
-
-
 def entry_of(identifier: str, values: Sequence[float], body: Mapping[str, Any]) -> ResultEntry:
     """The entry of several trials: their mean, and all of them."""
-    texts = [number(value) for value in values]
-    mean = number(sum(values) / len(values))
+    texts = [pts_number(value) for value in values]
+    mean = pts_number(sum(values) / len(values))
     return ResultEntry(identifier, mean, ":".join(texts), body)
 
 

@@ -13,6 +13,7 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 from tests.eeio_results.report.visible_text import visible_text
 from tests.page.made import campaign
 
+from eeio_limits.number_text import page_number
 from eeio_results.campaign import NotMeasured
 from eeio_results.record import Run
 from eeio_results.report import page
@@ -22,7 +23,7 @@ from eeio_results.report.model import build
 from eeio_results.report.page import table
 from eeio_results.report.page.answer import Tile, answer, marks, tiles
 from eeio_results.report.page.model import page_of, to_json
-from eeio_results.report.page.table import cells, number
+from eeio_results.report.page.table import cells
 from eeio_results.store import Campaign
 
 ESTIMATED = (("system", "modelled"),)
@@ -206,7 +207,7 @@ def test_a_page_of_10_000_experiments_is_complete() -> None:
      (112.5, "112"), (12345.6, "12346"), (0.5, "0.500")],
 )  # fmt: skip
 def test_numbers_have_three_digits_and_no_exponent(value: float, text: str) -> None:
-    assert number(value) == text
+    assert page_number(value) == text
 
 
 def test_rows_carry_their_marks_and_one_repetition_has_no_range() -> None:

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { median, number, plain, quartiles } from "../../../result-parsers/eeio_results/report/page/script/number.mjs";
+
+test("a thousand numbers are as Python writes them", () => {
+  const rows = JSON.parse(readFileSync(new URL("../../data/number_texts.json", import.meta.url)));
+  assert.equal(rows.length, 1000);
+  for (const { value, page } of rows) assert.equal(number(Number(value.toPrecision(5))), page);
+});
 
 test("three digits, no exponent, a dash for what is missing", () => {
   const cases = [

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eeio_limits.number_text import page_number
 from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.report.page.model import Line, Page, figures_of
-from eeio_results.report.page.table import number
 from eeio_results.units import MB, percent
 
 _DOUBTFUL_ABOVE = 0.25
@@ -108,10 +108,12 @@ def _cost(of: _Of) -> list[Part]:
     figures = of[2]
     if figures.energy_j_per_gb is None:
         assert figures.efficiency_bytes_per_j is not None
-        return [Part(f"1 J for {number(figures.efficiency_bytes_per_j.median / MB)} MB", "strong")]
+        return [
+            Part(f"1 J for {page_number(figures.efficiency_bytes_per_j.median / MB)} MB", "strong")
+        ]
     limit = _limit(figures)
     return [
-        Part(f"{number(figures.energy_j_per_gb.median)} J", "strong"),
+        Part(f"{page_number(figures.energy_j_per_gb.median)} J", "strong"),
         *([Part(" "), limit] if limit else []),
     ]
 
@@ -128,7 +130,7 @@ def _factor(best: _Of, worst: _Of) -> list[Part]:
     low, high = best[2].energy_j_per_gb, worst[2].energy_j_per_gb
     if low is None or high is None or not low.median:
         return [Part(".")]
-    return [Part(f": a factor of {number(high.median / low.median)}.")]
+    return [Part(f": a factor of {page_number(high.median / low.median)}.")]
 
 
 def _power(page: Page) -> list[Part]:
@@ -159,7 +161,7 @@ def _idle(page: Page) -> list[float]:
 
 
 def _range(values: Sequence[float]) -> str:
-    low, high = number(min(values)), number(max(values))
+    low, high = page_number(min(values)), page_number(max(values))
     return low if low == high else f"{low} to {high}"
 
 
@@ -228,11 +230,11 @@ def _efficiency_tile(title: str, of: _Of) -> Tile:
     assert figures.efficiency_bytes_per_j is not None
     below = []
     if figures.energy_j_per_gb is not None:
-        below.append(Part(f"{number(figures.energy_j_per_gb.median)} J/GB "))
+        below.append(Part(f"{page_number(figures.energy_j_per_gb.median)} J/GB "))
     limit = _limit(figures)
     below.append(limit or Part("the meter states no uncertainty"))
     return Tile(
-        title, number(figures.efficiency_bytes_per_j.median / MB), "MB/J", tuple(below), place
+        title, page_number(figures.efficiency_bytes_per_j.median / MB), "MB/J", tuple(below), place
     )
 
 
@@ -246,7 +248,7 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
         and reading.energy_j
         and reading.power_w is not None
     ]
-    text = f"±{number(max(limits))} W" if limits else "the meter states no uncertainty"
+    text = f"±{page_number(max(limits))} W" if limits else "the meter states no uncertainty"
     return (Part(f"{text}, before the runs"),)
 
 
@@ -260,7 +262,7 @@ def _span(page: Page, place: int) -> tuple[str, str]:
     ]
     if key[2] == "modelled" or not found:
         return "none", "" if found else f"{key[0]}: no bytes were recorded"
-    span = f"{number(min(found))}–{number(max(found))}"
+    span = f"{page_number(min(found))}–{page_number(max(found))}"
     return span, f"{key[0]} ({key[1]}) {span}"
 
 
@@ -274,7 +276,7 @@ def _iops_tile(ranked: Sequence[_Of]) -> Tile:
     if not found:
         return Tile(title, "none", "", (Part("no ranked random experiment reports its requests"),))
     best, place = max(found)
-    return Tile(title, number(best), "IOPS/W", (), place)
+    return Tile(title, page_number(best), "IOPS/W", (), place)
 
 
 def _other_tiles(page: Page) -> list[Tile]:
@@ -298,7 +300,7 @@ def _speed_tile(title: str, speeds: Sequence[tuple[float, int]], choose: _Choose
     if not speeds:
         return Tile(title, "none", "", (Part("no valid run reported a bandwidth"),))
     speed, place = choose(speeds)
-    return Tile(title, number(speed), "MB/s", (), place)
+    return Tile(title, page_number(speed), "MB/s", (), place)
 
 
 def _estimated_tiles(page: Page) -> list[Tile]:
@@ -306,7 +308,7 @@ def _estimated_tiles(page: Page) -> list[Tile]:
     per_gb = [f.energy_j_per_gb.median for f in figures if f.energy_j_per_gb is not None]
     limits = [f.uncertainty_relative for f in figures if f.uncertainty_relative is not None]
     idle = _idle(page)
-    value = f"{number(min(per_gb))}–{number(max(per_gb))}" if per_gb else "none"
+    value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}" if per_gb else "none"
     unit = "J" if per_gb else ""
     return [
         Tile("ESTIMATE: J per GB, modelled", value, unit, (_band(limits),), kind="estimate"),

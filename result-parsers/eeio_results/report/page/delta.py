@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from eeio_limits.number_text import page_number
 from eeio_limits.text import shown
-from eeio_results.report.page.table import NONE, number
+from eeio_results.report.page.table import NONE
 
 if TYPE_CHECKING:
     from eeio_results.comparison.changes import Changes
@@ -109,7 +110,7 @@ def delta_table(changes: "Changes") -> Markup:
                 texts.label(experiment, changes),
                 name,
                 texts.repetitions(one),
-                *(NONE if v is None else number(v / unit) for v in one.means),
+                *(NONE if v is None else page_number(v / unit) for v in one.means),
                 change_text(one.change),
                 interval_text(one.change),
                 forest_mark(one.change, span),

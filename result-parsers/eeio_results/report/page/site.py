@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eeio_limits.number_text import page_number
 from eeio_results.characterization import characterize
 from eeio_results.domains import DomainFigures
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.page.document import document
-from eeio_results.report.page.table import Cell, Column, columns, number
+from eeio_results.report.page.table import Cell, Column, columns
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
@@ -163,7 +164,7 @@ def _line(
     load = dict(row.experiment.arguments).get("load")
     cells = [column.cell(row, figures) for column in shown]
     if prices:
-        cells.append(Cell("–" if price is None else number(price)))
+        cells.append(Cell("–" if price is None else page_number(price)))
     return _Line(
         name=f"{row.tool_label} {order}{operation_label(row)}",
         more=", ".join(filter(None, (load and f"load {load} %", size, cache, flush))),

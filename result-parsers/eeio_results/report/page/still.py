@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from eeio_limits.number_text import page_number
 from eeio_limits.text import shown
 from eeio_results.domains import Quartiles
 from eeio_results.report.page.model import MODELLED, Line, Page, domain_label, figures_of
 from eeio_results.report.page.scale import Frame, Scale, plain, steps
-from eeio_results.report.page.table import number
 from eeio_results.units import MB
 
 _FRAME = Frame(1000, 480, left=62, right=60, top=26, bottom=46)
@@ -114,8 +114,8 @@ def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     row = point.line.row
     x, y = across.at(point.mbs.median / MB), up.at(point.w.median)
     label = (
-        f"{point.line.full_name}: {number(point.mbs.median / MB)} MB/s, "
-        f"{number(point.w.median)} W, {row.n} runs"
+        f"{point.line.full_name}: {page_number(point.mbs.median / MB)} MB/s, "
+        f"{page_number(point.w.median)} W, {row.n} runs"
     )
     return Markup(
         '<g class="{}"><path class="whisker" d="M{:.1f} {:.1f}H{:.1f}M{:.1f} {:.1f}V{:.1f}"/>'

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from eeio_limits.number_text import page_number
 from eeio_results.domains import DomainFigures, Key, Quartiles
 from eeio_results.metrics import METRICS, Metric
 from eeio_results.record import MARKS
@@ -107,24 +108,6 @@ def reasons(page: Page, line: Line) -> str:
     return "" if why is None or why == page.common_reason else why
 
 
-def number(value: float) -> str:
-    """Three significant digits, more before the point, no exponent: `0.0123`, `1.20`, `12300`."""
-    value = float(f"{value:.5g}")
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.3g}")
-    size = abs(rounded)
-    if size >= 100:
-        return f"{value:.0f}"
-    places = 2
-    while size < 1 and places < 9:
-        size *= 10
-        places += 1
-    if size >= 10:
-        places -= 1
-    return f"{rounded:.{places}f}"
-
-
 def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
     return _text_cell(None if figures is None else figures.ranked_reason)
 
@@ -145,8 +128,10 @@ def _column(metric: Metric) -> Column:
             small += [_limit(figures)] if metric.key in ("energy_j", "energy_j_per_gb") else []
             small.append(", ".join(_remarks(metric, row, figures, mark)))
             kind = "estimate" if mark else ""
-        text = f"±{number(100 * found.median)} %" if metric.is_share else None
-        return Cell(text or number(found.median / metric.unit), " ".join(filter(None, small)), kind)
+        text = f"±{page_number(100 * found.median)} %" if metric.is_share else None
+        return Cell(
+            text or page_number(found.median / metric.unit), " ".join(filter(None, small)), kind
+        )
 
     return Column(
         metric.key, metric.name, metric.hint, cell, metric.of_domain, tuple(metric.page.split())
@@ -154,14 +139,14 @@ def _column(metric: Metric) -> Column:
 
 
 def _range(figures: Quartiles, unit: float) -> str:
-    low, high = number(figures.q1 / unit), number(figures.q3 / unit)
+    low, high = page_number(figures.q1 / unit), page_number(figures.q3 / unit)
     # One repetition has no range.
     return "" if low == high else f"{low}–{high}"
 
 
 def _limit(figures: DomainFigures) -> str:
     relative = figures.uncertainty_relative
-    return "" if relative is None else f"±{number(100 * relative.median)} %"
+    return "" if relative is None else f"±{page_number(100 * relative.median)} %"
 
 
 def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> list[str]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
+from eeio_limits.number_text import number
 from eeio_results.record import MARKS, mark
-from eeio_results.report.columns import NONE, number, plain
+from eeio_results.report.columns import NONE, plain
 from eeio_results.report.parts import Plot, Table
 from eeio_results.studies.chang2014.cells import (
     CHILDREN,

@@ -16,8 +16,9 @@ from eeio.errors import EXIT_DONE, InterruptedCampaignError
 from eeio.signals import signals_raise
 from eeio.tidy import parquet
 from eeio.tidy.rows import TABLES
+from eeio_limits.number_text import number
 from eeio_limits.text import csv_cell
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
 

@@ -1,4 +1,4 @@
-// Numbers as the page shows them; table.py has the same rules for the table in it.
+// Numbers as the page shows them: the twin of eeio_limits/number_text.py, `page_number`.
 
 export const NONE = "–";
 
@@ -10,7 +10,7 @@ export function number(value) {
   let size = Math.abs(rounded);
   if (size >= 100) return evenly(value).toFixed(0);
   let places = 2;
-  while (size < 1 && places < 9) {
+  while (size < 1 && places < 15) {
     size *= 10;
     places += 1;
   }
