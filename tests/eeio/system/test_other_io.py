@@ -1,18 +1,33 @@
 """I/O of others on the drive: what is named, what is invalid, and what is the file system's own."""
 
-from collections.abc import Sequence
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.mounts import attached, mounted
 from tests.simulators.tree import write_tree
 
 from eeio.campaign import probes
-from eeio.system.filesystem import BlockDevice, Mount
-from eeio.system.other_io import OtherIo, Target, other_io
+from eeio.system import caches
+from eeio.system.filesystem import BlockDevice, Mount, block_device, mount_of
+from eeio.system.other_io import OtherIo, Target, other_io, readahead_bytes
+from eeio.system.undo import UndoJournal
+from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import OTHER_IO, CacheLayers, DeviceCounters, Experiment, Run
-from eeio_results.tools.capture import PhaseResult, ToolResult
+from eeio_results.record import (
+    OTHER_IO,
+    READ_BACK,
+    CacheLayers,
+    DeviceCounters,
+    Experiment,
+    Run,
+)
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 pytestmark = pytest.mark.other_io
 MB = 1_000_000
@@ -254,3 +269,82 @@ def test_other_partitions_of_the_drive_count(tmp_path: Path, other_mb: int, inva
     expected = f"other I/O on the drive: it read {100 + other_mb:.1f} MB, the tool 100.0 MB"
     assert result.phases[0].invalid == ((expected,) if invalid else ())
     assert probe.add_to(run).remarks == ({} if invalid else {OTHER_IO: expected})
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[tuple[Path, BlockDevice]]:
+    """A new ext4 with two files of 16 MiB, and its loop device."""
+    if not all(map(shutil.which, ("fio", "mkfs.ext4"))):
+        pytest.skip("fio or mkfs.ext4 is missing")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 64 << 20)
+    with attached(image) as node:
+        # Without the tables that the kernel would write later: they are other I/O, too.
+        complete = ("-E", "lazy_itable_init=0,lazy_journal_init=0")
+        subprocess.run(["mkfs.ext4", "-q", *complete, str(node)], check=True, timeout=100)
+        with mounted(node, tmp_path / "mounted") as point:
+            for name in ("own", "other"):
+                with (point / name).open("wb") as file:
+                    file.write(os.urandom(16 << 20))
+                    os.fsync(file.fileno())
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            device = block_device(node)
+            assert device is not None
+            yield point, device
+
+
+def observed(
+    drive: tuple[Path, BlockDevice], of: Experiment, *options: str, other_bytes: int = 0
+) -> Run:
+    """A run of fio, and of another program that reads meanwhile."""
+    point, device = drive
+    folder = point.parent
+    planned = PlannedExperiment(of, "eeio-fio-1.0.0", {}, "x", "", 16 << 20)
+    target = Target(mount_of(point), readahead_bytes(device))
+    watching = (
+        probes.DriveCounters(device, planned, UndoJournal(folder / "journal.json")),
+        probes.OtherIo(device, planned, target),
+    )
+    for probe in watching:
+        probe.start()
+    command = [
+        "fio", "--name=x", f"--filename={point / 'own'}", "--size=16m", "--bs=64k",
+        "--ioengine=psync", "--end_fsync=1", "--output-format=json",
+        f"--output={folder / 'fio.json'}", *options,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, timeout=100, cwd=folder)
+    with (point / "other").open("rb") as file:
+        file.read(other_bytes)
+    caches.flush(point, None)
+    for probe in watching:
+        probe.stop(1.0)
+    run = Run(of, 1, 0, "quick", "", 0.0, 1.0, 0, (), "raw")
+    result = tools.parse("fio", Capture(folder, {}, 0, 0.0, 1.0, 0.0))
+    for probe in watching:
+        result = probe.add_to_result(result, run)
+    for probe in watching:
+        run = probe.add_to(run)
+    return replace(run, validity=tuple(reason for p in result.phases for reason in p.invalid))
+
+
+@pytest.mark.root
+@pytest.mark.tools
+@pytest.mark.parametrize(("other_bytes", "invalid"), [(0, False), (10 << 20, True)])
+def test_random_reads_of_fio_hide_no_reads_of_the_file(
+    drive: tuple[Path, BlockDevice], other_bytes: int, invalid: bool
+) -> None:
+    of = experiment(buffer="on", spatiality="random", request=65536)
+    run = observed(drive, of, "--rw=randread", "--io_size=4m", other_bytes=other_bytes)
+    assert run.remarks == {}
+    assert (run.validity != ()) is invalid
+    assert all("the tool 4.2 MB" in reason for reason in run.validity)
+
+
+@pytest.mark.root
+@pytest.mark.tools
+def test_reads_of_own_writes_are_valid(drive: tuple[Path, BlockDevice]) -> None:
+    of = experiment("mixed", buffer="on", request=65536, flush="end")
+    run = observed(drive, of, "--rw=rw", "--rwmixread=30")
+    assert run.validity == ()
+    assert "the tool had just written" in run.remarks[READ_BACK]
