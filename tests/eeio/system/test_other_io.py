@@ -203,7 +203,10 @@ def test_read_ahead_ends_with_the_file() -> None:
         ("iozone", "random", 16, 16.5, ""),
         ("iozone", "random", 16, 23, "not judged"),
         ("iozone", "strided", 16, 32, "not judged"),
-        ("iozone", "strided", 16, 48, "invalid"),
+        # IOzone passes through the file 17 times: 2.3 times the bytes, if memory is smaller.
+        ("iozone", "strided", 16, 48, "not judged"),
+        ("iozone", "strided", 16, 300, "invalid"),
+        ("iozone", "random", 16, 48, "invalid"),
         ("ior", "random", 16, 48, "invalid"),
         ("dataserver", "sequential", 16, 30, "not judged"),
         ("dataserver", "sequential", 16, 48, "invalid"),
