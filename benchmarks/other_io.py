@@ -3,10 +3,10 @@
     python -m benchmarks.other_io DIR [--clean 1000] [--foreign 100] [--filesystem ext4]
 
 Needs root, fio and a loop device with direct I/O. Each run takes about 0.5 s, and is judged by the
-probe that judges the runs of a campaign. Runs alternate between reads and writes, sequential and
-random, 4 KiB to 1 MiB, with direct I/O and through the page cache, from which the file was dropped.
-In the second part another fio reads or writes two times as many bytes meanwhile, with direct I/O,
-in another file.
+probe that judges the runs of a campaign. Runs alternate between reads, writes and both, between
+sequential, random and strided, 4 KiB to 1 MiB, with direct I/O and through the page cache, from
+which the file was dropped. In the second part another fio reads or writes two times the size of the
+file meanwhile, with direct I/O, in another file.
 """
 
 import argparse
@@ -31,8 +31,12 @@ from eeio_results.tools.capture import Capture, ToolResult
 
 FILE_BYTES = 32 << 20
 FOREIGN_BYTES = 2 * FILE_BYTES
+STEP_BYTES = 1 << 20
+"""Between strided requests."""
 PATTERNS = (("read", "sequential"), ("randread", "random"), ("write", "sequential"),
-            ("randwrite", "random"))  # fmt: skip
+            ("randwrite", "random"), ("rw", "sequential"), ("randrw", "random"),
+            (f"read:{STEP_BYTES}", "strided"))  # fmt: skip
+VERDICTS = ("invalid", "named", "not judged", "clean")
 CASES = [
     (rw, spatiality, request, buffer)
     for (rw, spatiality), request, buffer in itertools.product(
@@ -74,13 +78,14 @@ def fio(path: Path, rw: str, request: int, direct: bool, size: int, output: Path
 def one_run(
     point: Path, device: BlockDevice, case: tuple[str, str, int, str], foreign: str | None,
     folder: Path,
-) -> tuple[bool, bool]:  # fmt: skip
-    """Whether other I/O was named, and whether it made the run invalid."""
+) -> str:  # fmt: skip
+    """`invalid` or `named` for other I/O, `not judged`, or `clean`."""
     rw, spatiality, request, buffer = case
-    operation = rw.removeprefix("rand")
+    kind = rw.removeprefix("rand").partition(":")[0]
+    operation = "mixed" if kind == "rw" else kind
     experiment = Experiment(
         "filesystem", "fio", operation, spatiality, request, CacheLayers(buffer),  # type: ignore[arg-type]
-        flush="end" if operation == "write" else None,
+        flush=None if operation == "read" else "end",
     )  # fmt: skip
     planned = PlannedExperiment(experiment, "eeio-fio-1.0.0", {}, "x", "", FILE_BYTES)
     # Of this file only: without the programs in the page cache each run would take a second more.
@@ -90,6 +95,8 @@ def one_run(
     target = other_io.Target(mount_of(point), other_io.readahead_bytes(device))
     probe = OtherIo(device, planned, target)
     command = fio(point / "own", rw, request, buffer == "off", FILE_BYTES, folder / "fio.json")
+    if spatiality == "strided":  # once through the file, as the profile does
+        command.append(f"--io_size={FILE_BYTES // (STEP_BYTES + request) * request}")
     probe.start()
     beside = None
     if foreign is not None:
@@ -105,8 +112,12 @@ def one_run(
     run = Run(experiment, 1, 0, "quick", "", started_s, ended_s - started_s, 0, (), "raw")
     capture = Capture(folder, {}, 0, started_s, ended_s, utc_s)
     result: ToolResult = probe.add_to_result(tools.parse("fio", capture), run)
-    invalid = any(phase.invalid for phase in result.phases)
-    return invalid or OTHER_IO in probe.add_to(run).remarks, invalid
+    if any(phase.invalid for phase in result.phases):
+        return "invalid"
+    remark = probe.add_to(run).remarks.get(OTHER_IO)
+    if remark is None:
+        return "clean"
+    return "not judged" if remark.startswith(other_io.NOT_JUDGED) else "named"
 
 
 def main() -> None:
@@ -128,18 +139,15 @@ def main() -> None:
                 ("clean", arguments.clean, [None]),
                 ("foreign", arguments.foreign, ["read", "write", "randread", "randwrite"]),
             ):
-                found: Counter[str] = Counter()
+                verdicts: Counter[str] = Counter()
                 for number in range(count):
                     case, foreign = CASES[number % len(CASES)], drawn.choice(others)
-                    named, invalid = one_run(point, device, case, foreign, folder)
-                    found.update(named=named, invalid=invalid)
-                    if named != (foreign is not None):
-                        print(f"  {label}: {case}, other: {foreign}", flush=True)
-                print(
-                    f"{label}: {found['named']} of {count} runs named, "
-                    f"{found['invalid']} of them invalid",
-                    flush=True,
-                )
+                    verdict = one_run(point, device, case, foreign, folder)
+                    verdicts[verdict] += 1
+                    if verdict != ("clean" if foreign is None else "invalid"):
+                        print(f"  {verdict}: {case}, other: {foreign}", flush=True)
+                counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+                print(f"{label}: {counts} of {count} runs", flush=True)
 
 
 if __name__ == "__main__":

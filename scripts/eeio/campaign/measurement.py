@@ -481,7 +481,9 @@ def _phase(
         or run.experiment.target == "device"
         or observed.volume.served is not None
     )
-    if cached and phase.operation == "read" and prepared.read_reason:
+    # Where reads may be of a phase's own writes, the drive's counters do not prove the cache empty.
+    is_unproven = counters.read_back_bytes(run.experiment, [phase]) > 0
+    if cached and (phase.operation == "read" or is_unproven) and prepared.read_reason:
         validity.append(prepared.read_reason)
     if memory is not None:
         validity.append(f"no storage device was measured: {memory}")

@@ -33,6 +33,7 @@ from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import (
     OTHER_IO,
+    READ_BACK,
     DeviceCounters,
     Phase,
     ProcessorSeries,
@@ -174,6 +175,7 @@ class DriveCounters(Probe):
         self._own: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
+        self._read_back: str | None = None
         self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
@@ -208,10 +210,17 @@ class DriveCounters(Probe):
             self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax,
             _stored_share(self._planned), self._resolution_bytes,
         )  # fmt: skip
+        self._read_back = counters.read_back(self._planned.experiment, phases, *both)
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
 
     def add_to(self, run: Run) -> Run:
-        return replace(run, device_before=self._before, device_after=self._after)
+        remarks = {} if self._read_back is None else {READ_BACK: self._read_back}
+        return replace(
+            run,
+            remarks={**run.remarks, **remarks},
+            device_before=self._before,
+            device_after=self._after,
+        )
 
 
 def _counters_of(planned: PlannedExperiment) -> tuple[Callable[[BlockDevice], DeviceCounters], int]:

@@ -7,11 +7,14 @@ import pytest
 from tests.campaigns import records
 from tests.simulators.tree import write_tree
 
+from eeio.campaign import measurement
+from eeio.campaign.volumes import Volume
 from eeio.cli import main
-from eeio.system import counters
+from eeio.system import caches, counters
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
-from eeio_results.record import CacheLayers, DeviceCounters, Experiment
-from eeio_results.tools.capture import PhaseResult
+from eeio_results.campaign import PlannedExperiment
+from eeio_results.record import CacheLayers, DeviceCounters, Experiment, Run
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 # Of a server of Bytedance, in pull request 157 of atop (2021): the head of a drive with native
 # multipath counts nothing, its path does.
@@ -117,6 +120,74 @@ def test_another_disk_that_moved_nothing_has_moved_nothing(tmp_path: Path) -> No
 
 def _claim(operation: str, bytes_moved: int) -> PhaseResult:
     return PhaseResult("p", operation, "sequential", 4096, bytes_moved, None, 0.0, 1.0, "test", {})  # type: ignore[arg-type]
+
+
+MB = 1_000_000
+
+
+def of_fio(buffer: str, tool: str = "fio") -> Experiment:
+    cache = CacheLayers(buffer=buffer)  # type: ignore[arg-type]
+    return Experiment("filesystem", tool, "mixed", "sequential", 65536, cache)
+
+
+def both(spatiality: str, read_mb: int, written_mb: int) -> PhaseResult:
+    metrics = {"bytes_read": float(read_mb * MB), "bytes_written": float(written_mb * MB)}
+    return PhaseResult(
+        "mixed", "mixed", spatiality, 65536, None, None, 0.0, 1.0, "test", metrics
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("experiment", "phase", "read_mb", "agrees"),
+    [
+        # Measured with 34 of 67 MB: the writes were ahead of the reads by chance.
+        (of_fio("on"), both("sequential", 34, 33), 7.5, True),
+        (of_fio("on"), both("strided", 11, 11), 0.8, True),
+        # 20 MB at most were written before they were read.
+        (of_fio("on"), both("sequential", 47, 20), 26, True),
+        (of_fio("on"), both("sequential", 47, 20), 20, False),
+        # fio's random requests move each block once, and direct I/O has no cache.
+        (of_fio("on"), both("random", 34, 33), 27, False),
+        (of_fio("off"), both("sequential", 34, 33), 27, False),
+        # The bytes of applications are counted below the page cache.
+        (of_fio("on", "postgresql"), both("sequential", 34, 33), 27, False),
+    ],
+)
+def test_reads_of_own_writes_are_not_expected_at_the_drive(
+    experiment: Experiment, phase: PhaseResult, read_mb: float, agrees: bool
+) -> None:
+    counted = (DeviceCounters(5, 7), DeviceCounters(5 + int(read_mb * MB), 7 + 60 * MB))
+    reasons = counters.disagreements(experiment, (phase,), *counted, 67 * MB)
+    assert (reasons == {}) is agrees
+    if agrees:
+        remark = counters.read_back(experiment, (phase,), *counted)
+        assert remark is not None
+        assert remark.startswith(f"the drive read {read_mb:.1f} MB of the tool's ")
+
+
+def test_reads_of_the_drive_have_no_remark() -> None:
+    counted = (DeviceCounters(0, 0), DeviceCounters(33 * MB, 33 * MB))
+    assert counters.read_back(of_fio("on"), (both("sequential", 34, 33),), *counted) is None
+    assert counters.read_back(of_fio("on"), (both("random", 50, 33),), *counted) is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_valid"), [(both("sequential", 34, 33), False), (both("random", 34, 33), True)]
+)
+def test_a_warm_page_cache_rejects_reads_that_the_counters_do_not_prove(
+    tmp_path: Path, phase: PhaseResult, is_valid: bool
+) -> None:
+    prepared = measurement._Prepared(None, "page cache not dropped: 5 of 5 bytes", 0.0)
+    experiment = of_fio("on")
+    planned = PlannedExperiment(experiment, "eeio-fio-1.0.0", {}, "x", "", 67 * MB)
+    observed = measurement._Observed(
+        planned, Capture(tmp_path, {}, 0, 0.0, 1.0, 0.0), prepared,
+        Volume(tmp_path, None, "none", None, None), None, (), lambda start, end: (),
+        caches.Sync(1.0, 1.0, "syncfs"),
+    )  # fmt: skip
+    run = Run(experiment, 1, 0, "quick", "", 0.0, 1.0, 0, (), "raw")
+    recorded = measurement._phase(phase, run, observed, ToolResult(phases=(phase,)), None)
+    assert (recorded.validity == ()) is is_valid
 
 
 # A word of sectors on 32 bits: 2 TiB. The drive had moved all but 1 GB of that.
