@@ -652,10 +652,7 @@ def energy_in_parts(
     has no energy there is none, with its reason.
     """
     lasted_s = [end_s - start_s for start_s, end_s in stretches]
-    by_source = [
-        {(reading.domain, reading.meter, reading.kind): reading for reading in energy(*stretch)}
-        for stretch in stretches
-    ]
+    by_source = [{reading.key: reading for reading in energy(*stretch)} for stretch in stretches]
     # A meter reads in all stretches, or gives a reason for each without a reading.
     known = [key for key in by_source[0] if all(key in readings for readings in by_source)]
     return tuple(_sum([readings[key] for readings in by_source], lasted_s) for key in known)

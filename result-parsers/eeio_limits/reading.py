@@ -60,6 +60,11 @@ class EnergyReading:
     """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """Its source: domain, meter and kind."""
+        return self.domain, self.meter, self.kind
+
+    @property
     def leaves_drives_out(self) -> bool:
         """Whether the power excludes the drives, so that its MB/J is not the storage's."""
         return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES

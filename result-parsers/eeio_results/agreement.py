@@ -107,7 +107,7 @@ def _by_key(readings: Iterable[EnergyReading], known: dict[Key, Key]) -> dict[Ke
     return {
         known.setdefault(key, key): reading
         for reading in readings
-        if (key := (reading.domain, reading.meter, reading.kind))
+        if (key := reading.key)
         and reading.valid
         and reading.kind != "modelled"
         and reading.why_not_ranked is None

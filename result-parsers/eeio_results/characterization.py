@@ -8,6 +8,7 @@ and MB/J is 1000 divided by J/GB.
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from eeio_limits.reasons import NO_DURABLE_POWER
@@ -15,13 +16,13 @@ from eeio_results import metrics
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.domains import (
     DomainFigures,
-    Key,
     Quartiles,
     domain_figures,
     idle_powers,
     quartiles,
 )
 from eeio_results.imported import IMPORTED
+from eeio_results.observation import Key, Observation
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import (
     LEVELS,
@@ -38,7 +39,6 @@ from eeio_results.statistics.levels import two_levels
 from eeio_results.store import Campaign, once
 from eeio_results.units import MB
 from eeio_results.windows import (
-    Window,
     energy_of,
     flush_of,
     judged,
@@ -46,12 +46,7 @@ from eeio_results.windows import (
     writes,
 )
 from eeio_results.work import NAMES as WORK
-from eeio_results.work import (
-    iops_of,
-    operations_rate,
-    why_not_powered,
-    work_of,
-)
+from eeio_results.work import work_of
 
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_RESULT = "no imported result is of this level"
@@ -178,7 +173,7 @@ def _power_during(campaign: Campaign) -> list[tuple[Key, float]]:
         for phase in () if run.validity else run.phases:
             for reading in () if phase.validity else energy_of(phase):
                 if reading.valid and reading.power_w is not None:
-                    key = (reading.domain, reading.meter, reading.kind)
+                    key = reading.key
                     found.setdefault(key, []).append(reading.power_w)
     return [(key, statistics.fmean(values)) for key, values in found.items()]
 
@@ -216,7 +211,7 @@ def _experiment_rows(
             reasons[0] if reasons else "the tool reported no I/O",
         )
         return [replace(row, invalid_runs=len(failed), invalid_reasons=reasons)]
-    return [_phase_row(campaign, experiment, runs, name, rules) for name in names]
+    return [_phase_row(_Repetitions(campaign, experiment, runs, name), rules) for name in names]
 
 
 def _missing_row(
@@ -248,107 +243,224 @@ def _missing_row(
     )
 
 
-def _phase_row(
-    campaign: Campaign, experiment: Experiment, runs: list[Run], name: str, rules: Rules
-) -> Row:
-    pairs = [(run, phase) for run in runs for phase in run.phases if phase.name == name]
-    good = [phase for run, phase in pairs if not run.validity and not phase.validity]
-    used, left_out = judged(experiment, good)
-    work = work_of(experiment, used)
-    windows = [window for _, window in used]
-    invalid_reasons = dict.fromkeys(reason for run in runs for reason in run.validity)
-    invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
-    uncounted = [phase for phase in good if phase.bytes_moved is None]
-    bandwidths = [w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s is not None]
-    partly = None
-    if bandwidths and len(bandwidths) < len(windows):
-        # A median of a part of the repetitions is not one of the row.
-        lacking = len(windows) - len(bandwidths)
-        partly = f"{lacking} of {len(windows)} repetitions moved no bytes, or report no bandwidth"
-        bandwidths = []
-        windows = [
-            replace(w, bandwidth_bytes_per_s=None, bytes_moved=None, why_no_efficiency=partly)
-            for w in windows
+@dataclass(frozen=True)
+class _Repetitions:
+    """The runs of an experiment, and the phases of one name in them."""
+
+    campaign: Campaign
+    experiment: Experiment
+    runs: Sequence[Run]
+    name: str
+
+    @cached_property
+    def pairs(self) -> list[tuple[Run, Phase]]:
+        return [
+            (run, phase) for run in self.runs for phase in run.phases if phase.name == self.name
         ]
-        used = list(zip((phase for phase, _ in used), windows, strict=True))
-    first = pairs[0][1]
-    figures = [
-        replace(one, metrics=metrics.further(used, one.key))
-        for one in domain_figures(
-            windows,
-            [iops_of(phase, window) for phase, window in used],
-            [operations_rate(*of) if why_not_powered(*of) is None else None for of in used],
-            idle_powers(campaign.idle),
-            campaign.idle_reason,
-            rules.busy,
-        )
-    ]
-    measured = tuple(d for d in figures if d.energy_kind != "modelled")
-    estimates = tuple(d for d in figures if d.energy_kind == "modelled")
-    reasons = dict(work.reasons)
-    if campaign.machine.drive is None:
-        reasons["drive"] = campaign.machine.missing.get("drive_id", _NO_IDENTITY)
-    if not bandwidths:
-        reasons["bandwidth_bytes_per_s"] = partly or next(
-            iter(invalid_reasons),
-            _NO_BYTES if uncounted else "the tool reported no bandwidth for this phase",
-        )
-        if uncounted:
-            reasons.setdefault("efficiency_bytes_per_j", reasons["bandwidth_bytes_per_s"])
-    best = next((d for d in measured if d.power_w is not None), None)
-    if best is None:
-        why = _why_no_energy(campaign, measured, used, tuple(invalid_reasons))
-        reasons.update(dict.fromkeys((*FIRST[1:], *_POWER), why))
-    else:
-        reasons |= best.reasons
-        if not any(d.efficiency_bytes_per_j for d in measured):
-            poor = (d.reason for d in measured if d.reason and d.power_w is not None)
-            why_not = next((w.why_no_efficiency for w in windows if w.why_no_efficiency), None)
-            why_not = why_not or next(poor, None)
-            if why_not is not None:
-                reasons["efficiency_bytes_per_j"] = why_not
-    rates = [rate for of in used if (rate := operations_rate(*of)) is not None]
-    if first.operation == "metadata" and good and not bandwidths:
-        for name_of in ("bandwidth_bytes_per_s", *_OF_DATA):
-            reasons[name_of] = _NO_DATA
-    if rates and (best is None or best.energy_j_per_operation is None):
-        if best is None:
-            reasons["energy_j_per_operation"] = reasons["energy_j"]
-        elif apart := next(filter(None, (why_not_powered(*of) for of in used)), None):
-            reasons["energy_j_per_operation"] = apart
-    durable = _durable(first.operation, windows)
-    why_not_durable = next((w.durable_reason for w in windows if w.durable_reason), None)
-    if left_out or (durable is False and why_not_durable):
-        reasons["durable"] = left_out or why_not_durable or ""
+
+    @cached_property
+    def good(self) -> list[Phase]:
+        """The valid ones."""
+        return [phase for run, phase in self.pairs if not run.validity and not phase.validity]
+
+    @cached_property
+    def first(self) -> Phase:
+        return self.pairs[0][1]
+
+    @cached_property
+    def judged(self) -> tuple[list[Observation], str | None]:
+        """The valid ones that may share a median, and why others may not."""
+        used, left_out = judged(self.experiment, self.good)
+        return [Observation(*pair) for pair in used], left_out
+
+    @property
+    def left_out(self) -> str | None:
+        """Why some of the valid ones may not share a median with the others."""
+        return self.judged[1]
+
+    @cached_property
+    def partly(self) -> str | None:
+        """Why the bandwidths of some repetitions are none of the row: a median of a part of the
+        repetitions is not one of the row."""
+        used = self.judged[0]
+        lacking = sum(one.window.bandwidth_bytes_per_s is None for one in used)
+        if lacking in (0, len(used)):
+            return None
+        return f"{lacking} of {len(used)} repetitions moved no bytes, or report no bandwidth"
+
+    @cached_property
+    def observations(self) -> list[Observation]:
+        """The valid ones that share a median."""
+        used = self.judged[0]
+        if self.partly is None:
+            return used
+        windows = [
+            replace(
+                one.window,
+                bandwidth_bytes_per_s=None,
+                bytes_moved=None,
+                why_no_efficiency=self.partly,
+            )
+            for one in used
+        ]
+        return [Observation(one.phase, window) for one, window in zip(used, windows, strict=True)]
+
+    @cached_property
+    def bandwidths(self) -> list[float]:
+        rates = [one.window.bandwidth_bytes_per_s for one in self.observations]
+        return [rate for rate in rates if rate is not None]
+
+    @cached_property
+    def rates(self) -> list[float]:
+        """Operations per second."""
+        rates = [one.operations_per_s for one in self.observations]
+        return [rate for rate in rates if rate is not None]
+
+    @cached_property
+    def uncounted(self) -> list[Phase]:
+        """Those whose bytes are not known."""
+        return [phase for phase in self.good if phase.bytes_moved is None]
+
+    @cached_property
+    def invalid_reasons(self) -> tuple[str, ...]:
+        of_runs = [reason for run in self.runs for reason in run.validity]
+        of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
+        return tuple(dict.fromkeys(of_runs + of_phases))
+
+    @property
+    def n(self) -> int:
+        """Repetitions with figures. Experiments that move uncounted bytes have time and power,
+        too."""
+        if self.bandwidths or self.rates:
+            return len(self.bandwidths) or len(self.rates)
+        return len(self.observations) if self.partly else len(self.uncounted)
+
+    @property
+    def durable(self) -> bool | None:
+        """All windows are of one kind; None if there is no write or no measurement."""
+        if not self.observations or not writes(self.first.operation):
+            return None
+        return bool(self.observations[0].window.durable)
+
+
+def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
+    campaign, experiment = repetitions.campaign, repetitions.experiment
+    observations, runs, first = repetitions.observations, repetitions.runs, repetitions.first
+    # The bytes of the repetitions stay known if their bandwidth is none of the row.
+    work = work_of(experiment, repetitions.judged[0])
+    sources = domain_figures(
+        observations, idle_powers(campaign.idle), campaign.idle_reason, rules.busy
+    )
+    sources = [replace(one, metrics=metrics.further(observations, one.key)) for one in sources]
+    measured = tuple(one for one in sources if one.energy_kind != "modelled")
+    best = next((one for one in measured if one.power_w is not None), None)
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
         level=experiment.level,
         experiment=experiment,
-        phase=name,
+        phase=repetitions.name,
         operation=first.operation,
         spatiality=first.spatiality,
         request_size_bytes=request_size_of(experiment, first),
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
-        # Experiments that move uncounted bytes have time and power, too.
-        n=len(bandwidths) or len(rates) or (len(used) if partly else len(uncounted)),
-        invalid_runs=len(runs) - len(good),
-        bandwidth_bytes_per_s=quartiles(bandwidths),
-        bandwidth_values=tuple(bandwidths),
-        operations_per_s=quartiles(rates),
+        n=repetitions.n,
+        invalid_runs=len(runs) - len(repetitions.good),
+        bandwidth_bytes_per_s=quartiles(repetitions.bandwidths),
+        bandwidth_values=tuple(repetitions.bandwidths),
+        operations_per_s=quartiles(repetitions.rates),
         domains=measured,
-        estimates=estimates,
-        metrics=metrics.further(used),
+        estimates=tuple(one for one in sources if one.energy_kind == "modelled"),
+        metrics=metrics.further(observations),
         details=campaign.details[experiment.id],
-        reasons=reasons,
-        invalid_reasons=tuple(invalid_reasons),
+        reasons={
+            **work.reasons,
+            **_why_no_drive(campaign),
+            **_why_no_bandwidth(repetitions),
+            **_why_no_cost(repetitions, measured, best),
+            **_why_not_of_operations(repetitions, measured, best),
+            **_why_not_durable(repetitions),
+        },
+        invalid_reasons=repetitions.invalid_reasons,
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
-        remarks=_remarks(runs) | _levels(bandwidths),
+        remarks=_remarks(runs) | _levels(repetitions.bandwidths),
         flush=flush_of(experiment, first.operation),
-        durable=durable,
+        durable=repetitions.durable,
         work=work,
         drive=campaign.machine.drive,
     )
+
+
+def _why_no_drive(campaign: Campaign) -> dict[str, str]:
+    if campaign.machine.drive is not None:
+        return {}
+    return {"drive": campaign.machine.missing.get("drive_id", _NO_IDENTITY)}
+
+
+def _why_no_bandwidth(repetitions: _Repetitions) -> dict[str, str]:
+    if repetitions.bandwidths:
+        return {}
+    why = repetitions.partly or next(iter(repetitions.invalid_reasons), None)
+    if why is None:
+        has_bytes = not repetitions.uncounted
+        why = "the tool reported no bandwidth for this phase" if has_bytes else _NO_BYTES
+    reasons = {"bandwidth_bytes_per_s": why}
+    if repetitions.uncounted:
+        reasons["efficiency_bytes_per_j"] = why
+    return reasons
+
+
+def _why_no_cost(
+    repetitions: _Repetitions,
+    measured: Sequence[DomainFigures],
+    best: DomainFigures | None,
+) -> dict[str, str]:
+    """Why power, energy and the figures of a GB are missing; `best` is the main source."""
+    if best is None:
+        why = _why_no_energy(repetitions, measured)
+        return dict.fromkeys((*FIRST[1:], *_POWER), why)
+    reasons = dict(best.reasons)
+    if any(figures.efficiency_bytes_per_j for figures in measured):
+        return reasons
+    of_windows = [one.window.why_no_efficiency for one in repetitions.observations]
+    of_sources = [figures.reason for figures in measured if figures.power_w is not None]
+    why_not = next((why for why in (*of_windows, *of_sources) if why), None)
+    if why_not is not None:
+        reasons["efficiency_bytes_per_j"] = why_not
+    return reasons
+
+
+def _why_not_of_operations(
+    repetitions: _Repetitions,
+    measured: Sequence[DomainFigures],
+    best: DomainFigures | None,
+) -> dict[str, str]:
+    """Of rows that count operations: why there are no figures of data, and none of an operation."""
+    reasons: dict[str, str] = {}
+    if (
+        repetitions.first.operation == "metadata"
+        and repetitions.good
+        and not repetitions.bandwidths
+    ):
+        reasons = dict.fromkeys(("bandwidth_bytes_per_s", *_OF_DATA), _NO_DATA)
+    if not repetitions.rates or (best is not None and best.energy_j_per_operation is not None):
+        return reasons
+    if best is None:
+        reasons["energy_j_per_operation"] = _why_no_energy(repetitions, measured)
+        return reasons
+    unpowered = [one.why_operations_unpowered for one in repetitions.observations]
+    why = next((why for why in unpowered if why), None)
+    if why is not None:
+        reasons["energy_j_per_operation"] = why
+    return reasons
+
+
+def _why_not_durable(repetitions: _Repetitions) -> dict[str, str]:
+    reasons = [one.window.durable_reason for one in repetitions.observations]
+    why = next((reason for reason in reasons if reason), None)
+    if repetitions.left_out is not None:
+        return {"durable": repetitions.left_out}
+    return {"durable": why} if repetitions.durable is False and why is not None else {}
 
 
 def _remarks(runs: Sequence[Run]) -> dict[str, str]:
@@ -374,12 +486,7 @@ def _levels(bandwidths: Sequence[float]) -> dict[str, str]:
     return {TWO_LEVELS: f"two levels: {low}, {high}; its median and interval describe neither"}
 
 
-def _durable(operation: str | None, windows: Sequence[Window]) -> bool | None:
-    """For a row whose windows are all of one kind; None if there is no write or no measurement."""
-    return bool(windows[0].durable) if windows and writes(operation) else None
-
-
-def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
+def _disk_cache(experiment: Experiment, runs: Sequence[Run]) -> Any:
     """The requested state, else the state found, if it was the same in every run."""
     if experiment.cache.disk is not None:
         return experiment.cache.disk
@@ -387,23 +494,20 @@ def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _why_no_energy(
-    campaign: Campaign,
-    measured: Iterable[DomainFigures],
-    used: list[tuple[Phase, Window]],
-    invalid_reasons: tuple[str, ...],
-) -> str:
+def _why_no_energy(repetitions: _Repetitions, measured: Iterable[DomainFigures]) -> str:
+    campaign, observations = repetitions.campaign, repetitions.observations
     for figures in measured:
         if figures.reason:
             return figures.reason
-    if not used and invalid_reasons:
-        return invalid_reasons[0]
-    if campaign.design.suite == IMPORTED and not any(phase.energy for phase, _ in used):
+    if not observations and repetitions.invalid_reasons:
+        return repetitions.invalid_reasons[0]
+    phases = [one.phase for one in observations]
+    if campaign.design.suite == IMPORTED and not any(phase.energy for phase in phases):
         return "the import had no power log of its time (`eeio import --power LOG`)"
     if campaign.idle_reason:
         return campaign.idle_reason
-    if any(phase.start_s is None for phase, _ in used):
-        return f"the tool does not report the time of its I/O: {used[0][0].window_source}"
-    if any(phase.energy and not window.energy for phase, window in used):
+    if any(phase.start_s is None for phase in phases):
+        return f"the tool does not report the time of its I/O: {phases[0].window_source}"
+    if any(one.phase.energy and not one.window.energy for one in observations):
         return NO_DURABLE_POWER
     return "no measured power source was found, only an estimate"

@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from eeio_results.observation import (
+    NO_READING,
+    Key,
+    Missing,
+    Observation,
+    Summary,
+    sources,
+    summarize,
+)
 from eeio_results.record import DOMAINS, EnergyReading
-from eeio_results.windows import GB, Window
-
-Key = tuple[str, str, str]
-"""(domain, meter, kind)"""
+from eeio_results.windows import GB
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ def most_read(
     """The meter of a domain that gave usable readings in the most repetitions, the first of equal
     ones; None if there is none. Figures of one row are of one meter."""
     counts = Counter(
-        (reading.domain, reading.meter, reading.kind)
+        reading.key
         for energy in energies
         for reading in energy
         if reading.domain == domain and is_usable(reading)
@@ -119,175 +125,163 @@ def most_read(
 
 def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
     """(domain, meter, kind) -> power of the idle baseline, W."""
-    return {
-        (r.domain, r.meter, r.kind): r.power_w for r in idle if r.valid and r.power_w is not None
-    }
+    return {r.key: r.power_w for r in idle if r.valid and r.power_w is not None}
 
 
 def domain_figures(
-    windows: Sequence[Window],
-    rates: Sequence[float | None],
-    operations: Sequence[float | None],
+    observations: Sequence[Observation],
     idle: Mapping[Key, float],
     why_no_idle: str | None,
     busy: float | None,
 ) -> list[DomainFigures]:
-    """Those of every meter and domain, the widest domain first. `rates` are the IOPS of each
-    window, `operations` its operations per second if its power applies to them. `busy` is the share
-    of the time that a drive is in use (0 to 1), None if not given."""
-    keys = dict.fromkeys(
-        (reading.domain, reading.meter, reading.kind)
-        for window in windows
-        for reading in window.energy
-    )
-    return [
-        _figures(key, windows, rates, operations, idle.get(key), why_no_idle, busy)
-        for key in sorted(keys, key=lambda key: (DOMAINS.index(key[0]), key))
-    ]
+    """Those of every source in the observations of a row, the widest domain first. `busy` is the
+    share of the time that a drive is in use (0 to 1), None if not given."""
+    keys = sorted(sources(observations), key=lambda key: (DOMAINS.index(key[0]), key))
+    found = []
+    for key in keys:
+        by_source = [observation.by(key) for observation in observations]
+        baseline = Baseline(idle.get(key), why_no_idle)
+        found.append(_figures(key, by_source, baseline, busy))
+    return found
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Idle power of a source, W; or why there is none, if it is known."""
+
+    power_w: float | None
+    why_none: str | None
 
 
 def _figures(
-    key: Key,
-    windows: Sequence[Window],
-    rates: Sequence[float | None],
-    operations: Sequence[float | None],
-    idle_w: float | None,
-    why_no_idle: str | None,
-    busy: float | None,
+    key: Key, observations: Sequence[Observation], baseline: Baseline, busy: float | None
 ) -> DomainFigures:
-    readings = [
-        (window, rate, reading)
-        for window, rate in zip(windows, rates, strict=True)
-        for reading in window.energy
-        if (reading.domain, reading.meter, reading.kind) == key
-    ]
-    valid = [(window, rate, reading) for window, rate, reading in readings if reading.valid]
-    powers = [r.power_w for _, _, r in valid if r.power_w is not None]
-    # Of those of which enough was seen; the others have power and energy only.
-    ranked = [(w, rate, r) for w, rate, r in valid if w.why_no_cost(r) is None]
-    reasons = [r for _, _, reading in readings if reading.power_w is None for r in reading.reasons]
-    poor = next((why for w, _, r in valid if (why := w.why_no_cost(r))), None)
-    without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
-    reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
+    readings = [one.reading for one in observations if one.reading is not None]
+    valid = [reading for reading in readings if reading.valid]
+    power = summarize(observations, lambda one: one.power_w)
+    cost = summarize(observations, lambda one: one.j_per_gb)
+    share = summarize(observations, lambda one: one.uncertainty_relative)
+    per_operation = summarize(observations, lambda one: one.j_per_operation)
+    reason = _why_incomplete(observations, power)
+    costed = [one for one in observations if one.is_costed]
+    marginal, missing = _marginal(costed, baseline, reason, cost.reason)
+    shared = _shared(costed, baseline.power_w, busy)
     why_missing: dict[str, str] = {}
-    per_gb = [value for w, _, r in ranked if (value := w.j_per_gb(r)) is not None]
-    efficiencies = [GB / joules for joules in per_gb if joules > 0]
-    if not per_gb:
-        why_missing["energy_j_per_gb"] = _why_no_work(windows, reason)
-    partly = None
-    if 0 < len(per_gb) < len(powers):
-        without_work = [w for w, _, r in valid if w.j_per_gb(r) is None or w.why_no_cost(r)]
-        why = _why_no_work(without_work, poor)
-        partly = f"J/GB of {len(per_gb)} of {len(powers)} repetitions: {why}"
-    relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
-    if not relative:
-        why_missing["uncertainty_relative"] = reason or "the meter states no uncertainty"
-    per_operation = _per_operation(key, windows, operations)
-    if not per_operation and any(operations):
-        why_missing["energy_j_per_operation"] = reason or "no valid reading"
-    marginal, why_none = _marginal([(w, r) for w, _, r in ranked], idle_w, why_no_idle, reason)
-    why_missing |= why_none
-    shared = _shared([(w, r) for w, _, r in ranked], idle_w, busy)
+    if not cost.values:
+        why_missing["energy_j_per_gb"] = cost.reason or reason or NO_READING
+    if not share.values:
+        why_missing["uncertainty_relative"] = reason or share.reason or NO_READING
+    if not per_operation.values and any(
+        one.operations_per_s and one.why_operations_unpowered is None for one in observations
+    ):
+        why_missing["energy_j_per_operation"] = reason or NO_READING
+    why_missing |= missing
     if busy is not None and shared is None:
         why_missing["busy_energy_j_per_gb"] = (
-            _why_no_work(windows, reason) if idle_w is not None else why_none["marginal.power_w"]
+            missing["marginal.power_w"] if baseline.power_w is None else cost.reason or NO_READING
         )
     return DomainFigures(
         *key,
-        n=len(powers),
-        power_w=quartiles(powers),
-        energy_j=quartiles([r.energy_j for _, _, r in valid if r.energy_j is not None]),
+        n=len(power.values),
+        power_w=quartiles(power.values),
+        energy_j=quartiles([r.energy_j for r in valid if r.energy_j is not None]),
         energy_uncertainty_j=quartiles(
-            [r.uncertainty_j for _, _, r in valid if r.uncertainty_j is not None]
+            [r.uncertainty_j for r in valid if r.uncertainty_j is not None]
         ),
-        efficiency_bytes_per_j=bytes_per_j(quartiles(per_gb)),
-        efficiency_values=tuple(efficiencies),
-        reason=partly or reason,
-        includes=_agreed([reading.includes for _, _, reading in readings]),
-        leaves_out=_agreed([reading.leaves_out for _, _, reading in readings]),
-        leaves_drives_out=any(reading.leaves_drives_out for _, _, reading in readings),
-        doubts=tuple(dict.fromkeys(why for _, _, r in valid if r.doubtful for why in r.reasons)),
-        energy_j_per_gb=quartiles(per_gb),
-        uncertainty_relative=quartiles(relative),
+        efficiency_bytes_per_j=bytes_per_j(quartiles(cost.values)),
+        efficiency_values=tuple(GB / joules for joules in cost.values if joules > 0),
+        reason=_why_of_a_part(observations, power, cost) or reason,
+        includes=_agreed([reading.includes for reading in readings]),
+        leaves_out=_agreed([reading.leaves_out for reading in readings]),
+        leaves_drives_out=any(reading.leaves_drives_out for reading in readings),
+        doubts=tuple(dict.fromkeys(why for r in valid if r.doubtful for why in r.reasons)),
+        energy_j_per_gb=quartiles(cost.values),
+        uncertainty_relative=quartiles(share.values),
         marginal=marginal,
         busy_energy_j_per_gb=shared,
-        energy_j_per_operation=quartiles(per_operation),
-        iops_per_w=quartiles([rate / r.power_w for _, rate, r in ranked if rate and r.power_w]),
+        energy_j_per_operation=quartiles(per_operation.values),
+        iops_per_w=quartiles(summarize(observations, lambda one: one.iops_per_w).values),
         reasons=why_missing,
     )
 
 
-def _per_operation(
-    key: Key, windows: Sequence[Window], operations: Sequence[float | None]
-) -> list[float]:
-    """J of an operation: mean power over operations a second, of each window that was seen well
-    enough."""
-    return [
-        reading.power_w / rate
-        for window, rate in zip(windows, operations, strict=True)
-        for reading in window.energy
-        if (reading.domain, reading.meter, reading.kind) == key
-        and reading.valid and window.why_no_cost(reading) is None
-        and reading.power_w is not None and rate
-    ]  # fmt: skip
+def _why_incomplete(observations: Sequence[Observation], power: Summary) -> str | None:
+    """Why some repetitions have no power; if all have it, why some energies are not costs."""
+    if power.reasons:
+        return power.reason
+    return next((one.why_no_cost for one in observations if one.why_no_cost), None)
+
+
+def _why_of_a_part(
+    observations: Sequence[Observation], power: Summary, cost: Summary
+) -> str | None:
+    """Which repetitions with power have no J/GB, and why; None if all or none have one."""
+    if not 0 < len(cost.values) < len(power.values):
+        return None
+    powered = [one for one in observations if not isinstance(one.power_w, Missing)]
+    why = summarize(powered, lambda one: one.j_per_gb).reason
+    return f"J/GB of {len(cost.values)} of {len(power.values)} repetitions: {why}"
 
 
 def _marginal(
-    ranked: Sequence[tuple[Window, EnergyReading]],
-    idle_w: float | None,
-    why_no_idle: str | None,
-    reason: str | None,
+    costed: Sequence[Observation],
+    baseline: Baseline,
+    why_no_power: str | None,
+    why_no_cost: str | None,
 ) -> tuple[Marginal, dict[str, str]]:
     """Power less idle power, and the derived figures; with the reasons for missing ones."""
     names = ("power_w", "energy_j_per_gb", "efficiency_bytes_per_j")
+    idle_w = baseline.power_w
     if idle_w is None:
-        why = why_no_idle or "idle power was not measured by this meter in this domain"
+        why = baseline.why_none or "idle power was not measured by this meter in this domain"
         return Marginal(), {f"marginal.{name}": why for name in names}
-    if not ranked:
-        return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
-    above = [(w, r, r.power_w - idle_w) for w, r in ranked if r.power_w is not None]
+    above = [(one, one.power_w - idle_w) for one in costed if not isinstance(one.power_w, Missing)]
+    if not above:
+        return Marginal(), {f"marginal.{name}": why_no_power or NO_READING for name in names}
     # Power within the uncertainty may as well be zero or less. Without it the median of the others
     # would be too favourable.
-    no_higher = sum(extra_w <= _limit_w(r) for _, r, extra_w in above)
+    no_higher = sum(extra_w <= _limit_w(one) for one, extra_w in above)
     clear = [] if no_higher else above
-    energies = [value for w, r, extra_w in clear if (value := w.j_per_gb(r, extra_w)) is not None]
+    figures = [one.j_per_gb_of(extra_w) for one, extra_w in clear]
+    energies = [value for value in figures if not isinstance(value, Missing)]
     found = Marginal(
-        quartiles([extra_w for _, _, extra_w in above]),
+        quartiles([extra_w for _, extra_w in above]),
         quartiles(energies),
         bytes_per_j(quartiles(energies)),
     )
-    why_not = _why_no_work([w for w, _ in ranked], reason)
-    missing = {f"marginal.{name}": why_not for name in names if getattr(found, name) is None}
+    why_not = why_no_cost or why_no_power or NO_READING
     if no_higher:
-        for name in names[1:]:
-            missing[f"marginal.{name}"] = (
-                f"in {no_higher} of {len(above)} repetitions power is not above idle by more than "
-                "its uncertainty"
-            )
-    return found, missing
+        why_not = (
+            f"in {no_higher} of {len(above)} repetitions power is not above idle by more than "
+            "its uncertainty"
+        )
+    return found, {f"marginal.{n}": why_not for n in names if getattr(found, n) is None}
 
 
-def _limit_w(reading: EnergyReading) -> float:
+def _limit_w(observation: Observation) -> float:
     """The uncertainty of its mean power, W; 0 where the meter states none."""
-    if not reading.power_w or not reading.energy_j or reading.uncertainty_j is None:
+    reading = observation.reading
+    if reading is None or not reading.power_w or not reading.energy_j:
+        return 0.0
+    if reading.uncertainty_j is None:
         return 0.0
     return reading.power_w * reading.uncertainty_j / reading.energy_j
 
 
 def _shared(
-    ranked: Sequence[tuple[Window, EnergyReading]], idle_w: float | None, busy: float | None
+    costed: Sequence[Observation], idle_w: float | None, busy: float | None
 ) -> Quartiles | None:
     """J/GB of a system that is in use for the share `busy` of the time and idle for the rest:
     (P t + P_idle t (1 - b) / b) per GB (docs/explanation/energy-and-uncertainty.md)."""
     if busy is None or idle_w is None:
         return None
+    idle_share_w = idle_w * (1 - busy) / busy
     values = [
-        value
-        for w, r in ranked
-        if r.power_w is not None
-        and (value := w.j_per_gb(r, r.power_w + idle_w * (1 - busy) / busy)) is not None
+        one.j_per_gb_of(one.power_w + idle_share_w)
+        for one in costed
+        if not isinstance(one.power_w, Missing)
     ]
-    return quartiles(values)
+    return quartiles([value for value in values if not isinstance(value, Missing)])
 
 
 def bytes_per_j(j_per_gb: Quartiles | None) -> Quartiles | None:
@@ -296,14 +290,6 @@ def bytes_per_j(j_per_gb: Quartiles | None) -> Quartiles | None:
     if j_per_gb is None or min(j_per_gb.q1, j_per_gb.median) <= 0:
         return None
     return Quartiles(GB / j_per_gb.median, GB / j_per_gb.q3, GB / j_per_gb.q1)
-
-
-def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:
-    """Why there is no energy of a GB."""
-    why = next((w.why_no_efficiency for w in windows if w.why_no_efficiency), None)
-    if why is None and not any(w.bytes_moved or w.bandwidth_bytes_per_s for w in windows):
-        why = "the record has neither bytes nor bandwidth"
-    return why or reason or "no valid reading"
 
 
 def _agreed(reported: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -5,20 +5,20 @@ metric is a field of a row or of a power domain (`figures`), or it is computed f
 (`value`). Of a metric without `figures` the quartiles over the repetitions are shown.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_results.domains import DomainFigures, Key, Quartiles, quartiles
-from eeio_results.record import EnergyReading, Phase
+from eeio_results.domains import DomainFigures, Quartiles, quartiles
+from eeio_results.observation import Key, Missing, Observation
 from eeio_results.rows import Row
 from eeio_results.units import KIB, MB, MIB
-from eeio_results.windows import Window
-from eeio_results.work import LATENCIES, iops_of, operations_rate
+from eeio_results.work import LATENCIES
 
 Figures = Callable[[Row, DomainFigures | None], Quartiles | None]
-Value = Callable[[Phase, Window, EnergyReading | None], float | None]
-"""Of one repetition, in SI units. The reading is that of the domain, or of the widest domain."""
+Value = Callable[[Observation], float | Missing | None]
+"""Of one repetition, in SI units. Its source is that of the domain, or the widest. None as a
+`Missing` of which nobody asks the reason."""
 
 
 @dataclass(frozen=True)
@@ -98,37 +98,31 @@ def _latency(name: str) -> Metric:
     shown = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
     return Metric(
         key, shown, 1e-3, lambda row, _: row.work.latency_s.get(name),
-        lambda phase, *_: phase.metrics.get(key), better="less", title=f"{shown} (ms)",
+        lambda one: one.phase.metrics.get(key), better="less", title=f"{shown} (ms)",
         group="latency", needed=True, compared=name == "p99",
         page={"p99": "essential latency", "p9999": ""}.get(name, "latency"),
     )  # fmt: skip
 
 
-def _j_per_gb(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
-    return None if reading is None else window.j_per_gb(reading)
+def _uncertainty(observation: Observation) -> float | Missing:
+    """Of energies that are compared only."""
+    cost = observation.j_per_gb
+    return cost if isinstance(cost, Missing) else observation.uncertainty_relative
 
 
-def _efficiency(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
-    return None if reading is None else window.efficiency_bytes_per_j(reading)
-
-
-def _uncertainty(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
-    if reading is None or window.j_per_gb(reading) is None:
-        return None
-    return reading.uncertainty_relative
-
-
-def _execution_s(phase: Phase, *_: object) -> float | None:
+def _execution_s(observation: Observation) -> float | None:
+    phase = observation.phase
     many = phase.metrics.get("executions")
     return phase.lasted_s / many if many and phase.lasted_s is not None else None
 
 
-def _time_s(phase: Phase, window: Window, _: object) -> float | None:
+def _time_s(observation: Observation) -> float | None:
     """Of one execution of a command, else of 10^9 bytes, else of one operation."""
-    found = _execution_s(phase)
+    window = observation.window
+    found = _execution_s(observation)
     if found is None:
         found = window.seconds_per_gb(window.duration_s)
-    if found is None and (rate := operations_rate(phase, window)):
+    if found is None and (rate := observation.operations_per_s):
         found = 1.0 / rate
     return found
 
@@ -136,7 +130,7 @@ def _time_s(phase: Phase, window: Window, _: object) -> float | None:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "bandwidth_bytes_per_s", "MB/s", MB, _of_row("bandwidth_bytes_per_s"),
-        lambda _, window, __: window.bandwidth_bytes_per_s, better="more", spread=True,
+        lambda one: one.window.bandwidth_bytes_per_s, better="more", spread=True,
         needed=True, page="essential latency", units=(("MiB/s", MIB),),
     ),
     Metric(
@@ -145,7 +139,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "operations_per_s", "Operations/s", 1.0, _of_row("operations_per_s"),
-        lambda phase, window, _: operations_rate(phase, window), better="more", spread=True,
+        lambda one: one.operations_per_s, better="more", spread=True,
         compared=False,
     ),
     Metric("duration_s", "s", 1.0, _of_work("duration_s"), better="less", title="Time (s)",
@@ -167,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "efficiency_bytes_per_j", "MB/J", MB, _of_domain("efficiency_bytes_per_j"),
-        _efficiency,
+        lambda one: one.bytes_per_j,
         better="more", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
         page="essential energy", units=(("KiB/J", KIB),),
     ),
@@ -178,7 +172,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "energy_j_per_gb", "J/GB", 1.0, _of_domain("energy_j_per_gb"),
-        _j_per_gb,
+        lambda one: one.j_per_gb,
         better="less", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
         page="essential energy",
     ),
@@ -191,7 +185,7 @@ METRICS: tuple[Metric, ...] = (
         better="less", of_domain=True, of_storage=True,
     ),
     Metric(
-        "iops", "IOPS", 1.0, _of_work("iops"), lambda phase, window, _: iops_of(phase, window),
+        "iops", "IOPS", 1.0, _of_work("iops"), lambda one: one.iops,
         better="more", spread=True, group="iops", needed=True, compared=False, page="latency",
     ),
     Metric("iops_per_w", "IOPS/W", 1.0, _of_domain("iops_per_w"), better="more", of_domain=True,
@@ -216,9 +210,7 @@ def gated() -> tuple[str, ...]:
     return ("W", *found)
 
 
-def further(
-    used: Iterable[tuple[Phase, Window]], domain: Key | None = None
-) -> dict[str, Quartiles]:
+def further(observations: Sequence[Observation], domain: Key | None = None) -> dict[str, Quartiles]:
     """The metrics that no field of a row is for, over the repetitions of a row; of one of its power
     domains if it is given."""
     requested = [
@@ -226,18 +218,16 @@ def further(
         for metric in METRICS
         if metric.figures is None and metric.in_rows and metric.of_domain == (domain is not None)
     ]
-    found: dict[str, list[float]] = {}
-    for phase, window in used if requested else ():
-        readings: list[EnergyReading | None] = [None]
-        if domain is not None:
-            readings = [
-                one for one in window.energy
-                if (one.domain, one.meter, one.kind) == domain and one.valid
-                and one.why_not_ranked is None
-            ]  # fmt: skip
-        for metric in requested:
-            assert metric.value is not None
-            for reading in readings:
-                if (value := metric.value(phase, window, reading)) is not None:
-                    found.setdefault(metric.key, []).append(value)
-    return {key: summary for key, values in found.items() if (summary := quartiles(values))}
+    used = observations
+    if domain is not None:
+        by_domain = (one.by(domain) for one in observations)
+        used = [one for one in by_domain if one.is_costed]
+    summaries = {metric.key: quartiles(values_of(metric, used)) for metric in requested}
+    return {key: summary for key, summary in summaries.items() if summary is not None}
+
+
+def values_of(metric: Metric, observations: Iterable[Observation]) -> list[float]:
+    """The values of a metric that has `value`, of the repetitions that have one."""
+    assert metric.value is not None
+    found = [metric.value(observation) for observation in observations]
+    return [value for value in found if value is not None and not isinstance(value, Missing)]

@@ -23,8 +23,8 @@ from eeio_results import store, typed
 from eeio_results.agreement import Agreement
 from eeio_results.characterization import ContextRow
 from eeio_results.comparison.cells import Cell
-from eeio_results.domains import Key
 from eeio_results.errors import EeioError
+from eeio_results.observation import Key
 from eeio_results.record import Run
 from eeio_results.rows import Row
 from eeio_results.steady import State

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
 from eeio_limits.reasons import (
     FLUSH_UNKNOWN,
-    NO_COST_OF_ACCELERATOR,
     NO_DURABLE_TIME,
     partial_io,
     unknown_energy,
@@ -52,12 +51,6 @@ class Window:
     def cost_energy(self) -> tuple[EnergyReading, ...]:
         """The readings of these domains."""
         return tuple(reading for reading in self.energy if reading.domain in self.cost_domains)
-
-    def why_no_cost(self, reading: EnergyReading) -> str | None:
-        """Why the energy is not compared with others as the cost of the I/O; None if it is."""
-        if reading.domain not in self.cost_domains:
-            return NO_COST_OF_ACCELERATOR
-        return reading.why_not_ranked
 
     def j_per_gb(self, reading: EnergyReading, power_w: float | None = None) -> float | None:
         """Energy of the window over its bytes, in J per 10^9 bytes; of `power_w` instead of the

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eeio_limits.reasons import partial_operations
 from eeio_results.domains import Quartiles, quartiles
-from eeio_results.record import LEAST_IO_SHARE, Experiment, Phase
+from eeio_results.observation import Observation
+from eeio_results.record import Experiment, Phase
 from eeio_results.traces.journal_figures import FIGURES
-from eeio_results.windows import Window, page_cache_bandwidth
+from eeio_results.windows import page_cache_bandwidth
 
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
 """For single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
@@ -69,31 +69,11 @@ NAMES = tuple(NOTHING.to_json())
 """The figures of a row that are of its work."""
 
 
-def iops_of(phase: Phase, window: Window) -> float | None:
-    """Requests per second over the window; the tool's figure is over its time."""
-    reported = phase.metrics.get("iops")
-    return None if reported is None or window.rate_scale is None else reported * window.rate_scale
-
-
-def operations_rate(phase: Phase, window: Window) -> float | None:
-    """Operations that the tool counts (files, transactions) per second of the window."""
-    reported = phase.metrics.get("operations_per_s")
-    return None if reported is None or window.rate_scale is None else reported * window.rate_scale
-
-
-def why_not_powered(phase: Phase, window: Window) -> str | None:
-    """Why the mean power of the window is not that of the operations; None where it is."""
-    span_s, lasted_s = phase.metrics.get("span_s"), window.duration_s
-    if span_s is None or not lasted_s or span_s / lasted_s >= LEAST_IO_SHARE:
-        return window.why_no_efficiency
-    return partial_operations(span_s / lasted_s)
-
-
-def work_of(experiment: Experiment, used: Sequence[tuple[Phase, Window]]) -> Work:
+def work_of(experiment: Experiment, used: Sequence[Observation]) -> Work:
     """Of the valid repetitions that are in the row."""
-    phases, windows = [phase for phase, _ in used], [window for _, window in used]
+    phases, windows = [one.phase for one in used], [one.window for one in used]
     cached = [page_cache_bandwidth(experiment, phase) for phase in phases]
-    rates = [iops_of(phase, window) for phase, window in zip(phases, windows, strict=True)]
+    rates = [one.iops for one in used]
     latencies = {
         key: found
         for key in LATENCIES

@@ -7,10 +7,11 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.domains import Key, most_read
+from eeio_results.domains import most_read
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
-from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Run
+from eeio_results.observation import Key, Missing, Observation
+from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
 from eeio_results.store import Campaign, once
 from eeio_results.units import format_size
 from eeio_results.windows import GB, Window, flush_of, judged, request_size_of
@@ -221,14 +222,27 @@ def _cells_of(campaign: Campaign) -> list[Cell]:
     return found
 
 
+@dataclass(frozen=True)
+class _Collected:
+    """Values by metric and place of the run in the campaign, and why others are missing."""
+
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    efficiency_of: dict[str, None] = field(default_factory=dict)
+    doubts: dict[str, None] = field(default_factory=dict)
+
+    def add(self, metric: str, place: int, value: float | Missing | None) -> None:
+        if value is not None and not isinstance(value, Missing):
+            self.values.setdefault(metric, {})[place] = value
+
+    def has(self, metric: str, place: int) -> bool:
+        return place in self.values.get(metric, {})
+
+
 def _cell(
     place: Mapping[str, str], runs: Sequence[Run], name: str, planned: PlannedExperiment | None
 ) -> Cell:
     experiment = runs[0].experiment
-    values: dict[str, dict[int, float]] = {}
-    reasons: dict[str, str] = {}
-    efficiency_of: dict[str, None] = {}
-    doubts: dict[str, None] = {}
     first = next(phase for run in runs for phase in run.phases if phase.name == name)
     taken = [
         (run, phase)
@@ -239,8 +253,9 @@ def _cell(
     ]
     used, left_out = judged(experiment, [phase for _, phase in taken])
     run_of = {id(phase): run for run, phase in taken}
+    collected = _Collected()
     if left_out is not None:
-        reasons["durable"] = left_out
+        collected.reasons["durable"] = left_out
     energies = [window.energy for _, window in used]
     meters = {
         domain: key
@@ -248,71 +263,90 @@ def _cell(
         if (key := most_read(energies, domain, _is_usable)) is not None
     }
     # All values of MB/J are of one domain: the widest that any repetition has.
-    of_efficiency = next((d for d in meters if d in experiment.cost_domains), None)
+    main = next((domain for domain in meters if domain in experiment.cost_domains), None)
     for phase, window in used:
-        order = run_of[id(phase)].order_index
-        widest = None
-        for domain, metric in POWER.items():
-            reading = _reading(window.energy, domain, meters.get(domain), reasons, metric)
-            if reading is not None and reading.power_w is not None:
-                values.setdefault(metric, {})[order] = reading.power_w
-                if (of_domain := window.j_per_gb(reading)) is not None:
-                    values.setdefault(J_PER_GB_OF[domain], {})[order] = of_domain
-                widest = reading if domain == of_efficiency else widest
-                doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
-        seconds = window.seconds_per_gb(window.duration_s)
-        if seconds is not None:
-            values.setdefault(S_PER_GB, {})[order] = seconds
-        for one in METRICS:
-            if one.value and (value := one.value(phase, window, widest)) is not None:
-                values.setdefault(one.key, {})[order] = value
-        if widest is not None and order in values.get(EFFICIENCY, {}):
-            without = " without drives" if widest.leaves_drives_out else ""
-            demo = " (demo)" if widest.kind == DEMO else ""
-            efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
-        elif window.why_no_efficiency is not None:
-            reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
-    size_bytes = request_size_of(experiment, first)
-    moved = {phase.bytes_moved for phase, _ in used}
+        _collect(collected, run_of[id(phase)].order_index, Observation(phase, window), meters, main)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
-        if metric not in values:
-            reasons.setdefault(metric, "not measured")
-    factors = {
-        **place,
+        if metric not in collected.values:
+            collected.reasons.setdefault(metric, "not measured")
+    moved = {phase.bytes_moved for phase, _ in used}
+    arguments = dict(experiment.arguments)
+    return Cell(
+        {**place, **_factors(experiment, first, planned, [window for _, window in used])},
+        {metric: tuple(of_run.values()) for metric, of_run in collected.values.items()},
+        collected.reasons,
+        len(runs) - len(taken),
+        tuple(collected.efficiency_of),
+        {domain: meter for domain, (_, meter, _) in meters.items()},
+        tuple(collected.doubts),
+        {metric: tuple(of_run) for metric, of_run in collected.values.items()},
+        request_size_of(experiment, first),
+        experiment.id,
+        moved.pop() if len(moved) == 1 else None,
+        command=arguments.get("words", "") if experiment.tool == COMMAND else "",
+    )
+
+
+def _collect(
+    collected: _Collected,
+    place: int,
+    observation: Observation,
+    meters: Mapping[str, Key],
+    main: str | None,
+) -> None:
+    """Adds the values of one repetition; `main` is the domain of its MB/J."""
+    window = observation.window
+    of_main = replace(observation, reading=None)
+    for domain, metric in POWER.items():
+        reading = _reading(window.energy, domain, meters.get(domain), collected.reasons, metric)
+        if reading is None or reading.power_w is None:
+            continue
+        by_domain = replace(observation, reading=reading)
+        collected.add(metric, place, reading.power_w)
+        collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
+        if domain == main:
+            of_main = by_domain
+        if reading.doubtful:
+            collected.doubts.update(dict.fromkeys(reading.reasons))
+    collected.add(S_PER_GB, place, window.seconds_per_gb(window.duration_s))
+    for one in METRICS:
+        if one.value is not None:
+            collected.add(one.key, place, one.value(of_main))
+    widest = of_main.reading
+    if widest is not None and collected.has(EFFICIENCY, place):
+        without = " without drives" if widest.leaves_drives_out else ""
+        demo = " (demo)" if widest.kind == DEMO else ""
+        collected.efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
+    elif window.why_no_efficiency is not None:
+        collected.reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
+
+
+def _factors(
+    experiment: Experiment,
+    first: Phase,
+    planned: PlannedExperiment | None,
+    windows: Sequence[Window],
+) -> dict[str, str]:
+    """Factor -> level, of everything but the machine and the drive."""
+    arguments = dict(experiment.arguments)
+    own = {key: value for key, value in arguments.items() if key not in _PROCESSORS}
+    return {
         "level": experiment.level,
         "tool": experiment.tool,
         "target": experiment.target,
         "operation": first.operation,
         "spatiality": first.spatiality or "unknown",
-        "size": size_label(size_bytes),
+        "size": size_label(request_size_of(experiment, first)),
         "buffer": experiment.cache.buffer or "as found",
         "disk": experiment.cache.disk or "as found",
         "flush": flush_of(experiment, first.operation) or "as found",
-        "durable": _durable(experiment, [window for _, window in used]),
+        "durable": _durable(experiment, windows),
         "api": experiment.api,
         "processes": str(experiment.processes),
-        "phase": name,
-        **_processors(dict(experiment.arguments)),
-        "arguments": " ".join(
-            f"{key}={_argument(key, value, planned)}"
-            for key, value in experiment.arguments
-            if key not in _PROCESSORS
-        ),
+        "phase": first.name,
+        **_processors(arguments),
+        "arguments": " ".join(f"{key}={_argument(key, own[key], planned)}" for key in own),
     }
-    return Cell(
-        factors,
-        {metric: tuple(of_run.values()) for metric, of_run in values.items()},
-        reasons,
-        len(runs) - len(taken),
-        tuple(efficiency_of),
-        {domain: meter for domain, (_, meter, _) in meters.items()},
-        tuple(doubts),
-        {metric: tuple(of_run) for metric, of_run in values.items()},
-        size_bytes,
-        experiment.id,
-        moved.pop() if len(moved) == 1 else None,
-        command=dict(experiment.arguments).get("words", "") if experiment.tool == COMMAND else "",
-    )
 
 
 def _processors(arguments: Mapping[str, str]) -> dict[str, str]:
@@ -364,7 +398,7 @@ def _reading(
         if reading.domain != domain:
             continue
         if _is_usable(reading):
-            if (reading.domain, reading.meter, reading.kind) == key:
+            if reading.key == key:
                 return reading
         elif reading.kind == "modelled":
             reasons.setdefault(metric, _NOT_MODELLED)

@@ -8,7 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from eeio_limits.number_text import number
-from eeio_results.domains import Key, Quartiles, bytes_per_j, most_read, quartiles
+from eeio_results.domains import Quartiles, bytes_per_j, most_read, quartiles
+from eeio_results.observation import Key, Missing, Observation
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report.columns import NONE, spread
 from eeio_results.report.document import Document
@@ -316,8 +317,8 @@ def _of_run(
         return reported, {**missing, **dict.fromkeys(
             ("energy_j", "power_w", "efficiency_bytes_per_j"), why)}, None  # fmt: skip
     reported |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
-    efficiency = window.efficiency_bytes_per_j(reading)
-    if efficiency is not None and reading.why_not_ranked is None:
+    efficiency = Observation(phase, window, reading).bytes_per_j
+    if not isinstance(efficiency, Missing):
         reported["efficiency_bytes_per_j"] = efficiency
     elif phase.bytes_moved == 0:
         missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
@@ -336,7 +337,7 @@ def _reading(
     """The reading of that meter; else why there is none."""
     why = "no meter was read"
     for reading in energy:
-        if meter is not None and (reading.domain, reading.meter, reading.kind) != meter:
+        if meter is not None and reading.key != meter:
             continue
         if _is_usable(reading):
             return reading, ""

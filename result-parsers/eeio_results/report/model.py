@@ -87,7 +87,7 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
             for row in rows
             if row.campaign == campaign.name
             for figures in row.domains
-            if figures.key == (idle.domain, idle.meter, idle.kind) and figures.power_w is not None
+            if figures.key == idle.key and figures.power_w is not None
         ]
         below = [power_w for power_w in powers_w if power_w < least_w]
         if below:

@@ -364,7 +364,7 @@ def _idle_table(report: Report) -> Table:
     notes = []
     for campaign in report.campaigns:
         busy = power_during(campaign)
-        idle = {(r.domain, r.meter, r.kind): r for r in campaign.idle}
+        idle = {r.key: r for r in campaign.idle}
         rows += [
             _idle_cells(campaign, key, idle.get(key), busy.get(key)) for key in {**idle, **busy}
         ]

@@ -15,11 +15,11 @@ from eeio.terminal import raw
 from eeio_limits.number_text import number
 from eeio_limits.text import shown, shown_lines
 from eeio_results.campaign import PlannedRun
+from eeio_results.observation import Missing, Observation, observed
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Phase, Run
 from eeio_results.record import mark as mark_of
 from eeio_results.report.columns import WITHOUT_DRIVES
 from eeio_results.units import MB, percent
-from eeio_results.windows import Window, window_of
 
 ESTIMATE = "ESTIMATE"
 
@@ -38,25 +38,27 @@ def run_text(planned: PlannedRun, run: Run) -> str:
 def cost_of_run(run: Run) -> str:
     """Power and MB/J of its last phase that has any, for a bar; empty without a measurement."""
     for phase in reversed(run.phases):
-        if (cost := _cost(window_of(run.experiment, phase))) is not None:
+        if (cost := _cost(observed(run.experiment, phase))) is not None:
             return cost
     return ""
 
 
 def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
-    window = window_of(experiment, phase)
+    observation = observed(experiment, phase)
+    bandwidth = observation.window.bandwidth_bytes_per_s
     found = []
-    if window.bandwidth_bytes_per_s is not None:
-        found.append(f"{phase.operation} {window.bandwidth_bytes_per_s / MB:.1f} MB/s")
-    if (cost := _cost(window)) is not None:
+    if bandwidth is not None:
+        found.append(f"{phase.operation} {bandwidth / MB:.1f} MB/s")
+    if (cost := _cost(observation)) is not None:
         found.append(cost)
     return ", ".join(found)
 
 
-def _cost(window: Window) -> str | None:
+def _cost(observation: Observation) -> str | None:
     """Of the widest domain that a meter saw, each figure with its uncertainty where there is
     one; of modelled power only where nothing was measured, and marked. None without power."""
-    valid = [r for r in window.cost_energy if r.valid and r.power_w is not None]
+    readings = observation.window.cost_energy
+    valid = [r for r in readings if r.valid and r.power_w is not None]
     if not valid:
         return None
     reading = min(valid, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
@@ -66,8 +68,8 @@ def _cost(window: Window) -> str | None:
     mark = mark_of(reading.kind)
     text = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
     text += " (doubtful)" if reading.doubtful else ""
-    efficiency = window.efficiency_bytes_per_j(reading)
-    if efficiency is not None and reading.why_not_ranked is None:
+    efficiency = observation.by(reading.key).bytes_per_j
+    if not isinstance(efficiency, Missing):
         text += f", {mark}{number(efficiency / MB)} MB/J{limit}"
         if reading.leaves_drives_out:
             text += f" ({WITHOUT_DRIVES})"

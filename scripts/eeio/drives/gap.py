@@ -138,7 +138,7 @@ def saved(readings: Sequence[GapReading]) -> list[Saved]:
     sides: dict[tuple[str, str, str], dict[tuple[float, int], dict[bool, float]]] = {}
     for reading in readings:
         for energy in reading.energy:
-            of_meter = sides.setdefault((energy.domain, energy.meter, energy.kind), {})
+            of_meter = sides.setdefault(energy.key, {})
             if reading.invalid is not None or not energy.valid or energy.doubtful:
                 continue
             if energy.energy_j is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from eeio import __version__
 from eeio_power import samples
+from eeio_results.observation import Observation, known
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, window_of
@@ -214,7 +215,7 @@ def _phase(
         power_w=reading.power_w if reading else None,
         energy_j=reading.energy_j if reading else None,
         uncertainty_j=reading.uncertainty_j if reading else None,
-        j_per_gb=_j_per_gb(window, reading) if reading else None,
+        j_per_gb=known(Observation(phase, window, reading).j_per_gb),
         energy_reason=_why_none(window) if reading is None or reading.energy_j is None
         else reading.why_not_ranked or window.why_no_efficiency,
         valid=run.valid,
@@ -230,7 +231,7 @@ def _phase(
     for one in window.energy:
         figures = {
             "energy_j": one.energy_j, "power_w": one.power_w, "uncertainty_j": one.uncertainty_j,
-            "j_per_gb": _j_per_gb(window, one),
+            "j_per_gb": known(Observation(phase, window, one).j_per_gb),
         }  # fmt: skip
         for name, figure in figures.items():
             if figure is not None:
@@ -239,11 +240,6 @@ def _phase(
                     unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
                     meter=one.meter, energy_kind=one.kind,
                 )  # fmt: skip
-
-
-def _j_per_gb(window: Window, reading: EnergyReading) -> float | None:
-    """None where `eeio report` has none: where too little of the window was seen."""
-    return window.j_per_gb(reading) if reading.why_not_ranked is None else None
 
 
 def _main(window: Window) -> EnergyReading | None:

@@ -154,9 +154,7 @@ def _idle(page: Page) -> list[float]:
         reading.power_w
         for campaign in page.report.campaigns
         for reading in campaign.idle
-        if (reading.domain, reading.meter, reading.kind) == page.key
-        and reading.valid
-        and reading.power_w is not None
+        if reading.key == page.key and reading.valid and reading.power_w is not None
     ]
 
 
@@ -243,7 +241,7 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
         reading.uncertainty_j / reading.energy_j * reading.power_w
         for campaign in page.report.campaigns
         for reading in campaign.idle
-        if (reading.domain, reading.meter, reading.kind) == page.key
+        if reading.key == page.key
         and reading.uncertainty_j is not None
         and reading.energy_j
         and reading.power_w is not None

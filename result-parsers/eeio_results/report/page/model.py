@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from eeio_limits.reasons import NO_DURABLE_TIME
-from eeio_results.domains import DomainFigures, Key, Quartiles
+from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.observation import Key
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
@@ -244,7 +245,7 @@ def to_json(page: Page) -> dict[str, Any]:
 
 def _idle(readings: Sequence[Any], key: Key) -> float | None:
     for reading in readings:
-        if (reading.domain, reading.meter, reading.kind) == key and reading.valid:
+        if reading.key == key and reading.valid:
             return shortened(reading.power_w)
     return None
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from eeio_results.domains import Key
-from eeio_results.record import EnergyReading, Phase, Run
+from eeio_results.observation import Key, Observation, known, observed
+from eeio_results.record import Phase, Run
 from eeio_results.report.page.model import Page, shortened
 from eeio_results.report.page.series import (
     PowerSeries,
@@ -15,8 +15,7 @@ from eeio_results.report.page.series import (
 )
 from eeio_results.store import Campaign
 from eeio_results.units import MB
-from eeio_results.windows import Window, window_of
-from eeio_results.work import LATENCIES, iops_of
+from eeio_results.work import LATENCIES
 
 Power = Callable[[Campaign], Sequence[PowerSeries]]
 """Returns the power samples of a campaign; none if it stored none."""
@@ -81,16 +80,17 @@ def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
     bad = [*run.validity, *(phase.validity if phase else ())]
     if phase is None:
         return body | {"bad": bad or ["the tool reported no I/O of this kind"]}
-    window = window_of(run.experiment, phase)
+    observation = observed(run.experiment, phase)
+    window = observation.window
     latencies = [shortened(_ms(phase, name)) for name in LATENCIES]
     return body | {
         "bad": bad or None,
         "mbs": _in(window.bandwidth_bytes_per_s, MB),
         "s": shortened(window.duration_s),
         "mb": _in(window.bytes_moved, MB),
-        "iops": shortened(iops_of(phase, window)),
+        "iops": shortened(observation.iops),
         "ms": latencies if any(value is not None for value in latencies) else None,
-        "d": [_reading(window, key) for key in page.keys],
+        "d": [_reading(observation.by(key)) for key in page.keys],
     }
 
 
@@ -103,23 +103,19 @@ def _in(value: float | None, unit: float) -> float | None:
     return None if value is None else shortened(value / unit)
 
 
-def _reading(window: Window, key: Key) -> dict[str, Any] | None:
+def _reading(observation: Observation) -> dict[str, Any] | None:
     """A meter's reading in the window; None if it has none."""
-    reading = next((r for r in window.energy if (r.domain, r.meter, r.kind) == key), None)
+    reading = observation.reading
     if reading is None:
         return None
     body = {
         "w": shortened(reading.power_w),
         "j": shortened(reading.energy_j),
         "limit": shortened(reading.uncertainty_j),
-        "jgb": shortened(window.j_per_gb(reading)) if _counts(reading) else None,
-        "mbj": _in(window.efficiency_bytes_per_j(reading), MB) if _counts(reading) else None,
+        "jgb": shortened(known(observation.j_per_gb)),
+        "mbj": _in(known(observation.bytes_per_j), MB),
         "seen": round(reading.coverage, 3),
         "samples": reading.samples,
         "why": list(reading.reasons) or None,
     }
     return {name: value for name, value in body.items() if value is not None}
-
-
-def _counts(reading: EnergyReading) -> bool:
-    return reading.valid and reading.why_not_ranked is None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_limits import LimitError, inputs
-from eeio_results.domains import Key
+from eeio_results.observation import Key
 
 _LEAST_PAD_S, _PAD = 0.35, 0.12
 """The margin on both sides of the window: seconds, and a share of it."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from eeio_limits.number_text import page_number
-from eeio_results.domains import DomainFigures, Key, Quartiles
+from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.metrics import METRICS, Metric
+from eeio_results.observation import Key
 from eeio_results.record import MARKS
 from eeio_results.report.page.model import Line, Page, figures_of, why_no_power
 from eeio_results.rows import Row

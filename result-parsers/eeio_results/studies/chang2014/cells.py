@@ -256,7 +256,7 @@ def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
     of_meter: dict[tuple[str, str, str], list[tuple[Phase, EnergyReading]]] = {}
     for phase in phases:
         for reading in energy_of(phase):
-            key = reading.domain, reading.meter, reading.kind
+            key = reading.key
             of_meter.setdefault(key, []).append((phase, reading))
     return tuple(_of_meter(*key, readings) for key, readings in sorted(of_meter.items()))
 
