@@ -92,6 +92,9 @@ BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 
 """No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
 
 
+MOST_MEAN_SHARE = 0.5
+"""Of a window: a reading that is the mean of a longer time leaves its energy doubtful."""
+
 NVIDIA = unknown_up_to(0.1, 1.0, "NVML: power.draw is the mean of up to one second")
 PLUG = unknown_up_to(
     2.0, 1.0, "Tasmota, discussion 10391: changes show after up to 2 s; assumed of other plugs"

@@ -53,7 +53,7 @@ from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
 from eeio_limits.reasons import low_coverage
 from eeio_power.calibration import Calibration, of_domain
-from eeio_power.delay import MOST_MISSING, Near, delay_error_j, edge_zones
+from eeio_power.delay import MOST_MEAN_SHARE, MOST_MISSING, Near, delay_error_j, edge_zones
 from eeio_power.doubts import (
     FINE_SHARE,
     LEAST_STEPS,
@@ -227,6 +227,7 @@ def channel_energy(
     doubts = (
         *stretches.doubts,
         *false_readings(channel, readings, stretches, touching, native_period_s, earlier),
+        *_long_mean(channel, window_s),
     )
     return _doubted(found, doubts) if doubts else found
 
@@ -309,6 +310,19 @@ def _counter_powers(counted: Near, least_s: float) -> Near:
             powers_w.append(step_j / (times_s[k] - times_s[last]))
             last = k
     return Near(found_s, powers_w)
+
+
+def _long_mean(channel: Channel, window_s: float) -> tuple[Doubt, ...]:
+    """A mean that is long against the window contains what was before and after it. Where pauses
+    and runs follow each other, it does not even show that the power changes."""
+    mean_s = 0.0 if channel.delay is None else channel.delay.averages_s
+    if channel.quantity != "power_w" or mean_s <= MOST_MEAN_SHARE * window_s:
+        return ()
+    reason = (
+        f"{channel.name}: each reading is a mean of {mean_s:.3g} s, too long for a window of "
+        f"{window_s:.3g} s; measure for at least {mean_s / MOST_MEAN_SHARE:.3g} s"
+    )
+    return (Doubt(reason, math.inf),)
 
 
 def _delay_remarks(
