@@ -208,13 +208,11 @@ def _work(file: ResultFile) -> int | None:
 def _own_factors(
     result: Result, profile: Profile, preset: str, work_bytes: int | None
 ) -> dict[str, str]:
-    sizes = profile.preset_factors(preset, work_bytes)
     try:
         arguments = dict(_split(argument, result) for argument in shlex.split(result.arguments))
     except ValueError as error:
         raise SchemaError(f"{result.identifier}: arguments: {error}") from error
-    # A run of a suite names its level; one from the profile's menu has the profile's defaults.
-    return {**({} if "level" in arguments else profile.default_factors), **sizes, **arguments}
+    return profile.factors_of(preset, arguments, work_bytes)
 
 
 def _split(word: str, result: Result) -> tuple[str, str]:
