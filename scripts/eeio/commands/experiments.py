@@ -122,7 +122,11 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
         for tool, level in others
         if is_enough(campaigns, replace(choice, tool=tool, level=level))
     ]
-    return f"{text}; there is {', '.join(usable)}" if usable else f"{text}; no other tool or level has it"
+    return (
+        f"{text}; there is {', '.join(usable)}"
+        if usable
+        else f"{text}; no other tool or level has it"
+    )
 
 
 def print_left_out(left_out: dict[str, list[str]]) -> None:
