@@ -467,7 +467,7 @@ class Machine:
             return self.drive_label
         if self.drive_id is None:
             return self.device or "unknown"
-        return f"{self.device_model or self.device} {self.drive_id[-6:]}"
+        return f"{self.device_model or self.device or 'drive'} {self.drive_id[-6:]}"
 
     def to_json(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}

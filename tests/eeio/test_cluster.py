@@ -111,6 +111,8 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     eeio("meter", "node", str(nodes), *sleep, environment=second)
     assert not nodes.exists()
     first = {"OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+    late = eeio("meter", "node", str(nodes), "--meter", rapl, *sleep, code=2, environment=first)
+    assert "--meter: options come before DIR" in late.stderr and not nodes.exists()
     eeio("meter", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
     (path,) = nodes.glob("*.json")
     one = json.loads(path.read_text())

@@ -1,6 +1,7 @@
 """`eeio cost` as typed, and the worked example of docs/how-to/costs.md."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.eeio_results.made import MACHINE, energy, phase, run, stored
 
 from eeio.cli import main
 
+CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 PAGE = Path(__file__).parents[2] / "docs/how-to/costs.md"
 WATTS = (46.0, 48.0, 49.0, 50.0, 50.0, 51.0, 52.0, 54.0)
 GIVEN = [
@@ -99,3 +101,39 @@ def test_what_is_rejected_in_a_line(
     reported = in_process("cost", campaign, *arguments, code=2).err
     *left_out, rejected = reported.splitlines()
     assert why in rejected and all("left out: " in line for line in left_out)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "level", "why"),
+    [
+        ("mixed", "fio", "filesystem", "it reads and writes at once"),
+        ("applications", "archive", "application", "it reads and writes at once"),
+        ("chang", "metadata", "filesystem", "no single request size"),
+        ("chang", "iozone", "filesystem", "the energy is known only to"),
+        ("mixed", "ior", "library", ""),
+    ],
+)
+def test_a_rejection_has_the_true_reason_and_names_only_what_can_be_costed(
+    name: str, tool: str, level: str, why: str, in_process: InProcess
+) -> None:
+    path = str(CAMPAIGNS / name)
+    of_tool = ("--tool", tool, "--level", level)
+    *left_out, rejected = in_process("cost", path, "--demo", *of_tool, code=2).err.splitlines()
+    assert ("see above" in rejected) == bool(left_out) == bool(why)
+    assert all("left out: " in line for line in left_out)
+    assert why in "".join(left_out)
+    assert "; no other tool or level has it" in rejected
+
+
+def test_each_choice_that_a_rejection_names_can_be_costed(in_process: InProcess) -> None:
+    path = str(CAMPAIGNS / "quick-before")
+    rejected = in_process("cost", path, "--demo", "--level", "library", code=2).err
+    named = re.findall(r"--tool (\w+) --level (\w+)", rejected)
+    assert named
+    for tool, level in named:
+        in_process("cost", path, "--demo", "--tool", tool, "--level", level)
+
+
+def test_a_cost_names_the_mixed_experiments_that_it_leaves_out(in_process: InProcess) -> None:
+    done = in_process("cost", str(CAMPAIGNS / "drive"), "--demo", "--level", "device")
+    assert "left out: it reads and writes at once" in done.err

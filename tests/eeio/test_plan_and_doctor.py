@@ -1,8 +1,10 @@
 """`eeio plan` tells all before it refuses; `eeio doctor` begins with what can be measured."""
 
+import json
 from pathlib import Path
 
 import pytest
+from tests import suites
 from tests.conftest import Eeio, InProcess
 from tests.executables import executable
 
@@ -34,6 +36,31 @@ def test_without_the_room_it_still_reports_the_time(home: Path, eeio: Eeio) -> N
     )  # fmt: skip
     assert "about " in done.stdout and "GB written" in done.stdout
     assert "would refuse this" in done.stderr and "free" in done.stderr
+
+
+def test_an_entry_without_a_level_has_the_profiles_defaults(home: Path, eeio: Eeio) -> None:
+    """As PTS's module and the profile itself: an experiment of `context` is in no table."""
+    entry = ("iozone", "operation=write buffer=on", "IOzone")
+    suite = suites.written(home / "bare", [entry])
+    done = eeio.plan(
+        str(suite),
+        "--allow-memory-filesystem",
+        "--meter",
+        "none",
+        "--format",
+        "json",
+        "--preset",
+        "quick",
+    )
+    (experiment,) = json.loads(done.stdout)["experiments"]
+    assert (experiment["level"], experiment["operation"]) == ("filesystem", "write")
+    assert (experiment["spatiality"], experiment["request_size"]) == ("sequential", "4m")
+
+
+def test_an_entry_whose_level_is_unknown_is_rejected(home: Path, eeio: Eeio) -> None:
+    suite = suites.written(home / "bare", [("dummy", "operation=read", "Read")])
+    failed = eeio.plan(str(suite), "--allow-memory-filesystem", "--preset", "quick", code=2)
+    assert "eeio-dummy-1.0.0 'Read': the level is missing. Add level=filesystem" in failed.stderr
 
 
 def _tool(name: str, found: bool, program: str | None = None) -> Finding:

@@ -212,3 +212,16 @@ def test_what_was_not_measured_is_no_row_of_dashes(tmp_path: Path, in_process: I
     assert "dataserver" not in library and "IOR is not here" in library
     assert "1 experiment of this level not measured" in library
     assert "IOR is not here" in page[page.index("Not measured, failed or invalid") :]
+
+
+def test_a_ranked_figure_of_some_repetitions_only_has_their_number_in_its_row(
+    in_process: InProcess,
+) -> None:
+    lost = Path(__file__).parents[1] / "data/campaigns/lost"
+    lines = in_process("report", str(lost)).out.splitlines()
+    title = "Energy efficiency (MB/J), measured power, best first in each domain"
+    ranking = lines[lines.index(title) :]
+    of_system = [line for line in ranking[:10] if line.startswith("system")]
+    of_package = [line for line in ranking[:10] if line.startswith("package ")]
+    assert len(of_system) == 2 and all("broken, 2 of 4 repetitions" in line for line in of_system)
+    assert of_package and not any("repetitions" in line for line in of_package)

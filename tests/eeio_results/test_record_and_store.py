@@ -25,6 +25,17 @@ def test_a_machine_survives_the_way_through_json() -> None:
     assert Machine.from_json(json.loads(json.dumps(MACHINE.to_json()))) == MACHINE
 
 
+def test_a_drive_is_named_by_what_is_known() -> None:
+    unnamed = replace(MACHINE, device=None, device_model=None, drive_id=None, drive_label=None)
+    assert unnamed.drive_name == "unknown"
+    assert replace(unnamed, drive_id="wwn-0x5000c500aabbcc").drive_name == "drive aabbcc"
+    assert (
+        replace(unnamed, drive_id="wwn-0x5000c500aabbcc", device="sda").drive_name == "sda aabbcc"
+    )
+    assert replace(unnamed, drive_id="disk", device_model="SSD").drive_name == "SSD disk"
+    assert replace(unnamed, drive_id="disk", drive_label="red").drive_name == "red"
+
+
 def test_the_id_depends_on_the_factors_alone() -> None:
     assert EXPERIMENT.id == Experiment.from_json(EXPERIMENT.to_json()).id
     others = [

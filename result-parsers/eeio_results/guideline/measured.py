@@ -22,6 +22,9 @@ from eeio_results.windows import energy_of
 LeftOut = dict[str, list[str]]
 """Experiments that have no figure, by the reason."""
 
+MIXED = "it reads and writes at once, and a workload has shares of reads and of writes"
+NO_SIZE = "it has no single request size, by which a workload names experiments"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -41,7 +44,13 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
     for cell in cells_of(campaign):
         factors = cell.factors
         wanted = factors["tool"] == choice.tool and factors["level"] == choice.level
-        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
+        if not wanted:
+            continue
+        if factors["operation"] == "mixed":
+            left_out.setdefault(MIXED, []).append(f"{campaign.name}: {cell.label()}")
+            continue
+        if cell.request_size_bytes is None:
+            left_out.setdefault(NO_SIZE, []).append(f"{campaign.name}: {cell.label()}")
             continue
         if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
@@ -79,6 +88,12 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
         if all(cells(campaign, choice, domain, {}) for campaign in campaigns):
             return domain
     return None
+
+
+def is_enough(campaigns: Sequence[Campaign], choice: Choice) -> bool:
+    """Whether every campaign has an experiment that counts, in one domain."""
+    domain = domain_of(campaigns, choice)
+    return domain is not None and all(cells(one, choice, domain, {}) for one in campaigns)
 
 
 def domain_remark(domain: str, campaigns: int) -> str | None:

@@ -297,7 +297,7 @@ def _efficiency_table(
         rows=tuple(
             (
                 figures.power_domain,
-                figures.meter + (f", {DOUBTFUL}" if figures.doubts else ""),
+                _meter(row, figures),
                 figures.energy_kind,
                 row.level,
                 *_factor_cells(row, several),
@@ -308,6 +308,16 @@ def _efficiency_table(
         numeric=_numeric(4 + len(_FACTORS) + several, columns),
         note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
     ))  # fmt: skip
+
+
+def _meter(row: Row, figures: DomainFigures) -> str:
+    """The meter, whether it is doubtful, and how many repetitions have its power if not all."""
+    parts = [figures.meter]
+    if figures.doubts:
+        parts.append(DOUBTFUL)
+    if figures.n < row.n:
+        parts.append(f"{figures.n} of {row.n} repetitions")
+    return ", ".join(parts)
 
 
 def _why_nothing_measured(report: Report) -> str:

@@ -401,8 +401,14 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     sizes = protocol.sizes_of or options.preset
 
     def factors_of(entry: SuiteEntry) -> dict[str, str]:
-        decided = used[entry.profile].preset_factors(sizes, protocol.work_bytes)
-        return {**decided, **entry.factors}
+        profile = used[entry.profile]
+        factors = profile.factors_of(sizes, entry.factors, protocol.work_bytes)
+        if "operation" in factors and "level" not in factors:
+            raise RejectedError(
+                f"suite {suite.name}: {profile.identifier} {entry.description!r}: the level is "
+                "missing. Add level=filesystem, or device, library or application, to its arguments"
+            )
+        return factors
 
     swept = sweep.swept(
         (*entries, *absent),

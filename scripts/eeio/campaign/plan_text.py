@@ -36,8 +36,9 @@ from eeio_results.campaign import Options, PlannedExperiment
 from eeio_results.units import format_size
 
 
-def to_json(plan: Plan, suite: Suite) -> dict[str, Any]:
-    """The body of `eeio plan --format json`."""
+def to_json(plan: Plan, suite: Suite, *, of_here: bool = True) -> dict[str, Any]:
+    """The body of `eeio plan --format json`. `of_here` is False for another machine, whose earlier
+    runs are not known."""
     experiments = [
         {
             "id": planned.experiment.id,
@@ -47,7 +48,11 @@ def to_json(plan: Plan, suite: Suite) -> dict[str, Any]:
         }
         for planned in plan.experiments
     ]
-    return {"schema_version": 1, **forecast(plan, suite).to_json(), "experiments": experiments}
+    return {
+        "schema_version": 1,
+        **forecast(plan, suite, of_here=of_here).to_json(),
+        "experiments": experiments,
+    }
 
 
 def refusals(plan: Plan) -> list[str]:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eeio.arguments import OptionGroup
@@ -85,9 +86,10 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     for campaign in without:
         cells(campaign, choice, domain or "system", left_out)
     print_left_out(left_out)
+    needed = "what a cost needs, see above" if left_out else f"both bandwidth and {power}"
     raise RejectedError(
         f"{', '.join(c.name for c in without)}: no experiment of {choice.tool} at the level "
-        f"{choice.level} has both bandwidth and {power}" + _what_there_is(without, choice)
+        f"{choice.level} has {needed}" + _what_there_is(campaigns, choice)
     )
 
 
@@ -98,23 +100,33 @@ def _has(campaign: "Campaign", choice: "Choice", domain: str) -> bool:
 
 
 def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
-    """Which other domain, or which other tool, to type."""
-    from eeio_results.guideline.measured import measured_domains
+    """Which other domain, or which other tool, to type: those with all that a cost needs."""
+    from eeio_results.guideline.measured import is_enough, measured_domains
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
         return "; no power was measured: `eeio doctor` shows the meters' requirements"
     text = f"; measured was {', '.join(known)}"
     if choice.domain is not None:
-        text += f": --domain {known[0]}"
-    places = dict.fromkeys(
-        f"--tool {run.experiment.tool} --level {run.experiment.level}"
+        for domain in known:
+            if is_enough(campaigns, replace(choice, domain=domain)):
+                return f"{text}: --domain {domain}"
+    others = dict.fromkeys(
+        (run.experiment.tool, run.experiment.level)
         for campaign in campaigns
         for run in campaign.runs
         if run.experiment.level != "context"
-        and (run.experiment.tool, run.experiment.level) != (choice.tool, choice.level)
     )
-    return text + (f"; there is {', '.join(places)}" if places else "")
+    usable = [
+        f"--tool {tool} --level {level}"
+        for tool, level in others
+        if is_enough(campaigns, replace(choice, tool=tool, level=level))
+    ]
+    return (
+        f"{text}; there is {', '.join(usable)}"
+        if usable
+        else f"{text}; no other tool or level has it"
+    )
 
 
 def print_left_out(left_out: dict[str, list[str]]) -> None:

@@ -61,7 +61,7 @@ def show(arguments: argparse.Namespace) -> int:
             raise RejectedError(
                 "--detect: a machine description contains no campaign; leave out --replay"
             )
-        return _show_described(options, suite, arguments.replay, arguments.rated_writes)
+        return _show_described(options, suite, arguments)
     plan = plans.make(options, suite)
     detected = _detected(plan, suite, arguments)
     if arguments.format == "json":
@@ -106,13 +106,12 @@ def _detected(
         return detection(plan, earlier, arguments.detect)
 
 
-def _show_described(
-    options: Options, suite: suites.Suite, path: Path, rated_bytes: float | None
-) -> int:
+def _show_described(options: Options, suite: suites.Suite, arguments: argparse.Namespace) -> int:
     """The plan on another machine, without data that a description does not contain: free space,
     contents of devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
         raise RejectedError("--erase: a machine description does not contain a device's signatures")
+    path: Path = arguments.replay
     with replayed(path) as replay:
         if options.sysfs_root == "/":
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
@@ -134,9 +133,13 @@ def _show_described(
         ]
         if plan.frequency_reason:
             plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
+        if arguments.format == "json":
+            body = plan_text.to_json(plan, suite, of_here=False)
+            print(json.dumps(body | {"machine": replay.description.about}, indent=1))
+            return EXIT_DONE
         touched = (directory, *plan_text.settings_touched(plan))
         lines = [
-            *plan_text.described(plan, suite, names, rated_bytes=rated_bytes),
+            *plan_text.described(plan, suite, names, rated_bytes=arguments.rated_writes),
             "",
             f"on {shown(replay.description.about)}, as {path} describes it",
             *(f"  {replay.named(line)}" for line in touched if line),

@@ -89,6 +89,14 @@ class Profile:
                 f"it has {', '.join(sorted(self.presets)) or 'none'}"
             ) from None
 
+    def factors_of(
+        self, preset: str, named: Mapping[str, str], work_bytes: int | None = None
+    ) -> dict[str, str]:
+        """The factors of a run with these arguments: the preset's sizes, and the profile's defaults
+        if they name no level. Raises RejectedError if there is no such preset."""
+        defaults = {} if "level" in named else self.default_factors
+        return {**defaults, **self.preset_factors(preset, work_bytes), **named}
+
     def preset_factors(self, preset: str, work_bytes: int | None = None) -> dict[str, str]:
         """Of those the factors of an experiment: without what speaks to the plan alone.
 

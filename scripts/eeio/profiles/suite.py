@@ -363,7 +363,7 @@ def experiment_of(
     """The experiment that a profile's factors describe.
 
     Factors that `Experiment` has a field for go into it; the rest stay as arguments.
-    A profile that names no level describes the machine (`context`).
+    Factors without a level describe the machine (`context`).
     """
     rest = dict(factors)
     level = rest.pop("level", "context")

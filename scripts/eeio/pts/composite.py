@@ -33,6 +33,8 @@ from eeio_results import documents
 from eeio_results.errors import EeioError, SchemaError
 
 MOST_SYSTEMS = 256
+MB_PER_S = "MB/s"
+FILES_PER_S = "Files/s"
 
 # Characters that XML 1.0 cannot contain in any form.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -250,6 +252,11 @@ def pts_descriptions(profile: Path) -> dict[str, str]:
         if match and not match[1].endswith(" children"):
             descriptions[match[1]] = _of(parser, "AppendToArgumentsDescription")
     return descriptions
+
+
+def phase_label(phase: str, scale: str) -> str:
+    """The suffix to the description of a phase that the profile does not print for PTS."""
+    return phase.title() if scale == FILES_PER_S else f"{phase.title()} Bandwidth"
 
 
 def pts_app_version(profile: Path) -> str:

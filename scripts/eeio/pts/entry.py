@@ -14,7 +14,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results import typed
 from eeio_results.errors import SchemaError
-from eeio_results.record import EnergyReading
+from eeio_results.record import EnergyReading, Experiment
 
 ENERGY = "energy_j"
 
@@ -26,16 +26,20 @@ TrialReport = Mapping[str, Any]
 class Values:
     """Next to the values of a tool: `trial_of_value` is the trial's number, from 0, of each value,
     `trials` the number of trials. `told`, per trial, is only in the first result of a test, None if
-    the trial failed or was unreadable."""
+    the trial failed or was unreadable. `experiment` is only in exports of eeio: PTS has no
+    arguments for the file system, the frequency and other factors."""
 
     trial_of_value: tuple[int, ...]
     trials: int
     phase: str | None = None
     told: tuple[TrialReport | None, ...] = ()
+    experiment: Experiment | None = None
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {} if self.phase is None else {"phase": self.phase}
         body |= {"trial-of-value": list(self.trial_of_value), "trials": self.trials}
+        if self.experiment is not None:
+            body["experiment"] = self.experiment.to_json()
         return body | ({"told": list(self.told)} if self.told else {})
 
     def reported_of(self, trial: int) -> TrialReport | None:
@@ -129,6 +133,7 @@ def _own(body: Mapping[str, Any]) -> Own:
     if "quantity" in body:
         trials = tuple(_trial(trial) for trial in body.get("trials", ()))
         return QuantityEntry(**{**body, "trials": trials})
+    experiment = body.get("experiment")
     return Values(
         trial_of_value=tuple(int(trial) for trial in body["trial-of-value"]),
         trials=int(body["trials"]),
@@ -136,6 +141,7 @@ def _own(body: Mapping[str, Any]) -> Own:
         told=tuple(
             None if reported is None else _reported(reported) for reported in body.get("told", ())
         ),
+        experiment=None if experiment is None else Experiment.from_json(experiment),
     )
 
 

@@ -14,6 +14,7 @@ from eeio_results.record import (
     ContextValue,
     Durable,
     EnergyReading,
+    Experiment,
     Switch,
 )
 from eeio_results.typed import LATER
@@ -82,6 +83,8 @@ class Values:
     told: tuple[Output | None, ...] = field(default=(), metadata=LATER)
     """In the first result of a test: the output of each trial; null if it failed or could not be
     read."""
+    experiment: Experiment | None = field(default=None, metadata=LATER)
+    """Only in exports: the experiment with the factors that PTS has no arguments for."""
 
 
 @dataclass(frozen=True)

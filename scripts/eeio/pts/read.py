@@ -12,7 +12,8 @@ A trial under PTS as a run record.
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +36,6 @@ from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine
 from eeio_results.store import Store
 
 MIB = 1 << 20
-FILES_PER_S = "Files/s"
 
 # Upstream's terms -> eeio's: (operation, spatiality).
 _FIO_TYPES = {
@@ -116,27 +116,36 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
 
     Raises SchemaError for invalid values, and EeioError if one of our profiles is missing here.
     """
-    found: dict[tuple[str, str], PtsExperiment] = {}
+    tests: dict[tuple[str, str, str], PtsExperiment] = {}
     phase_of: dict[str, tuple[PtsExperiment, str]] = {}
     for result in file.results:
         entry = next((e for e in result.entries if e.identifier == identifier), None)
         if entry is None or not result.identifier:
             continue
-        key = (result.identifier, result.arguments)
-        test = found.get(key) or _test(file, result, preset)
-        if test is None:
-            continue
         own = own_of(entry)
         column = TrialValues(entry, own if isinstance(own, Values) else None)
+        test = _test(file, result, column.own, preset)
+        if test is None:
+            continue
+        # Each figure of the machine has a description of its own.
+        told_apart = "" if test.experiment.level == "context" else test.description
+        test = tests.setdefault((result.identifier, result.arguments, told_apart), test)
         phase = _phase_name(test, result, column.own)
         if phase is not None and entry.values:
             bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
-            test.phases[phase] = (column, None if result.scale == FILES_PER_S else bytes_per_s)
+            if phase in test.phases:
+                raise SchemaError(
+                    f"{result.identifier}: two results of {identifier} are {result.description!r}: "
+                    "give them different descriptions"
+                )
+            test.phases[phase] = (
+                column,
+                None if result.scale == composite.FILES_PER_S else bytes_per_s,
+            )
             phase_of[result.comparison_hash] = (test, phase)
         elif test.experiment.level == "context" and entry.values:
             label = result.description.removeprefix(test.description).strip() or result.description
             test.context.append((label, result.scale, column))
-        found[key] = test
     for result in file.results:
         owner = phase_of.get(result.parent)
         for entry in result.entries:
@@ -146,10 +155,33 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
             if isinstance(energy, QuantityEntry) and energy.quantity == ENERGY:
                 test, phase = owner
                 test.energies.append((phase if energy.phase is not None else "", energy))
-    return [test for test in found.values() if test.phases or test.context]
+    return _told_apart([test for test in tests.values() if test.phases or test.context])
 
 
-def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment | None:
+def _told_apart(tests: Sequence[PtsExperiment]) -> list[PtsExperiment]:
+    """Tests whose factors are the same get their description as a further argument. Raises
+    SchemaError if that is the same, too."""
+    alike = Counter(test.experiment.id for test in tests)
+    made = []
+    for test in tests:
+        if alike[test.experiment.id] > 1:
+            arguments = (*test.experiment.arguments, ("description", test.description))
+            experiment = replace(test.experiment, arguments=tuple(sorted(arguments)))
+            test = replace(test, experiment=experiment)
+        made.append(test)
+    counts = Counter(test.experiment.id for test in made)
+    for test in made:
+        if counts[test.experiment.id] > 1:
+            raise SchemaError(
+                f"{test.profile}: two tests have the description {test.description!r} and the same "
+                "factors: give them different descriptions"
+            )
+    return made
+
+
+def _test(
+    file: ResultFile, result: Result, own: Values | None, preset: str | None
+) -> PtsExperiment | None:
     name = result.identifier.rpartition("/")[2]
     ours = "/" in result.identifier and name.startswith("eeio-")
     preset = preset or file.environment.get("EEIO_PRESET") or "standard"
@@ -163,7 +195,9 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment
         (tool, factors), preset = upstream, "standard"
     device = ours and factors.get("level") == "device" and "EEIO_DEVICE" in file.environment
     experiment = experiment_of(tool, factors, "device" if device else "file", None)
-    return PtsExperiment(experiment, name, factors, _description(result, name, ours), preset)
+    if own is not None and own.experiment is not None:
+        experiment = own.experiment
+    return PtsExperiment(experiment, name, factors, _description(result, name, own), preset)
 
 
 def _work(file: ResultFile) -> int | None:
@@ -174,13 +208,11 @@ def _work(file: ResultFile) -> int | None:
 def _own_factors(
     result: Result, profile: Profile, preset: str, work_bytes: int | None
 ) -> dict[str, str]:
-    sizes = profile.preset_factors(preset, work_bytes)
     try:
         arguments = dict(_split(argument, result) for argument in shlex.split(result.arguments))
     except ValueError as error:
         raise SchemaError(f"{result.identifier}: arguments: {error}") from error
-    # A run of a suite names its level; one from the profile's menu has the profile's defaults.
-    return {**({} if "level" in arguments else profile.default_factors), **sizes, **arguments}
+    return profile.factors_of(preset, arguments, work_bytes)
 
 
 def _split(word: str, result: Result) -> tuple[str, str]:
@@ -190,11 +222,13 @@ def _split(word: str, result: Result) -> tuple[str, str]:
     return key, value
 
 
-def _description(result: Result, name: str, ours: bool) -> str:
+def _description(result: Result, name: str, own: Values | None) -> str:
     """Without PTS's suffix for one of several results of a test."""
-    if not ours:
+    if "/" not in result.identifier or not name.startswith("eeio-"):
         return result.description
-    appended = composite.pts_descriptions(profiles.find(name).folder).values()
+    appended = [*composite.pts_descriptions(profiles.find(name).folder).values()]
+    if own is not None and own.phase:
+        appended += [composite.phase_label(own.phase, result.scale)]
     for text in sorted(appended, key=len, reverse=True):
         if text and result.description.endswith(text):
             return result.description.removesuffix(text).rstrip(" -")
@@ -203,7 +237,10 @@ def _description(result: Result, name: str, ours: bool) -> str:
 
 def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str | None:
     """The phase of this result, if it is a bandwidth or file rate; None for other figures."""
-    if result.scale not in ("MB/s", FILES_PER_S) or test.experiment.level == "context":
+    if (
+        result.scale not in (composite.MB_PER_S, composite.FILES_PER_S)
+        or test.experiment.level == "context"
+    ):
         return None
     if own is not None and own.phase is not None:
         return own.phase

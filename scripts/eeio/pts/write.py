@@ -53,11 +53,22 @@ def result_file(campaign: Campaign) -> ResultFile:
     )
 
 
+def left_out(campaign: Campaign, file: ResultFile) -> list[str]:
+    """Descriptions of the experiments of which the file has no result."""
+    bodies = [entry.own.get("experiment") for result in file.results for entry in result.entries]
+    return [
+        planned.description or planned.experiment.tool
+        for planned in campaign.design.experiments
+        if planned.experiment.to_json() not in bodies
+    ]
+
+
 def _experiment(
     campaign: Campaign, planned: PlannedExperiment, runs: Sequence[Run], identifier: str
 ) -> list[Result]:
     profile = profiles.find(planned.profile)
     descriptions = composite.pts_descriptions(profile.folder)
+    description = _description(planned)
     head = {
         "identifier": f"local/{profile.identifier}",
         "title": profile.title,
@@ -82,21 +93,21 @@ def _experiment(
         values = [value for _, value in known.values()]
         is_rate = any(found[k].operation == "metadata" for k in good)
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
-        appended = descriptions.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
-        described = f"{planned.description} - {appended}"
+        scale = composite.FILES_PER_S if is_rate else composite.MB_PER_S
+        appended = descriptions.get(name) or composite.phase_label(name, scale)
+        described = f"{description} - {appended}"
         all_reported = () if results else tuple(telling(run) for run in runs)
-        own = Values(tuple(good), len(runs), name, all_reported)
+        own = Values(tuple(good), len(runs), name, all_reported, planned.experiment)
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
         body = {"test-run-times": times, "eeio": own.to_json()}
         bandwidth = Result(
-            **head, description=described, scale="Files/s" if is_rate else "MB/s",
-            proportion="HIB",
+            **head, description=described, scale=scale, proportion="HIB",
             entries=(composite.entry_of(identifier, values, body),),
         )  # fmt: skip
         results.append(bandwidth)
         several = len(names) > 1
         results += _energies(
-            bandwidth, described if several else planned.description, name, runs, good, identifier
+            bandwidth, described if several else description, name, runs, good, identifier
         )
     return results
 
@@ -187,12 +198,24 @@ def _figure(phase: Phase, window: Window) -> float | None:
     return bandwidth / 1e6 if bandwidth else None
 
 
+def _description(planned: PlannedExperiment) -> str:
+    """With the file system and the drive's write cache, for which PTS has no arguments. PTS joins
+    results with the same arguments and description."""
+    experiment = planned.experiment
+    made, disk = experiment.target.removeprefix("file on "), experiment.cache.disk
+    labels = [f"File System: {made}"] if made != experiment.target else []
+    labels += [] if disk is None else [f"Disk Write Cache: {disk}"]
+    known = planned.description.split(" - ")  # an imported export has them already
+    return " - ".join((planned.description, *(label for label in labels if label not in known)))
+
+
 def _arguments(campaign: Campaign, planned: PlannedExperiment, profile: Profile) -> str:
     """The suite's own words in their order, so that PTS finds the same test; without the suite,
     all factors but the preset's."""
     with suppress(RejectedError):
         for entry in suites.find(campaign.design.suite).entries:
-            if (entry.profile, entry.description) == (planned.profile, planned.description):
+            names_it = (entry.profile, entry.description) == (planned.profile, planned.description)
+            if names_it and entry.factors.items() <= planned.factors.items():
                 return " ".join(f"{key}={value}" for key, value in entry.factors.items())
     sizes: Mapping[str, str] = {}
     with suppress(RejectedError):

@@ -233,6 +233,13 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
     assert "the write cache of /dev/nvme0n1 can only be switched as root" in done.stdout
 
 
+def test_a_plan_for_a_described_machine_as_json(server: Path, eeio: Eeio) -> None:
+    arguments = ("plan", "dummy-suite", "--directory", "/srv/data", "--replay", str(server))
+    body = eeio.json(*arguments)
+    assert body["runs"] == 6 and len(body["experiments"]) == 3
+    assert body["machine"] in eeio(*arguments).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from eeio_results.errors import SchemaError
 from eeio_results.record import Durable
 
 DATA = Path(__file__).parents[2] / "data" / "pts" / "10.8.6"
+CAMPAIGNS = Path(__file__).parents[2] / "data" / "campaigns"
 PROFILES = Path(__file__).parents[3] / "test-profiles"
 
 
@@ -152,6 +154,59 @@ def test_import_and_export_give_the_same_tables(results: Path, tmp_path: Path) -
     measured = [row for row in first if row["n"]]
     assert len(measured) == 2
     assert all(row["power_domain"] == "package" and row["n"] == 3 for row in measured)
+
+
+@pytest.mark.parametrize("name", ["filesystems", "frequency", "chang", "mixed", "cluster"])
+def test_every_exported_experiment_comes_back(
+    results: Path, tmp_path: Path, name: str, in_process: InProcess
+) -> None:
+    """Of a file system, a frequency, a variant of ext4 each: PTS joins results that have the same
+    title, arguments, description and scale."""
+    out = tmp_path / "out"
+    done = in_process("export", "pts", str(CAMPAIGNS / name), "-o", str(out))
+    keys = [
+        (result.title, result.arguments, result.description, result.scale)
+        for result in composite.read(out / "composite.xml").results
+    ]
+    assert len(set(keys)) == len(keys)
+    assert main(["import", "pts", str(out / "composite.xml"), "--name", "second"]) == 0
+    first, second = store.load(CAMPAIGNS / name), store.load(results / "second")
+    without_figure = {"lmbench"} if name == "mixed" else set()
+    expected = [run for run in first.runs if run.experiment.tool not in without_figure]
+    assert Counter(run.experiment for run in second.runs) == Counter(
+        run.experiment for run in expected
+    )
+    assert ("not in the file" in done.err) == (len(expected) < len(first.runs))
+    # Once more, with the labels that the import has read.
+    again = [(r.arguments, r.description, r.scale) for r in result_file(second).results]
+    assert len(set(again)) == len(keys)
+
+
+def test_results_that_eeio_cannot_tell_apart_are_rejected_by_their_description(
+    tmp_path: Path, in_process: InProcess
+) -> None:
+    file = composite.read(DATA / "random.xml")
+    twice = replace(file, results=(*file.results, *file.results))
+    path = tmp_path / "composite.xml"
+    path.write_text(composite.render(twice))
+    failed = in_process("import", "pts", str(path), "--name", "x", code=2)
+    assert "two results of eeio quick are" in failed.err
+
+
+def test_tests_with_the_same_factors_are_kept_apart_by_their_description(
+    results: Path, tmp_path: Path
+) -> None:
+    description = "Type: Random Read - Block Size: 4KB - Disk Target: /mnt/{}"
+    first, second = (
+        composite.parse(upstream("pts/fio-2.1.0", description.format(drive), "100"))
+        for drive in "ab"
+    )
+    other = replace(second.results[0], arguments="/mnt/b")
+    path = tmp_path / "composite.xml"
+    path.write_text(composite.render(replace(first, results=(*first.results, other))))
+    assert main(["import", "pts", str(path), "--name", "x"]) == 0
+    ids = Counter(run.experiment.id for run in store.load(results / "x").runs)
+    assert len(ids) == 2 and len(set(ids.values())) == 1
 
 
 def test_an_imported_campaign_keeps_order_and_idle_baseline(results: Path) -> None:

@@ -1,6 +1,7 @@
 """`eeio export pts`: a campaign as a result file of the Phoronix Test Suite."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from eeio.commands.campaign_folders import campaign_folder
@@ -9,6 +10,7 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio.pts import composite, write
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
+from eeio_limits.text import shown
 from eeio_results import store
 from eeio_results.errors import EeioError
 
@@ -42,6 +44,12 @@ def export(arguments: argparse.Namespace) -> int:
         write_file(path, composite.render(file))
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
+    if missing := write.left_out(campaign, file):
+        print(
+            f"eeio: {shown(campaign.name)}: not in the file, because they have no valid bandwidth "
+            f"or rate: {shown('; '.join(missing))}",
+            file=sys.stderr,
+        )
     print(path)
     return EXIT_DONE
 

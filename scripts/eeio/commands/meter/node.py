@@ -44,6 +44,10 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def record_node(arguments: argparse.Namespace) -> int:
+    if (first := "".join(arguments.words[:1])).startswith("-") and first != "--":
+        raise RejectedError(
+            f"{first}: options come before DIR: `eeio meter node {first} ... DIR -- PROGRAM`"
+        )
     command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if arguments.folder == Path("-") and not command:
         return _until_input_ends(arguments)
