@@ -4,11 +4,24 @@ import os
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio_limits.trust import why_untrusted
 from eeio_results.places import results_root as results_root
 
 
 def _xdg(variable: str, default: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / default) / "eeio"
+
+
+def new_campaign_folder(name: str) -> Path:
+    """The folder of a new campaign; RejectedError for root if another user could change it."""
+    root = results_root()
+    existing = next(folder for folder in (root, *root.parents) if folder.exists())
+    if (why := why_untrusted(existing)) is not None:
+        raise RejectedError(
+            f"{root}: no results are written there as root: {why}. Use `sudo -H`, or name another "
+            "folder (XDG_DATA_HOME)"
+        )
+    return root / name
 
 
 def campaigns() -> dict[str, Path]:

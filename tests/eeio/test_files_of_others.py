@@ -519,3 +519,22 @@ def test_no_output_is_written_through_a_link(
     assert main(command) == 0
     assert not (base / "victim").exists()
     assert (folder / name).is_file() and not (folder / name).is_symlink()
+
+
+@pytest.mark.parametrize("results", ["", "results"])
+def test_root_writes_no_results_into_a_folder_of_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], results: str
+) -> None:
+    """XDG_DATA_HOME stays in `su` without `-`: a campaign was written through that user's link."""
+    data = base / "data/eeio"
+    data.mkdir(parents=True)
+    (base / "victim").mkdir()
+    if results:
+        (data / results).symlink_to(base / "victim")
+    for path in (base / "data", data):
+        os.chown(path, 71500, 71500)
+    monkeypatch.setenv("XDG_DATA_HOME", str(base / "data"))
+    arguments = ["bench", "--meter", "none", "--name", "c", "true"]
+    assert main(arguments) == 2
+    assert "no results are written there as root" in capsys.readouterr().err
+    assert not list((base / "victim").iterdir()) and not (data / "results/c").exists()

@@ -85,6 +85,38 @@ def test_a_file_system_over_several_images_on_tmpfs_is_rejected(
     assert all("no storage device was measured" in reason for reason in _reasons(home))
 
 
+def test_an_image_on_a_file_system_without_a_device_has_no_known_drive(tmp_path: Path) -> None:
+    """Of an overlay over tmpfs: it was measured as a drive of 3398 MB/s."""
+    parts = [tmp_path / name for name in ("lower", "memory")]
+    for part in parts:
+        part.mkdir()
+    with mounts.mounted(Path("tmpfs"), tmp_path / "upper", "-t", "tmpfs") as upper:
+        for name in ("data", "work"):
+            (upper / name).mkdir()
+        options = f"lowerdir={parts[0]},upperdir={upper}/data,workdir={upper}/work"
+        with (
+            mounts.mounted(Path("overlay"), tmp_path / "ov", "-t", "overlay", "-o", options) as top,
+            mounts.attached(sparse(top / "image", 8 << 20)) as node,
+        ):
+            device = block_device(node)
+            assert device is not None
+            assert "is on overlay" in str(why_in_memory(device))
+
+
+def test_direct_io_that_the_file_system_below_buffers_is_a_cache(tmp_path: Path) -> None:
+    """A loop device shows that it uses direct I/O, and the kernel buffers it silently."""
+    image = sparse(tmp_path / "below", 64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with (
+        mounts.mounted(image, tmp_path / "journal", "-o", "loop,data=journal") as folder,
+        mounts.attached(sparse(folder / "image", 8 << 20)) as node,
+    ):
+        device = block_device(node)
+        assert device is not None
+        texts = [cache.text for cache in caches_below(device) if cache.in_memory]
+    assert any("ext4 with data=journal has no direct I/O" in text for text in texts)
+
+
 @pytest.mark.parametrize("spanning", [""], indirect=True)
 def test_caches_of_all_devices_of_a_file_system_are_named(home: Path, spanning: Path) -> None:
     first, second = backing_devices(spanning)

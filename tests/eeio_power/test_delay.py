@@ -15,7 +15,7 @@ from tests.waiting import until
 from eeio_limits import LimitError
 from eeio_power import calibration, delay
 from eeio_power.delay import BMC, Delay
-from eeio_power.energy import meter_energy, wait_s
+from eeio_power.energy import channel_energy, combined_uncertainty_j, meter_energy, wait_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, about, meter_names, open_meters
 from eeio_power.reading import EnergyReading
@@ -101,7 +101,9 @@ def test_a_delay_that_is_not_sure_costs_the_change_of_power_at_the_edges() -> No
 def test_a_window_that_is_too_short_for_the_delay_says_so() -> None:
     assert energy(BMC, Delay(1.0), start_s=5.0, end_s=25.0).reasons == (), "the power is the same"
     reading = energy(BMC, Delay(1.0), start_s=START_S, end_s=START_S + 2.0)
-    (reason,) = reading.reasons
+    reason, too_long = sorted(reading.reasons, reverse=True)
+    assert "each reading is a mean of 2.5 s, too long for a window of 2 s" in too_long
+    assert reading.doubtful
     assert reason.startswith("meter: readings are 2.5 ± 2.5 s late, mean of 2.5 ± 2.5 s (assumed")
     assert "this window of 2 s" in reason and "eeio meter calibrate" in reason
     assert reading.uncertainty_relative is not None and reading.uncertainty_relative > 0.1
@@ -333,3 +335,34 @@ def test_values_that_are_shown_count_as_they_come() -> None:
     meter = ScriptedMeter([channel], lambda: [1.0], spec="ipmi", native_period_s=1.0)
     info = meter_info(meter, 10.0)
     assert info.late_s > 0.0 and info.as_read.late_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "run_s", "averages_s", "is_doubtful"),
+    [(5.0, 5.0, 10.0, True), (5.0, 20.0, 25.0, True), (5.0, 20.0, 8.0, False)],
+)
+def test_a_mean_that_is_as_long_as_pause_and_run_is_doubted(
+    pause_s: float, run_s: float, averages_s: float, is_doubtful: bool
+) -> None:
+    """Such readings are flat, as if the power never changed: energies were 25 % off at 2.8 %."""
+    period_s = pause_s + run_s
+
+    def energy_until(time_s: float) -> float:
+        cycles, rest_s = divmod(time_s, period_s)
+        return 200.0 * (cycles * run_s + max(0.0, rest_s - pause_s)) + 100.0 * (
+            cycles * pause_s + min(rest_s, pause_s)
+        )
+
+    times_s = [averages_s + 0.1 * k for k in range(3000)]
+    watts = [(energy_until(t) - energy_until(t - averages_s)) / averages_s for t in times_s]
+    channel = Channel(
+        "meter", "system", "power_w", accuracy_relative=0.02,
+        delay=Delay(0.0, averages_s, source="given"),
+    )  # fmt: skip
+    start_s = 5 * period_s + pause_s
+    found = channel_energy(channel, times_s, watts, 0.1, 0.1, start_s, start_s + run_s)
+    assert bool(found.doubts) == is_doubtful
+    assert found.energy_j is not None
+    if not is_doubtful:
+        off_j = abs(found.energy_j - 200.0 * run_s)
+        assert off_j <= combined_uncertainty_j([found])

@@ -35,7 +35,7 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
 from eeio.system import caches, counters, frequency, other_io
 from eeio.system import device as devices
-from eeio.system.below import CacheBelow, caches_below, why_in_memory
+from eeio.system.below import CacheBelow, caches_below, why_in_memory, why_not_direct
 from eeio.system.counters import read_counters
 from eeio.system.drive import elsewhere
 from eeio.system.filesystem import BlockDevice, mount_of, zone_bytes
@@ -52,6 +52,7 @@ from eeio_results.record import (
     UNCHECKED,
     Durable,
     EnergyReading,
+    Experiment,
     Phase,
     Run,
 )
@@ -234,7 +235,7 @@ class Measurement:
                 nodes,
                 DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
                 DriveCounters(device, experiment, self._journal),
-                OtherIo(device, experiment, _target(on_raw_device, volume, device)),
+                OtherIo(devices, experiment, _target(on_raw_device, volume, device)),
                 flush,
                 JournalWatch(
                     experiment, volume, raw, self._journal, self._plan.protocol.study,
@@ -308,7 +309,9 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
-        known = tuple(dict.fromkeys(cache for each in devices for cache in caches_below(each)))
+        below_devices = [cache for each in devices for cache in caches_below(each)]
+        of_directory = _buffered_anyway(planned.experiment.experiment, volume)
+        known = tuple(dict.fromkeys([*of_directory, *below_devices]))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
@@ -457,6 +460,14 @@ def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> 
     """Where the bytes of a run go."""
     mount = None if on_raw_device else mount_of(volume.served or volume.directory)
     return other_io.Target(mount, 0 if device is None else other_io.readahead_bytes(device))
+
+
+def _buffered_anyway(experiment: Experiment, volume: Volume) -> list[CacheBelow]:
+    """The page cache, if direct I/O is requested on a file system that has none."""
+    if experiment.target == "device" or experiment.cache.buffer != "off":
+        return []
+    why = why_not_direct(mount_of(volume.served or volume.directory))
+    return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
 
 
 def _of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:

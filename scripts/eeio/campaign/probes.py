@@ -234,9 +234,13 @@ class OtherIo(Probe):
     """I/O of other programs on the drive. All of its partitions count."""
 
     def __init__(
-        self, device: BlockDevice | None, planned: PlannedExperiment, target: other_io.Target
+        self,
+        devices: Sequence[BlockDevice],
+        planned: PlannedExperiment,
+        target: other_io.Target,
     ) -> None:
-        self._drive = None if device is None else counters.drive_below(device)
+        self._devices = devices
+        self._drive = counters.drive_below(devices[0]) if len(devices) == 1 else None
         self._planned = planned
         self._target = target
         self._before: DeviceCounters | None = None
@@ -271,9 +275,12 @@ class OtherIo(Probe):
         return replace(result, phases=tuple(phases))
 
     def add_to(self, run: Run) -> Run:
-        if self._noted is None:
-            return run
-        return replace(run, remarks={**run.remarks, OTHER_IO: self._noted.text})
+        text = None if self._noted is None else self._noted.text
+        is_judged = self._planned.experiment.tool in other_io.COMPLETE
+        if len(self._devices) > 1 and is_judged:
+            # How often they store each byte is not known.
+            text = f"{other_io.NOT_JUDGED}: the file system is on {len(self._devices)} devices"
+        return run if text is None else replace(run, remarks={**run.remarks, OTHER_IO: text})
 
 
 class Suspension(Probe):

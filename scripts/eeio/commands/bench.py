@@ -245,7 +245,7 @@ def _store(name: str | None) -> Store:
         campaign_name(name)
     except LimitError as error:
         raise RejectedError(str(error)) from error
-    store = Store(paths.results_root() / name)
+    store = Store(paths.new_campaign_folder(name))
     if store.folder.exists():
         raise RejectedError(f"{store.folder} exists; choose another --name")
     return store

@@ -68,7 +68,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
             f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
         )
     check_meters(options.meters)
-    store = Store(paths.results_root() / name)
+    store = Store(paths.new_campaign_folder(name))
     if store.folder.exists():
         raise RejectedError(
             f"{store.folder} exists: continue it with `eeio resume {name}`, or choose another "

@@ -88,7 +88,7 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
     prefix = f"{prefix}-" if prefix else ""
     try:
         stores = [
-            (item, Store(paths.results_root() / campaign_name(f"{prefix}{item.name}")))
+            (item, Store(paths.new_campaign_folder(campaign_name(f"{prefix}{item.name}"))))
             for item in campaigns
         ]
     except LimitError as error:

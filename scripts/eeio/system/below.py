@@ -16,13 +16,15 @@ from eeio.system.filesystem import (
     backing_devices,
     device_of_number,
     mount_of,
+    mounts,
     named_device,
 )
 from eeio.system.loop import LoopStatus, status
 from eeio.system.undo import run_command
 from eeio_results.errors import EeioError
 
-_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
+_ELSEWHERE = re.compile(r"(zfs|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs)$")
+"""File systems whose drives are known to be there, without a block device of this kernel."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,20 @@ class _Image:
     filesystem: str | None
     devices: tuple[BlockDevice, ...] = ()
     unknown: str | None = None
+    why_not_direct: str | None = None
+    """Why direct I/O to the image is buffered, although its loop device requests it."""
+
+
+def why_not_direct(mount: Mount) -> str | None:
+    """Why the kernel buffers direct I/O on a file system; None if it does not, as far as its
+    options tell."""
+    options = mount.options.split(",")
+    if "data=journal" in options:
+        return f"{mount.filesystem} with data=journal has no direct I/O"
+    compresses = any(option.startswith("compress") for option in options)
+    if compresses and mount.filesystem in ("btrfs", "bcachefs", "f2fs"):
+        return f"{mount.filesystem} has no direct I/O of compressed data"
+    return None
 
 
 def _image_of(device: BlockDevice) -> _Image | None:
@@ -49,7 +65,10 @@ def _image_of(device: BlockDevice) -> _Image | None:
         number = known.file[0] if known.block is None else known.block
         if os.major(number):
             below = device_of_number(os.major(number), os.minor(number), device.root)
-            return _Image(path, None, () if below is None else (below,))
+            of_block = () if below is None else (below,)
+            mounted = (one for one in mounts(device.root) if one.number == _text_of_number(number))
+            reasons = [why_not_direct(mount) for mount in mounted]
+            return _Image(path, None, of_block, why_not_direct=next(iter(reasons), None))
         if not _is_at(known, path):
             return _Image(
                 path, None, (),
@@ -58,8 +77,13 @@ def _image_of(device: BlockDevice) -> _Image | None:
             )  # fmt: skip
     with suppress(OSError):
         devices = tuple(backing_devices(path.parent, device.root))
-        return _Image(path, mount_of(path.parent, device.root).filesystem, devices)
+        mount = mount_of(path.parent, device.root)
+        return _Image(path, mount.filesystem, devices, why_not_direct=why_not_direct(mount))
     return _Image(path, None)
+
+
+def _text_of_number(number: int) -> str:
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def _is_at(known: LoopStatus, path: Path) -> bool:
@@ -87,8 +111,13 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
     if (image := _image_of(device)) is not None:
         if image.unknown is not None:
             return image.unknown
-        if image.filesystem in _MEMORY:
+        if image.filesystem in WITHOUT_STORAGE:
             return f"the image of /dev/{disk.name}, {image.path}, is on {image.filesystem}"
+        if not image.devices and not _has_no_device(image.filesystem):
+            return (
+                f"the drive below /dev/{disk.name} is unknown: its image {image.path} is on "
+                f"{image.filesystem or 'an unknown file system'}, which shows no device"
+            )
     reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
     return next((why for why in reasons if why is not None), None)
 
@@ -97,6 +126,10 @@ def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     """Why one of the devices keeps its data in memory; None if none does."""
     reasons = map(why_in_memory, devices)
     return next((why for why in reasons if why is not None), None)
+
+
+def _has_no_device(filesystem: str | None) -> bool:
+    return filesystem is not None and _ELSEWHERE.match(filesystem) is not None
 
 
 def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:
@@ -134,6 +167,9 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     found = []
     if image is not None and _text_of(disk / "loop/dio") == "0":
         text = f"the page cache of the image {image.path} (/dev/{disk.name} has no direct I/O)"
+        found.append(CacheBelow(text, True))
+    elif image is not None and image.why_not_direct is not None:
+        text = f"the page cache of the image {image.path}: {image.why_not_direct}"
         found.append(CacheBelow(text, True))
     if image is not None and image.filesystem == "zfs":
         found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))

@@ -1,14 +1,12 @@
 """Limits of control groups for a device: bytes and requests per second, and which a phase reached.
 
 The kernel counts what a group moves in the unit of its limits, after it has split large requests.
-These counts are sampled while a run lasts. A tool's own rates are used only where a phase is too
-short for them, or the kernel shows none.
+These counts are sampled while a run lasts. A tool's own rates are used, too: a phase may be shorter
+than a sample, and the kernel may show no counts.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 
 from eeio.system.below import stack_below
@@ -17,10 +15,10 @@ from eeio.system.filesystem import BlockDevice
 from eeio_results.record import Phase
 
 NEAR = (0.9, 1.1)
-"""A rate between these shares of a limit is at the limit."""
+"""A rate of a tool between these shares of a limit is at the limit."""
 PERIOD_S = 0.25
-LEAST_PERIODS = 4
-"""A phase with fewer periods is judged by the tool's rates."""
+LEAST_SHARE = 0.2
+"""Of a phase: a limit that the group's counts were at for a shorter time is not named."""
 
 # Of version 1: file, and the name of version 2 for what it limits.
 DEVICE_FILES = {
@@ -125,36 +123,37 @@ def reached_by(
     reached = []
     for index, limit in enumerate(limits):
         moved = [sample.moved[index] for sample in samples]
-        rates = [_rate(limit, times_s, moved, phase) for phase in phases]
-        low, high = (share * limit.per_s for share in NEAR)
-        if any(rate is not None and low <= rate <= high for rate in rates):
+        if any(
+            _share_at(limit, times_s, moved, phase) >= LEAST_SHARE or _is_near(limit, phase)
+            for phase in phases
+        ):
             reached.append(limit.text)
     return reached
 
 
-def _rate(
+def _share_at(
     limit: DeviceLimit, times_s: Sequence[float], moved: Sequence[float], phase: Phase
-) -> float | None:
-    """What it moved per second, of a write until its bytes were durable; None if not known."""
+) -> float:
+    """The share of a phase, of a write until its bytes were durable, in which the group moved as
+    much as the limit permits. Requests that wait are counted when they are given to the kernel, so
+    a period may have more. 0 if that is not known."""
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
-    if phase.start_s is None or end_s is None or isnan(sum(moved)):
-        return _tool_rate(limit.kind, phase)
-    lasted_s = end_s - phase.start_s
-    if lasted_s < LEAST_PERIODS * PERIOD_S or len(times_s) < LEAST_PERIODS:
-        return _tool_rate(limit.kind, phase)
-    before = _value_at(phase.start_s, times_s, moved)
-    return (_value_at(end_s, times_s, moved) - before) / lasted_s
+    if phase.start_s is None or end_s is None or end_s <= phase.start_s:
+        return 0.0
+    at_limit_s = 0.0
+    periods = zip(times_s, times_s[1:], moved, moved[1:], strict=False)
+    for from_s, to_s, before, after in periods:
+        inside_s = min(to_s, end_s) - max(from_s, phase.start_s)
+        if inside_s > 0 and after - before >= NEAR[0] * limit.per_s * (to_s - from_s):
+            at_limit_s += inside_s
+    return at_limit_s / (end_s - phase.start_s)
 
 
-def _value_at(time_s: float, times_s: Sequence[float], values: Sequence[float]) -> float:
-    """Between two samples on the line between them; before the first and after the last: these."""
-    after = bisect_left(times_s, time_s)
-    if after == 0:
-        return values[0]
-    if after == len(times_s):
-        return values[-1]
-    share = (time_s - times_s[after - 1]) / (times_s[after] - times_s[after - 1])
-    return values[after - 1] + share * (values[after] - values[after - 1])
+def _is_near(limit: DeviceLimit, phase: Phase) -> bool:
+    """Whether the tool's rate is that of the limit."""
+    rate = _tool_rate(limit.kind, phase)
+    low, high = (share * limit.per_s for share in NEAR)
+    return rate is not None and low <= rate <= high
 
 
 def _tool_rate(kind: str, phase: Phase) -> float | None:

@@ -148,6 +148,27 @@ def test_a_short_phase_is_judged_by_the_tool_s_rate(tmp_path: Path) -> None:
     assert reached_by([limit], samples, [replace(phase, end_s=0.4)]) == [limit.text]
 
 
+@pytest.mark.parametrize(
+    ("moved", "is_named"),
+    [
+        # Queued requests are counted when they are submitted: a jump, and then the limit.
+        ([0, 80, 90, 100, 110, 120], True),
+        # A part of the phase: its mean rate is that of no limit.
+        ([0, 2, 4, 6, 16, 26], True),
+        ([0, 2, 4, 6, 8, 10], False),
+    ],
+)
+def test_a_limit_that_holds_for_a_part_of_a_phase_is_named(
+    tmp_path: Path, moved: list[float], is_named: bool
+) -> None:
+    version_2(tmp_path)
+    (phase,) = a_run(1e6).phases
+    (limit,) = device_limits([BlockDevice("sda", 8, 0, root=tmp_path)], tmp_path)
+    samples = [Sample(float(time_s), (mb * 2e6,)) for time_s, mb in enumerate(moved)]
+    named = reached_by([limit], samples, [replace(phase, start_s=0.1, end_s=5.0)])
+    assert named == ([limit.text] if is_named else [])
+
+
 def test_a_limit_of_version_1(tmp_path: Path) -> None:
     version_1(tmp_path)
     cpu = "sys/fs/cgroup/cpu,cpuacct/job/cpu.stat"

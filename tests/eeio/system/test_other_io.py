@@ -263,7 +263,7 @@ def test_other_partitions_of_the_drive_count(tmp_path: Path, other_mb: int, inva
         (tmp_path / "sys/class/block").mkdir(parents=True, exist_ok=True)
         (tmp_path / "sys/class/block" / name).symlink_to(f"../../devices/pci/block/{target}")
     planned = PlannedExperiment(experiment(), "eeio-fio-1.0.0", {}, "x", "", 100 * MB)
-    probe = probes.OtherIo(BlockDevice("sda1", 8, 1, root=tmp_path), planned, on("ext4"))
+    probe = probes.OtherIo([BlockDevice("sda1", 8, 1, root=tmp_path)], planned, on("ext4"))
     probe.start()
     counted(100 + other_mb, 100)
     probe.stop(1.0)
@@ -307,7 +307,7 @@ def observed(
     target = Target(mount_of(point), readahead_bytes(device))
     watching = (
         probes.DriveCounters(device, planned, UndoJournal(folder / "journal.json")),
-        probes.OtherIo(device, planned, target),
+        probes.OtherIo([device], planned, target),
     )
     for probe in watching:
         probe.start()
