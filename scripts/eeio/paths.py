@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.trust import why_untrusted
+from eeio_limits.trust import risk_of_folder, why_untrusted
 from eeio_results.places import results_root as results_root
 
 
@@ -15,8 +15,12 @@ def _xdg(variable: str, default: str) -> Path:
 def new_campaign_folder(name: str) -> Path:
     """The folder of a new campaign; RejectedError for root if another user could change it."""
     root = results_root()
-    existing = next(folder for folder in (root, *root.parents) if folder.exists())
-    if (why := why_untrusted(existing)) is not None:
+    why = why_untrusted(root)
+    if os.geteuid() == 0 and not root.exists():
+        # In a sticky folder such as /tmp root may make a new one.
+        risk = risk_of_folder(next(folder for folder in root.parents if folder.exists()))
+        why = None if risk is None else risk.text
+    if why is not None:
         raise RejectedError(
             f"{root}: no results are written there as root: {why}. Use `sudo -H`, or name another "
             "folder (XDG_DATA_HOME)"
