@@ -12,7 +12,7 @@ from eeio.errors import RejectedError
 from eeio.machine.root import HERE
 from eeio.system import device as devices
 from eeio.system.below import check_not_in_memory
-from eeio.system.filesystem import backing_device, block_device
+from eeio.system.filesystem import backing_device, block_device, mount_of
 from eeio.system.image import check
 from eeio.system.undo import run_command
 from eeio_limits import LimitError, inputs
@@ -52,11 +52,19 @@ def left_files(directory: str | None) -> str | None:
 
 def check_folder(directory: Path) -> None:
     """Rejects a directory, and a folder of test files in it, where another user could replace a
-    file of eeio's or put a link in its place: eeio writes and deletes there, perhaps as root."""
-    if directory.is_dir():
-        risk = risk_of_folder(directory) or risk_of_scratch(directory / SCRATCH)
-        if risk is not None:
-            raise RejectedError(risk.text)
+    file of eeio's or put a link in its place: eeio writes and deletes there, perhaps as root. And
+    one whose folder of test files is another file system."""
+    if not directory.is_dir():
+        return
+    scratch = directory / SCRATCH
+    risk = risk_of_folder(directory) or risk_of_scratch(scratch)
+    if risk is not None:
+        raise RejectedError(risk.text)
+    if scratch.is_dir() and mount_of(scratch).mount_point != mount_of(directory).mount_point:
+        raise RejectedError(
+            f"{scratch}: another file system is mounted there, so the drive of {directory} would "
+            "not be measured; unmount it, or name a directory on the drive to measure"
+        )
 
 
 def checked_folder(directory: Path) -> Path:

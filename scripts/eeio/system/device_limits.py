@@ -12,6 +12,7 @@ from pathlib import Path
 from eeio.system.below import stack_below
 from eeio.system.control_groups import Group, own_groups, text_of
 from eeio.system.filesystem import BlockDevice
+from eeio_limits.number_text import number
 from eeio_results.record import Phase
 
 NEAR = (0.9, 1.1)
@@ -54,7 +55,7 @@ class DeviceLimit:
         """For the user: the limit and its source."""
         value = self.per_s / 1e6 if self.kind.endswith("bps") else self.per_s
         source = f"{self.file} of {self.group.name}"
-        return f"at the cgroup's limit of {value:.3g} {_UNITS[self.kind]} ({source})"
+        return f"at the cgroup's limit of {number(value)} {_UNITS[self.kind]} ({source})"
 
     def moved(self) -> float:
         """What the group has moved so far, in the limit's unit; nan if the kernel does not show
@@ -95,16 +96,16 @@ def device_limits(
 def _of(group: Group) -> Iterator[DeviceLimit]:
     """All that are set in a group, for all devices."""
     for line in (text_of(group.folder / "io.max") or "").splitlines():
-        number, *pairs = line.split()
+        device, *pairs = line.split()
         for pair in pairs:
             kind, _, value = pair.partition("=")
             if value.isdecimal():
-                yield DeviceLimit(kind, float(value), group, "io.max", number)
+                yield DeviceLimit(kind, float(value), group, "io.max", device)
     for name, kind in DEVICE_FILES.items():
         for line in (text_of(group.folder / name) or "").splitlines():
-            number, _, value = line.partition(" ")
+            device, _, value = line.partition(" ")
             if value.isdecimal():
-                yield DeviceLimit(kind, float(value), group, name, number)
+                yield DeviceLimit(kind, float(value), group, name, device)
 
 
 @dataclass(frozen=True)

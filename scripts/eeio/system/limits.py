@@ -32,7 +32,9 @@ _FILES = (
 )  # fmt: skip
 # From here on a limit of version 1 means none: the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
-_NICE = 16  # of the fields of /proc/PID/stat behind the program's name
+# Of the fields of /proc/PID/stat behind the program's name (proc_pid_stat(5)).
+_NICE, _POLICY = 16, 38
+_POLICIES = {"1": "SCHED_FIFO", "2": "SCHED_RR", "3": "SCHED_BATCH", "5": "SCHED_IDLE"}
 _NONE = {"io.weight": "default 100", "cpu.cfs_quota_us": "-1"}
 
 
@@ -52,18 +54,21 @@ def known_limits(root: Path = Path("/")) -> dict[str, str]:
 
 
 def _of_this_process(root: Path) -> dict[str, str]:
-    """Fewer processors than are online (taskset), and another priority than 0 (nice); the tools
-    inherit both."""
+    """Fewer processors than are online (taskset), another priority than 0 (nice), and another
+    scheduling than the usual one (chrt); the tools inherit them."""
     found: dict[str, str] = {}
     status = text_of(root / "proc/self/status") or ""
     allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
     online = text_of(root / "sys/devices/system/cpu/online")
     if allowed and online and allowed[1] != online:
         found["processors of this process"] = f"{allowed[1]} of {online}"
-    # The name of the program, in brackets, may contain blanks (proc_pid_stat(5)).
+    # The name of the program, in brackets, may contain blanks.
     fields = (text_of(root / "proc/self/stat") or "").rpartition(")")[2].split()
     if len(fields) > _NICE and fields[_NICE] != "0":
         found["priority of this process"] = f"nice {fields[_NICE]}"
+    if len(fields) > _POLICY and fields[_POLICY] != "0":
+        policy = fields[_POLICY]
+        found["scheduling of this process"] = _POLICIES.get(policy, f"policy {policy}")
     return found
 
 

@@ -202,20 +202,21 @@ def test_limits_of_processors_and_memory_are_named_if_they_were_reached(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("allowed", "nice", "expected"),
+    ("allowed", "nice", "policy", "expected"),
     [
-        ("0-3", "0", {}),
-        ("1", "0", {"processors of this process": "1 of 0-3"}),
-        ("0-3", "19", {"priority of this process": "nice 19"}),
+        ("0-3", "0", "0", {}),
+        ("1", "0", "0", {"processors of this process": "1 of 0-3"}),
+        ("0-3", "19", "0", {"priority of this process": "nice 19"}),
+        ("0-3", "0", "5", {"scheduling of this process": "SCHED_IDLE"}),
     ],
 )
 def test_processors_and_priority_that_the_tools_inherit(
-    tmp_path: Path, allowed: str, nice: str, expected: dict[str, str]
+    tmp_path: Path, allowed: str, nice: str, policy: str, expected: dict[str, str]
 ) -> None:
-    """A campaign under taskset or nice looked like any other."""
+    """A campaign under taskset, nice or chrt looked like any other."""
     write_tree(tmp_path, {
         "proc/self/mountinfo": "", "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t{allowed}\n",
-        "proc/self/stat": f"7 (a) b) R {' '.join(['1'] * 14)} 20 {nice} 1 0\n",
+        "proc/self/stat": f"7 (a) b) R {'1 ' * 14}20 {nice} {'1 ' * 21}{policy} 0\n",
         "sys/devices/system/cpu/online": "0-3\n",
     })  # fmt: skip
     assert limits.known_limits(tmp_path) == expected
