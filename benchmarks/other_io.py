@@ -93,7 +93,7 @@ def one_run(
     with (point / "own").open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     target = other_io.Target(mount_of(point), other_io.readahead_bytes(device))
-    probe = OtherIo(device, planned, target)
+    probe = OtherIo([device], planned, target)
     command = fio(point / "own", rw, request, buffer == "off", FILE_BYTES, folder / "fio.json")
     if spatiality == "strided":  # once through the file, as the profile does
         command.append(f"--io_size={FILE_BYTES // (STEP_BYTES + request) * request}")

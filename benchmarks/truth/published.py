@@ -199,7 +199,7 @@ def settled_pauses(data: Path) -> list[float]:
             # The scope's clock follows the log's.
             trace = _Trace(times, watts, end_s + _LAG * _PERIOD_S)
             settled = settle(
-                AdaptiveProtocol(), trace, {("scope", "system"): idle}, None, PAUSE_S,
+                AdaptiveProtocol(), trace, {("scope", "system"): idle}, (), PAUSE_S,
                 sleep=trace.sleep, clock=trace.clock,
             )  # fmt: skip
             found.append(settled.after_s)
