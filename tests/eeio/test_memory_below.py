@@ -19,7 +19,7 @@ from tests.mounts import sparse
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
-from eeio.system import caches
+from eeio.system import below, caches
 from eeio.system.below import caches_below, why_in_memory
 from eeio.system.filesystem import BlockDevice, backing_device, backing_devices, block_device
 
@@ -110,6 +110,26 @@ def test_an_image_on_a_file_system_without_a_device_has_no_known_drive(tmp_path:
             device = block_device(node)
             assert device is not None
             assert "is on overlay" in str(why_in_memory(device))
+
+
+def test_the_path_of_an_image_outside_of_a_container_is_not_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container has no node of the loop device, and another file system at the path: an overlay,
+    so that the image was rejected."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    with mounts.attached(sparse(folder / "image", 8 << 20)) as node:
+        device = block_device(node)
+        assert device is not None
+        monkeypatch.setattr(below, "status", lambda _: None)
+        mount = ["mount", "-t", "tmpfs", "tmpfs", str(folder)]
+        if subprocess.run(mount, check=False).returncode != 0:
+            pytest.skip("cannot mount")
+        try:
+            assert why_in_memory(device) is None
+        finally:
+            mounts.unmount(folder)
 
 
 def test_direct_io_that_the_file_system_below_buffers_is_a_cache(tmp_path: Path) -> None:

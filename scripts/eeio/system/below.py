@@ -59,7 +59,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
         text = (disk / "loop/backing_file").read_bytes().removesuffix(b"\n")
     except OSError:
         return None
-    path = Path(os.fsdecode(text.removesuffix(b" (deleted)")))
+    named = text.removesuffix(b" (deleted)")
+    path = Path(os.fsdecode(named))
     known = status(Path("/dev", disk.name)) if device.root == Path("/") else None
     if known is not None:
         number = known.file[0] if known.block is None else known.block
@@ -75,6 +76,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
                 f"not at {path.parent} any more",
             )  # fmt: skip
+    elif device.root == Path("/") and named == text and not path.exists():
+        return _Image(path, None)  # a path outside of this container
     with suppress(OSError):
         devices = tuple(backing_devices(path.parent, device.root))
         mount = mount_of(path.parent, device.root)
@@ -113,10 +116,10 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
             return image.unknown
         if image.filesystem in WITHOUT_STORAGE:
             return f"the image of /dev/{disk.name}, {image.path}, is on {image.filesystem}"
-        if not image.devices and not _has_no_device(image.filesystem):
+        if not image.devices and _hides_its_drive(image.filesystem):
             return (
                 f"the drive below /dev/{disk.name} is unknown: its image {image.path} is on "
-                f"{image.filesystem or 'an unknown file system'}, which shows no device"
+                f"{image.filesystem}, which shows no device"
             )
     reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
     return next((why for why in reasons if why is not None), None)
@@ -128,8 +131,8 @@ def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     return next((why for why in reasons if why is not None), None)
 
 
-def _has_no_device(filesystem: str | None) -> bool:
-    return filesystem is not None and _ELSEWHERE.match(filesystem) is not None
+def _hides_its_drive(filesystem: str | None) -> bool:
+    return filesystem is not None and _ELSEWHERE.match(filesystem) is None
 
 
 def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:
