@@ -1,7 +1,10 @@
 """What is below a directory or a device: memory, caches, or a storage device to measure."""
 
+import fcntl
 import os
 import re
+import struct
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +43,26 @@ class _Image:
     """Why direct I/O to the image is buffered, although its loop device requests it."""
 
 
+_GET_FLAGS = 2 << 30 | struct.calcsize("l") << 16 | ord("f") << 8 | 1  # FS_IOC_GETFLAGS
+_COMPRESSED, _JOURNALED = 0x4, 0x4000  # linux/fs.h: chattr +c, +j
+
+
+def _why_file_not_direct(path: Path) -> str | None:
+    """As `why_not_direct`, by the attributes of one file."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            answer = fcntl.ioctl(descriptor, _GET_FLAGS, bytes(struct.calcsize("l")))
+        finally:
+            os.close(descriptor)
+        flags = int.from_bytes(answer[:4], sys.byteorder)
+        if flags & _COMPRESSED:
+            return "it is a compressed file (chattr +c), which has no direct I/O"
+        if flags & _JOURNALED:
+            return "its data are journaled (chattr +j), so it has no direct I/O"
+    return None
+
+
 def why_not_direct(mount: Mount) -> str | None:
     """Why the kernel buffers direct I/O on a file system; None if it does not, as far as its
     options tell."""
@@ -69,7 +92,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
             of_block = () if below is None else (below,)
             mounted = (one for one in mounts(device.root) if one.number == _text_of_number(number))
             reasons = [why_not_direct(mount) for mount in mounted]
-            return _Image(path, None, of_block, why_not_direct=next(iter(reasons), None))
+            why = next(iter(reasons), None) or _why_file_not_direct(path)
+            return _Image(path, None, of_block, why_not_direct=why)
         if not _is_at(known, path):
             return _Image(
                 path, None, (),
@@ -81,7 +105,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
     with suppress(OSError):
         devices = tuple(backing_devices(path.parent, device.root))
         mount = mount_of(path.parent, device.root)
-        return _Image(path, mount.filesystem, devices, why_not_direct=why_not_direct(mount))
+        why = why_not_direct(mount) or _why_file_not_direct(path)
+        return _Image(path, mount.filesystem, devices, why_not_direct=why)
     return _Image(path, None)
 
 

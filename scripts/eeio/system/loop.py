@@ -34,5 +34,5 @@ def status(node: Path) -> LoopStatus | None:
     finally:
         os.close(descriptor)
     device, inode, own = _LOOP_INFO64.unpack(info)
-    # Of a plain file the kernel gives its file system's number twice.
-    return LoopStatus((device, inode), None if own == device else own)
+    # Of a plain file the kernel gives no number, or that of its file system again.
+    return LoopStatus((device, inode), None if own in (0, device) else own)
