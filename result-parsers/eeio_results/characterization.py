@@ -22,7 +22,7 @@ from eeio_results.domains import (
     quartiles,
 )
 from eeio_results.imported import IMPORTED
-from eeio_results.observation import Key, Observation
+from eeio_results.observation import Key, Observation, judged
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import (
     LEVELS,
@@ -41,7 +41,6 @@ from eeio_results.units import MB
 from eeio_results.windows import (
     energy_of,
     flush_of,
-    judged,
     request_size_of,
     writes,
 )
@@ -270,8 +269,7 @@ class _Repetitions:
     @cached_property
     def judged(self) -> tuple[list[Observation], str | None]:
         """The valid ones that may share a median, and why others may not."""
-        used, left_out = judged(self.experiment, self.good)
-        return [Observation(*pair) for pair in used], left_out
+        return judged(self.experiment, self.good)
 
     @property
     def left_out(self) -> str | None:
@@ -283,7 +281,7 @@ class _Repetitions:
         """Why the bandwidths of some repetitions are none of the row: a median of a part of the
         repetitions is not one of the row."""
         used = self.judged[0]
-        lacking = sum(one.window.bandwidth_bytes_per_s is None for one in used)
+        lacking = sum(observation.window.bandwidth_bytes_per_s is None for observation in used)
         if lacking in (0, len(used)):
             return None
         return f"{lacking} of {len(used)} repetitions moved no bytes, or report no bandwidth"
@@ -296,24 +294,27 @@ class _Repetitions:
             return used
         windows = [
             replace(
-                one.window,
+                observation.window,
                 bandwidth_bytes_per_s=None,
                 bytes_moved=None,
                 why_no_efficiency=self.partly,
             )
-            for one in used
+            for observation in used
         ]
-        return [Observation(one.phase, window) for one, window in zip(used, windows, strict=True)]
+        return [
+            Observation(observation.phase, window)
+            for observation, window in zip(used, windows, strict=True)
+        ]
 
     @cached_property
     def bandwidths(self) -> list[float]:
-        rates = [one.window.bandwidth_bytes_per_s for one in self.observations]
+        rates = [observation.window.bandwidth_bytes_per_s for observation in self.observations]
         return [rate for rate in rates if rate is not None]
 
     @cached_property
     def rates(self) -> list[float]:
         """Operations per second."""
-        rates = [one.operations_per_s for one in self.observations]
+        rates = [observation.operations_per_s for observation in self.observations]
         return [rate for rate in rates if rate is not None]
 
     @cached_property
@@ -351,9 +352,11 @@ def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
     sources = domain_figures(
         observations, idle_powers(campaign.idle), campaign.idle_reason, rules.busy
     )
-    sources = [replace(one, metrics=metrics.further(observations, one.key)) for one in sources]
-    measured = tuple(one for one in sources if one.energy_kind != "modelled")
-    best = next((one for one in measured if one.power_w is not None), None)
+    sources = [
+        replace(figures, metrics=metrics.further(observations, figures.key)) for figures in sources
+    ]
+    measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
+    best = next((figures for figures in measured if figures.power_w is not None), None)
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -370,7 +373,7 @@ def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
         bandwidth_values=tuple(repetitions.bandwidths),
         operations_per_s=quartiles(repetitions.rates),
         domains=measured,
-        estimates=tuple(one for one in sources if one.energy_kind == "modelled"),
+        estimates=tuple(figures for figures in sources if figures.energy_kind == "modelled"),
         metrics=metrics.further(observations),
         details=campaign.details[experiment.id],
         reasons={
@@ -422,7 +425,7 @@ def _why_no_cost(
     reasons = dict(best.reasons)
     if any(figures.efficiency_bytes_per_j for figures in measured):
         return reasons
-    of_windows = [one.window.why_no_efficiency for one in repetitions.observations]
+    of_windows = [observation.window.why_no_efficiency for observation in repetitions.observations]
     of_sources = [figures.reason for figures in measured if figures.power_w is not None]
     why_not = next((why for why in (*of_windows, *of_sources) if why), None)
     if why_not is not None:
@@ -448,7 +451,7 @@ def _why_not_of_operations(
     if best is None:
         reasons["energy_j_per_operation"] = _why_no_energy(repetitions, measured)
         return reasons
-    unpowered = [one.why_operations_unpowered for one in repetitions.observations]
+    unpowered = [observation.why_operations_unpowered for observation in repetitions.observations]
     why = next((why for why in unpowered if why), None)
     if why is not None:
         reasons["energy_j_per_operation"] = why
@@ -456,7 +459,7 @@ def _why_not_of_operations(
 
 
 def _why_not_durable(repetitions: _Repetitions) -> dict[str, str]:
-    reasons = [one.window.durable_reason for one in repetitions.observations]
+    reasons = [observation.window.durable_reason for observation in repetitions.observations]
     why = next((reason for reason in reasons if reason), None)
     if repetitions.left_out is not None:
         return {"durable": repetitions.left_out}

@@ -156,14 +156,16 @@ class Baseline:
 def _figures(
     key: Key, observations: Sequence[Observation], baseline: Baseline, busy: float | None
 ) -> DomainFigures:
-    readings = [one.reading for one in observations if one.reading is not None]
+    readings = [
+        observation.reading for observation in observations if observation.reading is not None
+    ]
     valid = [reading for reading in readings if reading.valid]
-    power = summarize(observations, lambda one: one.power_w)
-    cost = summarize(observations, lambda one: one.j_per_gb)
-    share = summarize(observations, lambda one: one.uncertainty_relative)
-    per_operation = summarize(observations, lambda one: one.j_per_operation)
+    power = summarize(observations, lambda observation: observation.power_w)
+    cost = summarize(observations, lambda observation: observation.j_per_gb)
+    share = summarize(observations, lambda observation: observation.uncertainty_relative)
+    per_operation = summarize(observations, lambda observation: observation.j_per_operation)
     reason = _why_incomplete(observations, power)
-    costed = [one for one in observations if one.is_costed]
+    costed = [observation for observation in observations if observation.is_costed]
     marginal, missing = _marginal(costed, baseline, reason, cost.reason)
     shared = _shared(costed, baseline.power_w, busy)
     why_missing: dict[str, str] = {}
@@ -172,7 +174,8 @@ def _figures(
     if not share.values:
         why_missing["uncertainty_relative"] = reason or share.reason or NO_READING
     if not per_operation.values and any(
-        one.operations_per_s and one.why_operations_unpowered is None for one in observations
+        observation.operations_per_s and observation.why_operations_unpowered is None
+        for observation in observations
     ):
         why_missing["energy_j_per_operation"] = reason or NO_READING
     why_missing |= missing
@@ -200,7 +203,9 @@ def _figures(
         marginal=marginal,
         busy_energy_j_per_gb=shared,
         energy_j_per_operation=quartiles(per_operation.values),
-        iops_per_w=quartiles(summarize(observations, lambda one: one.iops_per_w).values),
+        iops_per_w=quartiles(
+            summarize(observations, lambda observation: observation.iops_per_w).values
+        ),
         reasons=why_missing,
     )
 
@@ -209,7 +214,9 @@ def _why_incomplete(observations: Sequence[Observation], power: Summary) -> str 
     """Why some repetitions have no power; if all have it, why some energies are not costs."""
     if power.reasons:
         return power.reason
-    return next((one.why_no_cost for one in observations if one.why_no_cost), None)
+    return next(
+        (observation.why_no_cost for observation in observations if observation.why_no_cost), None
+    )
 
 
 def _why_of_a_part(
@@ -218,8 +225,10 @@ def _why_of_a_part(
     """Which repetitions with power have no J/GB, and why; None if all or none have one."""
     if not 0 < len(cost.values) < len(power.values):
         return None
-    powered = [one for one in observations if not isinstance(one.power_w, Missing)]
-    why = summarize(powered, lambda one: one.j_per_gb).reason
+    powered = [
+        observation for observation in observations if not isinstance(observation.power_w, Missing)
+    ]
+    why = summarize(powered, lambda observation: observation.j_per_gb).reason
     return f"J/GB of {len(cost.values)} of {len(power.values)} repetitions: {why}"
 
 
@@ -235,14 +244,18 @@ def _marginal(
     if idle_w is None:
         why = baseline.why_none or "idle power was not measured by this meter in this domain"
         return Marginal(), {f"marginal.{name}": why for name in names}
-    above = [(one, one.power_w - idle_w) for one in costed if not isinstance(one.power_w, Missing)]
+    above = [
+        (observation, observation.power_w - idle_w)
+        for observation in costed
+        if not isinstance(observation.power_w, Missing)
+    ]
     if not above:
         return Marginal(), {f"marginal.{name}": why_no_power or NO_READING for name in names}
     # Power within the uncertainty may as well be zero or less. Without it the median of the others
     # would be too favourable.
-    no_higher = sum(extra_w <= _limit_w(one) for one, extra_w in above)
+    no_higher = sum(extra_w <= _limit_w(observation) for observation, extra_w in above)
     clear = [] if no_higher else above
-    figures = [one.j_per_gb_of(extra_w) for one, extra_w in clear]
+    figures = [observation.j_per_gb_of(extra_w) for observation, extra_w in clear]
     energies = [value for value in figures if not isinstance(value, Missing)]
     found = Marginal(
         quartiles([extra_w for _, extra_w in above]),
@@ -277,9 +290,9 @@ def _shared(
         return None
     idle_share_w = idle_w * (1 - busy) / busy
     values = [
-        one.j_per_gb_of(one.power_w + idle_share_w)
-        for one in costed
-        if not isinstance(one.power_w, Missing)
+        observation.j_per_gb_of(observation.power_w + idle_share_w)
+        for observation in costed
+        if not isinstance(observation.power_w, Missing)
     ]
     return quartiles([value for value in values if not isinstance(value, Missing)])
 

@@ -98,7 +98,8 @@ def _latency(name: str) -> Metric:
     shown = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
     return Metric(
         key, shown, 1e-3, lambda row, _: row.work.latency_s.get(name),
-        lambda one: one.phase.metrics.get(key), better="less", title=f"{shown} (ms)",
+        lambda observation: observation.phase.metrics.get(key),
+        better="less", title=f"{shown} (ms)",
         group="latency", needed=True, compared=name == "p99",
         page={"p99": "essential latency", "p9999": ""}.get(name, "latency"),
     )  # fmt: skip
@@ -130,7 +131,7 @@ def _time_s(observation: Observation) -> float | None:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "bandwidth_bytes_per_s", "MB/s", MB, _of_row("bandwidth_bytes_per_s"),
-        lambda one: one.window.bandwidth_bytes_per_s, better="more", spread=True,
+        lambda observation: observation.window.bandwidth_bytes_per_s, better="more", spread=True,
         needed=True, page="essential latency", units=(("MiB/s", MIB),),
     ),
     Metric(
@@ -139,7 +140,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "operations_per_s", "Operations/s", 1.0, _of_row("operations_per_s"),
-        lambda one: one.operations_per_s, better="more", spread=True,
+        lambda observation: observation.operations_per_s, better="more", spread=True,
         compared=False,
     ),
     Metric("duration_s", "s", 1.0, _of_work("duration_s"), better="less", title="Time (s)",
@@ -161,7 +162,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "efficiency_bytes_per_j", "MB/J", MB, _of_domain("efficiency_bytes_per_j"),
-        lambda one: one.bytes_per_j,
+        lambda observation: observation.bytes_per_j,
         better="more", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
         page="essential energy", units=(("KiB/J", KIB),),
     ),
@@ -172,7 +173,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "energy_j_per_gb", "J/GB", 1.0, _of_domain("energy_j_per_gb"),
-        lambda one: one.j_per_gb,
+        lambda observation: observation.j_per_gb,
         better="less", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
         page="essential energy",
     ),
@@ -185,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
         better="less", of_domain=True, of_storage=True,
     ),
     Metric(
-        "iops", "IOPS", 1.0, _of_work("iops"), lambda one: one.iops,
+        "iops", "IOPS", 1.0, _of_work("iops"), lambda observation: observation.iops,
         better="more", spread=True, group="iops", needed=True, compared=False, page="latency",
     ),
     Metric("iops_per_w", "IOPS/W", 1.0, _of_domain("iops_per_w"), better="more", of_domain=True,
@@ -220,8 +221,8 @@ def further(observations: Sequence[Observation], domain: Key | None = None) -> d
     ]
     used = observations
     if domain is not None:
-        by_domain = (one.by(domain) for one in observations)
-        used = [one for one in by_domain if one.is_costed]
+        by_domain = (observation.by(domain) for observation in observations)
+        used = [observation for observation in by_domain if observation.is_costed]
     summaries = {metric.key: quartiles(values_of(metric, used)) for metric in requested}
     return {key: summary for key, summary in summaries.items() if summary is not None}
 

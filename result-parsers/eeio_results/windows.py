@@ -2,7 +2,6 @@
 otherwise the time until the tool returned (docs/explanation/windows-and-durability.md, "The
 window")."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
@@ -64,12 +63,6 @@ class Window:
         seconds = self.seconds_per_gb(reading.energy_j / reading.power_w)
         joules = None if seconds is None else power_w * seconds
         return joules if joules is not None and FIGURE.contains(joules) else None
-
-    def efficiency_bytes_per_j(self, reading: EnergyReading) -> float | None:
-        """The reciprocal of J/GB, in bytes per J."""
-        joules = self.j_per_gb(reading)
-        efficiency = GB / joules if joules and joules > 0 else None
-        return efficiency if efficiency is not None and FIGURE.contains(efficiency) else None
 
     def seconds_per_gb(self, lasted_s: float | None) -> float | None:
         """The time for 10^9 bytes, of a window of that length: by the counted bytes, or by the
@@ -154,21 +147,6 @@ def known(reading: EnergyReading) -> EnergyReading:
         reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
         reasons=(*reading.reasons, unknown_energy(share)),
     )  # fmt: skip
-
-
-def judged(
-    experiment: Experiment, phases: Sequence[Phase]
-) -> tuple[list[tuple[Phase, Window]], str | None]:
-    """The phases of one row, with their windows, that may share one median; and why others may not.
-    If some are known until durable and some are not, only those that are."""
-    found = [(phase, window_of(experiment, phase)) for phase in phases]
-    if all(window.durable is not True for _, window in found):
-        return found, None
-    kept = [(phase, window) for phase, window in found if window.durable]
-    why = next((w.durable_reason for _, w in found if not w.durable), None)
-    if why is None:
-        return kept, None
-    return kept, f"{len(found) - len(kept)} of {len(found)} repetitions are left out: {why}"
 
 
 def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | None, str | None]:

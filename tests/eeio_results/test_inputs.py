@@ -20,7 +20,6 @@ from eeio_results.tools import btio, fio
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import jbd2, strace
 from eeio_results.units import parse_size
-from eeio_results.windows import window_of
 from tests.eeio_results import made
 
 DATA = Path(__file__).parents[1] / "data"
@@ -217,13 +216,6 @@ def test_a_run_that_cannot_be_is_not_stored(campaign: Path) -> None:
     with pytest.raises(SchemaError, match="power_w"):
         store.Store(campaign).append(made.run(2, (made.phase(1e6, (made.energy(float("inf")),)),)))
     assert (campaign / "runs.jsonl").read_bytes() == before
-
-
-def test_next_to_no_power_gives_no_endless_efficiency() -> None:
-    for power_w, efficiency in ((1e-320, None), (2.0, 5e5)):
-        reading = made.energy(power_w)
-        window = window_of(made.EXPERIMENT, made.phase(1e6, (reading,)))
-        assert window.efficiency_bytes_per_j(reading) == efficiency
 
 
 # --- coverage -------------------------------------------------------------------------------------

@@ -355,7 +355,6 @@ def test_energy_of_a_gb_is_by_the_bytes_or_by_the_bandwidth_without_them() -> No
     reading = window.energy[0]
     assert window.j_per_gb(reading) == 200.0
     assert window.j_per_gb(reading, 20.0) == 80.0
-    assert window.efficiency_bytes_per_j(reading) == 5e6
     by_rate = replace(window, bytes_moved=None)
     assert (by_rate.seconds_per_gb(None), by_rate.seconds_per_gb(9.0)) == (4.0, 4.0)
     assert replace(by_rate, bandwidth_bytes_per_s=None).seconds_per_gb(2.0) is None
@@ -367,10 +366,6 @@ def test_energy_of_a_gb_is_by_the_bytes_or_by_the_bandwidth_without_them() -> No
     ):
         assert window.j_per_gb(gone) is None
         assert window.j_per_gb(gone, 20.0) is None
-        assert window.efficiency_bytes_per_j(gone) is None
-    # Less than a joule for a GB is an efficiency, too.
-    idle = energy(0.1)
-    assert window.efficiency_bytes_per_j(idle) == pytest.approx(2.5e9)
 
 
 def test_io_of_nine_tenths_of_the_time_until_durable_is_enough() -> None:

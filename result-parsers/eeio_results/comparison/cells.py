@@ -10,11 +10,11 @@ from eeio_results.campaign import PlannedExperiment
 from eeio_results.domains import most_read
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
-from eeio_results.observation import Key, Missing, Observation
+from eeio_results.observation import Key, Missing, Observation, judged
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
 from eeio_results.store import Campaign, once
 from eeio_results.units import format_size
-from eeio_results.windows import GB, Window, flush_of, judged, request_size_of
+from eeio_results.windows import GB, Window, flush_of, request_size_of
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
@@ -256,7 +256,8 @@ def _cell(
     collected = _Collected()
     if left_out is not None:
         collected.reasons["durable"] = left_out
-    energies = [window.energy for _, window in used]
+    windows = [observation.window for observation in used]
+    energies = [window.energy for window in windows]
     meters = {
         domain: key
         for domain in DOMAINS
@@ -264,15 +265,15 @@ def _cell(
     }
     # All values of MB/J are of one domain: the widest that any repetition has.
     main = next((domain for domain in meters if domain in experiment.cost_domains), None)
-    for phase, window in used:
-        _collect(collected, run_of[id(phase)].order_index, Observation(phase, window), meters, main)
+    for observation in used:
+        _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         if metric not in collected.values:
             collected.reasons.setdefault(metric, "not measured")
-    moved = {phase.bytes_moved for phase, _ in used}
+    moved = {observation.phase.bytes_moved for observation in used}
     arguments = dict(experiment.arguments)
     return Cell(
-        {**place, **_factors(experiment, first, planned, [window for _, window in used])},
+        {**place, **_factors(experiment, first, planned, windows)},
         {metric: tuple(of_run.values()) for metric, of_run in collected.values.items()},
         collected.reasons,
         len(runs) - len(taken),

@@ -15,9 +15,9 @@ from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
+from eeio_results.observation import Observation, judged, sources, summarize
 from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run, mark
 from eeio_results.store import Campaign
-from eeio_results.windows import Window, judged
 
 # Where PTS puts ours, in the words of its schema.
 _CLIENT = "Phoronix Test Suite v10.8.6"
@@ -78,20 +78,17 @@ def _experiment(
     names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
     results: list[Result] = []
     for name in names:
-        found = {k: phase for k, run in enumerate(runs) if (phase := _phase(run, name))}
-        used, _ = judged(planned.experiment, tuple(found.values()))
-        windows = {id(phase): window for phase, window in used}
-        known = {
-            k: (window, value)
-            for k, phase in found.items()
-            if (window := windows.get(id(phase))) is not None
-            and (value := _figure(phase, window)) is not None
-        }
-        if not known:
+        valid = {k: phase for k, run in enumerate(runs) if (phase := _phase(run, name))}
+        run_of = {id(phase): k for k, phase in valid.items()}
+        good: dict[int, Observation] = {}
+        values: list[float] = []
+        for observation in judged(planned.experiment, tuple(valid.values()))[0]:
+            if (value := _figure(observation)) is not None:
+                good[run_of[id(observation.phase)]] = observation
+                values.append(value)
+        if not good:
             continue
-        good = {k: window for k, (window, _) in known.items()}
-        values = [value for _, value in known.values()]
-        is_rate = any(found[k].operation == "metadata" for k in good)
+        is_rate = any(observation.phase.operation == "metadata" for observation in good.values())
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
         scale = composite.FILES_PER_S if is_rate else composite.MB_PER_S
         appended = descriptions.get(name) or composite.phase_label(name, scale)
@@ -117,47 +114,42 @@ def _energies(
     described: str,
     phase_name: str,
     runs: Sequence[Run],
-    good: Mapping[int, Window],
+    good: Mapping[int, Observation],
     identifier: str,
 ) -> list[Result]:
-    sources = dict.fromkeys((r.meter, r.domain, r.kind) for w in good.values() for r in w.energy)
     results = []
-    for meter, domain, kind in sources:
-        readings = {
-            place: reading
-            for place, window in good.items()
-            for reading in window.energy
-            if (reading.meter, reading.domain, reading.kind) == (meter, domain, kind)
-        }
-        valid = {k: r for k, r in readings.items() if r.valid and r.power_w and r.energy_j}
+    for source in sources(list(good.values())):
+        domain, meter, kind = source
+        by_source = {k: observation.by(source) for k, observation in good.items()}
+        readings = {k: observation.reading for k, observation in by_source.items()}
+        valid = {k: r for k, r in readings.items() if r and r.valid and r.power_w and r.energy_j}
         if not valid:
             continue
         trials = tuple(_trial(run, readings.get(k)) for k, run in enumerate(runs))
         powers = [r.power_w or 0.0 for r in valid.values()]
+        efficiencies = summarize([by_source[k] for k in valid], lambda one: one.bytes_per_j)
         figures: list[tuple[str, str, str, list[float], str, QuantityEntry]] = [
             ("Power", "W", "LIB", powers, described,
              QuantityEntry("power_w", meter, domain, kind)),
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
              QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
             ("Mean Energy Efficiency", "MB/J", "HIB",
-             [value / 1e6 for k, r in valid.items()
-              if r.why_not_ranked is None
-              and (value := good[k].efficiency_bytes_per_j(r)) is not None],
+             [value / 1e6 for value in efficiencies.values],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
         for label, scale, proportion, values, text, own in figures:
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
                 continue  # metadata, other work meanwhile, or too little of the window was seen
-            source = f"{_prefix(kind)}{label} ({meter} {domain})"
+            shown = f"{_prefix(kind)}{label} ({meter} {domain})"
             if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
-                source += ", without drives"
+                shown += ", without drives"
             results.append(
                 Result(
                     identifier="",
                     title=bandwidth.title + (f" ({MARKS[kind]})" if kind in MARKS else ""),
                     app_version=bandwidth.app_version,
                     arguments=bandwidth.arguments,
-                    description=f"{text} - {source}",
+                    description=f"{text} - {shown}",
                     scale=scale,
                     proportion=proportion,
                     parent=bandwidth.comparison_hash,
@@ -189,12 +181,12 @@ def _phase(run: Run, name: str) -> Phase | None:
     return next((p for p in run.phases if p.name == name and not p.validity), None)
 
 
-def _figure(phase: Phase, window: Window) -> float | None:
+def _figure(observation: Observation) -> float | None:
     """What PTS shows of a phase: MB/s (of a write until its bytes are on the device, where that is
     known), or files/s where files are created, looked up, deleted."""
-    if phase.operation == "metadata":
-        return phase.metrics.get("operations_per_s")
-    bandwidth = window.bandwidth_bytes_per_s
+    if observation.phase.operation == "metadata":
+        return observation.phase.metrics.get("operations_per_s")
+    bandwidth = observation.window.bandwidth_bytes_per_s
     return bandwidth / 1e6 if bandwidth else None
 
 

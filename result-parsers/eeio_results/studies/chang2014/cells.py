@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eeio_results.campaign import PlannedExperiment
+from eeio_results.observation import judged
 from eeio_results.record import EnergyReading, Experiment, Phase, Run
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
 from eeio_results.store import Campaign
-from eeio_results.windows import energy_of, judged
+from eeio_results.windows import energy_of
 
 BASELINE = "ext4"
 CHILDREN = "children_bytes_per_s"
@@ -215,7 +216,7 @@ def _cell(
         spreads=spreads,
         model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
-        energy=_energy([phase for phase, _ in judged(experiment, phases)[0]]),
+        energy=_energy([observation.phase for observation in judged(experiment, phases)[0]]),
         reasons=_reasons(campaign, runs, spreads, planned),
     )
 
