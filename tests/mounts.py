@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 _PATIENCE_S = 60.0
 
 
@@ -57,6 +59,19 @@ def sparse(path: Path, size_bytes: int) -> Path:
     with path.open("wb") as file:
         file.truncate(size_bytes)
     return path
+
+
+def wait_for_losetup(node: Path) -> None:
+    """Until no `losetup --find` has the device open: that of another test may have taken it for a
+    free one, and tries the next after a moment."""
+    until(lambda: not any(_opens(process, node) for process in Path("/proc").glob("[0-9]*")))
+
+
+def _opens(process: Path, node: Path) -> bool:
+    with suppress(OSError):
+        if (process / "comm").read_text() == "losetup\n":
+            return any(file.readlink() == node for file in (process / "fd").iterdir())
+    return False
 
 
 def detach(node: Path | str, image: Path) -> None:

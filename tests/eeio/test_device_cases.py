@@ -21,7 +21,7 @@ import pytest
 from tests import dummy
 from tests.campaigns import records
 from tests.conftest import Eeio
-from tests.mounts import detach
+from tests.mounts import detach, wait_for_losetup
 from tests.processes import Code, Done, ran
 
 from eeio.system.filesystem import mounts
@@ -60,6 +60,7 @@ class Rig:
             pytest.skip(f"no loop device: {done.stderr.strip()}")
         node = Path(done.stdout.strip())
         self.stack.callback(detach, node, path)
+        wait_for_losetup(node)
         return node
 
     def device(self, megabytes: int = 64, name: str = "image") -> Path:
