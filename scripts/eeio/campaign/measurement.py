@@ -459,7 +459,11 @@ _HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses 
 def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> other_io.Target:
     """Where the bytes of a run go."""
     mount = None if on_raw_device else mount_of(volume.served or volume.directory)
-    return other_io.Target(mount, 0 if device is None else other_io.readahead_bytes(device))
+    if device is None:
+        return other_io.Target(mount)
+    return other_io.Target(
+        mount, other_io.readahead_bytes(device), other_io.may_have_programs(device)
+    )
 
 
 def _buffered_anyway(experiment: Experiment, volume: Volume) -> list[CacheBelow]:

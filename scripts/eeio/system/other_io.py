@@ -8,8 +8,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from eeio.system.filesystem import BlockDevice, Mount
+from eeio.system import caches
+from eeio.system.filesystem import BlockDevice, Mount, backing_devices, drives_below
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 
@@ -27,11 +29,14 @@ JOURNAL_OF_DATA_SHARE = 1.1
 READ_AGAIN_SHARE = 1.0
 """Of buffered reads in another order than the file's: what was read ahead may leave memory, and is
 read again. Measured: up to 0.25, with files that are larger than memory."""
+PROGRAMS_BYTES = 80 << 20
+"""Programs and libraries of a run, if the page cache was emptied before. Measured: up to 67 MB."""
 IOZONE_STRIDE = "17"
 """Of the profile, if no other is given. So often IOzone passes through the file."""
 NOT_JUDGED = "other I/O not judged"
 COMPLETE = ("btio", "dataserver", "fio", "ior", "iozone")
 """Tools that report all bytes that they move. Bonnie++ rewrites and reads its file, too."""
+PROGRAMS = Path("/usr")
 _COPYING = ("btrfs", "bcachefs", "f2fs")
 _PAGE_BYTES = 4096
 
@@ -39,10 +44,12 @@ _PAGE_BYTES = 4096
 @dataclass(frozen=True)
 class Target:
     """Where the bytes go: `mount` is the file system's, None for a device itself.
-    `readahead_bytes`: what the kernel may read ahead in a file."""
+    `readahead_bytes`: what the kernel may read ahead in a file. `has_programs`: programs of the run
+    are read from the same drive."""
 
     mount: Mount | None
     readahead_bytes: int = 0
+    has_programs: bool = False
 
     @property
     def copies(self) -> bool:
@@ -58,6 +65,20 @@ def readahead_bytes(device: BlockDevice) -> int:
     with suppress(OSError, ValueError):
         return 1024 * int((device.disk_sysfs / "queue/read_ahead_kb").read_text(encoding="ascii"))
     return 0
+
+
+def may_have_programs(device: BlockDevice) -> bool:
+    """Whether programs of a run may be read from its drive: they are installed there, or it is not
+    known where (in a container), and the page cache is emptied before a run."""
+    if not caches.drops_all():
+        return False
+    of_programs = _disks(backing_devices(PROGRAMS))
+    return not of_programs or not of_programs.isdisjoint(_disks([device]))
+
+
+def _disks(devices: Sequence[BlockDevice]) -> set[str]:
+    """The names of the disks that they are on, of which all partitions count."""
+    return {drive.disk_sysfs.name for device in devices for drive in drives_below(device)}
 
 
 @dataclass(frozen=True)
@@ -152,6 +173,8 @@ def _own_reads(
 ) -> Iterator[_Own]:
     """What is read for the tool beyond its reported bytes."""
     reported = tool_bytes["read"]
+    if target.has_programs:
+        yield _Own(PROGRAMS_BYTES, "the programs of the run are on this drive")
     if target.copies:
         yield _Own(COPYING_TREES_SHARE * (file_bytes or 0), "the file system reads its trees")
     if experiment.cache.buffer != "on":

@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mounts import attached, mounted
+from tests.mounts import attached, mounted, sparse
 from tests.simulators.tree import write_tree
 
 from eeio.campaign import probes
 from eeio.system import caches
-from eeio.system.filesystem import BlockDevice, Mount, block_device, mount_of
-from eeio.system.other_io import OtherIo, Target, other_io, readahead_bytes
+from eeio.system.filesystem import BlockDevice, Mount, backing_device, block_device, mount_of
+from eeio.system.other_io import (
+    PROGRAMS,
+    OtherIo,
+    Target,
+    may_have_programs,
+    other_io,
+    readahead_bytes,
+)
 from eeio.system.undo import UndoJournal
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment
@@ -62,6 +69,34 @@ def judged(
 ) -> OtherIo | None:
     after = DeviceCounters(5 + int(read_mb * MB), 7 + int(written_mb * MB))
     return other_io(of, phases, DeviceCounters(5, 7), after, file_bytes, target)
+
+
+@pytest.mark.parametrize(
+    ("written_mb", "read_mb", "text"),
+    [
+        (268, 67, None),
+        (268, 130, "other I/O on the drive"),
+        (16, 48, "the programs of the run are on this drive"),
+        (16, 100, "other I/O on the drive"),
+    ],
+)
+def test_programs_on_the_drive_are_read_after_the_cache_was_emptied(
+    written_mb: int, read_mb: float, text: str | None
+) -> None:
+    """48 to 67 MB on the drive with the system: each run named other I/O, and small ones were
+    invalid."""
+    of = experiment("write", "on", flush="end")
+    found = judged(
+        of, [phase("write", written_mb * MB)], read_mb, written_mb, Target(None, 0, True)
+    )
+    assert (found is None) if text is None else (found is not None and text in found.text)
+
+
+def test_a_loop_device_of_its_own_drive_has_no_programs(tmp_path: Path) -> None:
+    with attached(sparse(tmp_path / "image", 1 << 20)) as node:
+        device, system = block_device(node), backing_device(PROGRAMS)[0]
+        assert device is not None and not may_have_programs(device)
+        assert system is None or may_have_programs(system) == caches.drops_all()
 
 
 @pytest.mark.parametrize(
