@@ -149,6 +149,12 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
     return tuple(channels)
 
 
+def hidden_s(meter: Meter) -> float:
+    """The longest `Delay.hidden_s` of the meter's channels of power. Raises PowerError."""
+    delays = [c.delay for c in delayed_channels(meter) if c.quantity == "power_w"]
+    return max((delay.hidden_s for delay in delays if delay is not None), default=0.0)
+
+
 def stored() -> list[Calibration]:
     """All of this machine. Raises PowerError for a damaged file."""
     kernel = platform.release()

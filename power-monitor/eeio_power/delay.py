@@ -16,6 +16,11 @@ READINGS_BEYOND = 2
 # A step of power at the very edge of a window: half the mean's length is outside, with weights that
 # fall from 1/2 to 0, and half is inside, with weights that lack 1/2 to 0. Both areas are 1/8.
 EDGE_SHARE = 1.0 / 8.0
+HIDDEN_SHARE = 1.0 / 2.0
+"""Of a mean: power that repeats within the mean's length (bursts, runs with pauses) gives flat
+readings. What the window cuts off one repetition is at most its mean power less its least power,
+times the length without the burst. Half the mean's energy covers bursts of any length over a least
+power of half the mean power, and power that is on for half of the time."""
 PARTS_OF_MEAN = 3.0
 """Power rises are looked at over this part of a mean: more parts see shorter bursts, and noise."""
 MOST_S = 120.0
@@ -44,6 +49,12 @@ class Delay:
     def longest_s(self) -> float:
         """From the power to the last reading that contains it, s, at most."""
         return self.lag_s + self.lag_within_s + self.averages_s + self.averages_within_s
+
+    @property
+    def hidden_s(self) -> float:
+        """A window's power times this is the uncertainty due to changes that a mean of power does
+        not show, s."""
+        return HIDDEN_SHARE * (self.averages_s + self.averages_within_s)
 
     @property
     def text(self) -> str:

@@ -24,7 +24,8 @@ later (`eeio_power.delay`).
   exactly repeats the one before: it was read again, and another was missed. A meter sampled more
   slowly than it averages counts with the difference of neighbouring readings, stretches taken as
   independent;
-- delay: what a meter that is late or averages cannot separate at the edges;
+- delay: what a meter that is late or averages cannot separate at the edges, and the changes that
+  its means hide;
 - unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
   readings that may be false.
 
@@ -208,6 +209,8 @@ def channel_energy(
         hold_s = _hold_s(channel, period_s, native_period_s)
         near = _near_edges(channel, times_s, values, hold_s, start_s, end_s)
         delay_j = delay_error_j(channel.delay, near, hold_s, window_s, missing_s)
+        if channel.quantity == "power_w":
+            delay_j = math.hypot(delay_j, channel.delay.hidden_s * energy_j / window_s)
     found = ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
@@ -333,8 +336,8 @@ def _delay_remarks(
         return ()
     share = f" by {delay_j / abs(energy_j):.0%}" if energy_j else ""
     return (
-        f"{channel.name}: readings are {channel.delay.text}; the power changes at the edges of "
-        f"this window of {window_s:.3g} s, so its energy is uncertain{share}. Measure longer, or "
+        f"{channel.name}: readings are {channel.delay.text}, so the energy of this window of "
+        f"{window_s:.3g} s is uncertain{share}. Measure longer, or "
         "measure the delay with `eeio meter calibrate`",
     )
 

@@ -163,6 +163,25 @@ def test_a_compressed_file_has_no_direct_io(tmp_path: Path, is_compressed: bool)
     assert any("chattr +c" in text for text in texts) == is_compressed
 
 
+@pytest.mark.parametrize("is_compressed", [True, False])
+def test_an_image_that_btrfs_does_not_compress_has_direct_io(
+    tmp_path: Path, is_compressed: bool
+) -> None:
+    """`chattr +C` of the file is stronger than the mount option."""
+    if shutil.which("mkfs.btrfs") is None or shutil.which("chattr") is None:
+        pytest.skip("needs mkfs.btrfs and chattr")
+    image = sparse(tmp_path / "below", 128 << 20)
+    subprocess.run(["mkfs.btrfs", "-q", str(image)], check=True)
+    with mounts.mounted(image, tmp_path / "btrfs", "-o", "loop,compress=zstd") as folder:
+        if not is_compressed:
+            subprocess.run(["chattr", "+C", str(folder)], check=True)
+        with mounts.attached(sparse(folder / "image", 8 << 20)) as node:
+            device = block_device(node)
+            assert device is not None
+            texts = [cache.text for cache in caches_below(device) if cache.in_memory]
+    assert any("no direct I/O of compressed" in text for text in texts) == is_compressed
+
+
 @pytest.mark.parametrize("spanning", [""], indirect=True)
 def test_caches_of_all_devices_of_a_file_system_are_named(home: Path, spanning: Path) -> None:
     first, second = backing_devices(spanning)

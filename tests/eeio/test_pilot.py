@@ -15,6 +15,7 @@ from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
 from eeio.campaign import forecast, pilots
 from eeio.profiles.profile import Profile
+from eeio_power.delay import Delay
 from eeio_power.meters import Channel
 from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol
 from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
@@ -183,6 +184,12 @@ def test_a_meter_resolves_twenty_readings_and_what_a_ranking_takes() -> None:
     assert forecast.resolvable_s(meter("power_w", 1.0), rates_hz) == pytest.approx(20.0)
     assert forecast.resolvable_s(meter("power_w", 1.0, 0.099), rates_hz) > 60.0
     assert forecast.resolvable_s(meter("power_w", 1.0, 0.2), rates_hz) == float("inf")
+
+
+def test_a_meter_whose_means_hide_changes_needs_longer_phases() -> None:
+    channel = Channel("c", "system", "power_w", accuracy_relative=0.01, delay=Delay(0.0, 10.0))
+    long_mean = ScriptedMeter((channel,), lambda: (1.0,), native_period_s=1.0)
+    assert forecast.resolvable_s(long_mean, (10.0, 100.0)) == pytest.approx(51.2, abs=0.1)
 
 
 # --- a campaign --------------------------------------------------------------------------------

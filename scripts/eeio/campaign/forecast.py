@@ -16,6 +16,7 @@ from eeio.campaign.plan import Plan
 from eeio.campaign.rounds import most_repetitions
 from eeio.profiles.suite import Suite
 from eeio_limits.quantities import DURATION, MOST_UNCERTAIN
+from eeio_power.calibration import hidden_s
 from eeio_power.meters import Meter
 from eeio_power.monitor import reading_period_s
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
@@ -209,12 +210,15 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
 
 def resolvable_s(meter: Meter, rates_hz: tuple[float, float]) -> float:
     """The shortest phase that the meter resolves, s: of 20 readings, and of an uncertainty within
-    the ranking limit: the root of the squares of its accuracy and of one reading at the edges.
-    Infinite if the accuracy itself is worse."""
+    the ranking limit: the root of the squares of its accuracy, of one reading at the edges, and of
+    what its means hide. Infinite if the accuracy itself is worse."""
     period_s = reading_period_s(meter, *rates_hz)
     accuracy = min(c.accuracy_relative for c in meter.channels if c.in_domain_total)
     room = MOST_UNCERTAIN**2 - accuracy**2
-    return max(pilots.READINGS * period_s, period_s / math.sqrt(room)) if room > 0 else math.inf
+    if room <= 0:
+        return math.inf
+    unsure_s = math.hypot(period_s, hidden_s(meter))
+    return max(pilots.READINGS * period_s, unsure_s / math.sqrt(room))
 
 
 _SHOWN = 3

@@ -45,22 +45,31 @@ class _Image:
 
 _GET_FLAGS = 2 << 30 | struct.calcsize("l") << 16 | ord("f") << 8 | 1  # FS_IOC_GETFLAGS
 _COMPRESSED, _JOURNALED = 0x4, 0x4000  # linux/fs.h: chattr +c, +j
+_NOT_COPIED = 0x800000  # chattr +C: btrfs neither copies nor compresses on writing
 
 
-def _why_file_not_direct(path: Path) -> str | None:
-    """As `why_not_direct`, by the attributes of one file."""
+def _attributes(path: Path) -> int:
+    """Of one file, as lsattr shows them; 0 where they cannot be read."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             answer = fcntl.ioctl(descriptor, _GET_FLAGS, bytes(struct.calcsize("l")))
         finally:
             os.close(descriptor)
-        flags = int.from_bytes(answer[:4], sys.byteorder)
-        if flags & _COMPRESSED:
-            return "it is a compressed file (chattr +c), which has no direct I/O"
-        if flags & _JOURNALED:
-            return "its data are journaled (chattr +j), so it has no direct I/O"
-    return None
+        return int.from_bytes(answer[:4], sys.byteorder)
+    return 0
+
+
+def _why_image_not_direct(path: Path, mount: Mount | None) -> str | None:
+    """As `why_not_direct`, of one file on the file system."""
+    attributes = _attributes(path)
+    if attributes & _COMPRESSED:
+        return "it is a compressed file (chattr +c), which has no direct I/O"
+    if attributes & _JOURNALED:
+        return "its data are journaled (chattr +j), so it has no direct I/O"
+    if mount is None or (attributes & _NOT_COPIED and mount.filesystem == "btrfs"):
+        return None
+    return why_not_direct(mount)
 
 
 def why_not_direct(mount: Mount) -> str | None:
@@ -90,9 +99,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
         if os.major(number):
             below = device_of_number(os.major(number), os.minor(number), device.root)
             of_block = () if below is None else (below,)
-            mounted = (one for one in mounts(device.root) if one.number == _text_of_number(number))
-            reasons = [why_not_direct(mount) for mount in mounted]
-            why = next(iter(reasons), None) or _why_file_not_direct(path)
+            numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
+            why = _why_image_not_direct(path, numbered[0] if numbered else None)
             return _Image(path, None, of_block, why_not_direct=why)
         if not _is_at(known, path):
             return _Image(
@@ -105,7 +113,7 @@ def _image_of(device: BlockDevice) -> _Image | None:
     with suppress(OSError):
         devices = tuple(backing_devices(path.parent, device.root))
         mount = mount_of(path.parent, device.root)
-        why = why_not_direct(mount) or _why_file_not_direct(path)
+        why = _why_image_not_direct(path, mount)
         return _Image(path, mount.filesystem, devices, why_not_direct=why)
     return _Image(path, None)
 
