@@ -17,6 +17,7 @@ from eeio.system.filesystem import (
     backing_device,
     block_device,
     drives_below,
+    mounts,
     named_device,
     one_drive,
     zone_bytes,
@@ -171,6 +172,26 @@ def test_persistent_memory_with_dax_has_no_counted_bytes(tmp_path: Path) -> None
         write_tree(tmp_path, {"proc/self/mountinfo": line})
         device = block_device(Path("/dev/pmem0"), tmp_path)
         assert device is not None and counters.uses_dax(device) == dax
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "options", "expected"),
+    [
+        ("btrfs", "rw,compress=zstd:3", "btrfs compresses data"),
+        ("btrfs", "rw", "served from a cache"),
+        ("ext4", "rw,dax", "uses DAX"),
+    ],
+)
+def test_a_row_without_its_bytes_at_the_drive_names_the_option_that_causes_it(
+    tmp_path: Path, filesystem: str, options: str, expected: str
+) -> None:
+    disk(tmp_path, "sys/devices/LNXSYSTM:00", "pmem0", "259:0")
+    line = f"30 1 259:0 / /data rw - {filesystem} /dev/pmem0 {options}"
+    write_tree(tmp_path, {"proc/self/mountinfo": line})
+    device = block_device(Path("/dev/pmem0"), tmp_path)
+    (mount,) = mounts(tmp_path)
+    assert device is not None
+    assert expected in counters.cause_of_missing(device, mount)
 
 
 def test_a_zoned_drive_is_recognised(tmp_path: Path) -> None:

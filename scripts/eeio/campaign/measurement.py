@@ -230,12 +230,13 @@ class Measurement:
             flush = Flush(power, volume.directory, node, only_here if nodes.several else None)
             # Stopped in reverse. Those listed before the flush include its writes; the journal's
             # trace ends before it, or it would count as a flush of the tool.
+            target = _target(on_raw_device, volume, device)
             probes = (
                 servers,
                 nodes,
                 DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
-                DriveCounters(device, experiment, self._journal),
-                OtherIo(devices, experiment, _target(on_raw_device, volume, device)),
+                DriveCounters(device, experiment, target.mount, self._journal),
+                OtherIo(devices, experiment, target),
                 flush,
                 JournalWatch(
                     experiment, volume, raw, self._journal, self._plan.protocol.study,

@@ -23,7 +23,7 @@ from typing import Self
 
 from eeio.journal.trace import TracefsInstance
 from eeio.system import caches, counters, image, other_io
-from eeio.system.filesystem import BlockDevice
+from eeio.system.filesystem import BlockDevice, Mount
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
@@ -166,9 +166,11 @@ class DriveCounters(Probe):
     group, if the kernel supports it."""
 
     def __init__(
-        self, device: BlockDevice | None, planned: PlannedExperiment, journal: UndoJournal
-    ) -> None:
+        self, device: BlockDevice | None, planned: PlannedExperiment, mount: Mount | None,
+        journal: UndoJournal,
+    ) -> None:  # fmt: skip
         self._device = device
+        self._mount = mount
         self._planned = planned
         self._journal = journal
         self._group: counters.IoGroup | None = None
@@ -200,15 +202,14 @@ class DriveCounters(Probe):
                 self._group.release()
 
     def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
-        if self._before is None or self._after is None:
+        if self._device is None or self._before is None or self._after is None:
             return result
         phases, both = result.phases, (self._before, self._after)
         if self._planned.experiment.is_command:
             phases = tuple(counters.of_this_drive(p, *both, self._own) for p in phases)
-        dax = self._device is not None and counters.uses_dax(self._device)
         reasons = counters.disagreements(
-            self._planned.experiment, phases, *both, self._planned.file_bytes or None, dax,
-            _stored_share(self._planned), self._resolution_bytes,
+            self._planned.experiment, phases, *both, self._planned.file_bytes or None,
+            counters.cause_of_missing(self._device, self._mount), _stored_share(self._planned), self._resolution_bytes,
         )  # fmt: skip
         self._read_back = counters.read_back(self._planned.experiment, phases, *both)
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))

@@ -78,10 +78,16 @@ def why_not_direct(mount: Mount) -> str | None:
     options = mount.options.split(",")
     if "data=journal" in options:
         return f"{mount.filesystem} with data=journal has no direct I/O"
-    compresses = any(option.startswith("compress") for option in options)
-    if compresses and mount.filesystem in ("btrfs", "bcachefs", "f2fs"):
+    if compresses(mount):
         return f"{mount.filesystem} has no direct I/O of compressed data"
     return None
+
+
+def compresses(mount: Mount) -> bool:
+    """Whether a file system's options request that it compresses data."""
+    return mount.filesystem in ("btrfs", "bcachefs", "f2fs") and any(
+        option.startswith("compress") for option in mount.options.split(",")
+    )
 
 
 def _image_of(device: BlockDevice) -> _Image | None:

@@ -17,7 +17,15 @@ from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 
-from eeio.system.filesystem import BlockDevice, drives_below, mounts, named_device, one_drive
+from eeio.system.below import compresses
+from eeio.system.filesystem import (
+    BlockDevice,
+    Mount,
+    drives_below,
+    mounts,
+    named_device,
+    one_drive,
+)
 from eeio.system.nvme_power import controller_of
 from eeio.system.other_io import COMPLETE
 from eeio.system.owner import own_name
@@ -207,13 +215,29 @@ def uses_dax(device: BlockDevice) -> bool:
     )
 
 
+FROM_CACHE = "it was served from a cache or from unwritten extents"
+
+
+def cause_of_missing(device: BlockDevice, mount: Mount | None) -> str:
+    """Why the drive may move fewer bytes than a tool, as far as the mount options tell. `mount` is
+    the file system's that the tool uses."""
+    if uses_dax(device):
+        return "the file system uses DAX, and the drive's counters do not include its I/O"
+    if mount is not None and compresses(mount):
+        return (
+            f"{mount.filesystem} compresses data, and this tool's may be compressible; mount it "
+            "without compression, or measure --filesystem btrfs+zstd"
+        )
+    return FROM_CACHE
+
+
 def disagreements(
     experiment: Experiment,
     phases: tuple[PhaseResult, ...],
     before: DeviceCounters,
     after: DeviceCounters,
     file_bytes: int | None,
-    dax: bool = False,
+    cause: str = FROM_CACHE,
     stored_share: float = 1.0,
     resolution_bytes: int = 0,
 ) -> dict[str, str]:
@@ -224,7 +248,8 @@ def disagreements(
     those, and one of metadata claims none. Through the page cache a byte written two times may
     reach the device once, so no more than `file_bytes` is then expected. Reads of bytes that the
     same phase may have written before are not expected either. A file system that compresses stores
-    `stored_share` of the bytes. A drive's own counters have a resolution.
+    `stored_share` of the bytes. A drive's own counters have a resolution. `cause` tells why bytes
+    may be missing.
     """
     claimed = {"read": 0.0, "write": 0.0}
     for phase in phases:
@@ -259,12 +284,7 @@ def disagreements(
         if moved[operation] + resolution_bytes < share * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "
-                f"tool's {operation} claims: "
-                + (
-                    "the file system uses DAX, and the drive's counters do not include its I/O"
-                    if dax
-                    else "it was served from a cache or from unwritten extents"
-                )
+                f"tool's {operation} claims: {cause}"
             )
     return found
 

@@ -341,7 +341,7 @@ def observed(
     planned = PlannedExperiment(of, "eeio-fio-1.0.0", {}, "x", "", 16 << 20)
     target = Target(mount_of(point), readahead_bytes(device))
     watching = (
-        probes.DriveCounters(device, planned, UndoJournal(folder / "journal.json")),
+        probes.DriveCounters(device, planned, None, UndoJournal(folder / "journal.json")),
         probes.OtherIo([device], planned, target),
     )
     for probe in watching:
