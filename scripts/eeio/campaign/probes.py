@@ -209,7 +209,8 @@ class DriveCounters(Probe):
             phases = tuple(counters.of_this_drive(p, *both, self._own) for p in phases)
         reasons = counters.disagreements(
             self._planned.experiment, phases, *both, self._planned.file_bytes or None,
-            counters.cause_of_missing(self._device, self._mount), _stored_share(self._planned), self._resolution_bytes,
+            counters.cause_of_missing(self._device, self._mount), _stored_share(self._planned),
+            self._resolution_bytes,
         )  # fmt: skip
         self._read_back = counters.read_back(self._planned.experiment, phases, *both)
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
