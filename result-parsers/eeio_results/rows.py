@@ -7,8 +7,9 @@ from typing import Any
 from eeio_results.domains import DomainFigures, Marginal, Quartiles
 from eeio_results.record import COST_DOMAINS, CacheLayers, Experiment, Level
 from eeio_results.tool_label import tool_label
+from eeio_results.tools import about
 from eeio_results.work import NAMES as WORK
-from eeio_results.work import NOTHING, Work, bytes_of
+from eeio_results.work import NOTHING, Work
 
 FIRST = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
 LATER = (
@@ -133,7 +134,7 @@ class Row:
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
             "drive": self.drive,
-            "bytes_of": bytes_of(experiment) if experiment else None,
+            "bytes_of": about(experiment.tool).bytes_of if experiment else None,
             "reason": "; ".join(reasons) or None,
             "reasons": self.reasons,
             "invalid_reasons": list(self.invalid_reasons),

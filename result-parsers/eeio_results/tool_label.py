@@ -4,58 +4,38 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eeio_results.record import Experiment
+from eeio_results.tools import about
 
 _PROCESSORS = ("frequency_hz", "smt", "turbo")
 
-# Arguments that distinguish experiments by one label.
-_TELLING = {
-    ("collective", "on"): "collective",
-    ("file", "shared"): "shared file",
-    ("file_per_process", "on"): "file per process",
-    ("fsync", "on"): "fsync",
-    ("fsync", "end"): "fsync at the end",
-    ("fsync", "off"): "fsync=off",
-    ("flush", "off"): "flush=off",
-    ("layout", "own"): "separate folders",
-    ("mode", "fork"): "fork",
-}
-# Arguments whose value is unclear without their name.
-_NAMED = (
-    "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
-    "workload", "distribution", "latency_ms", "flush_log_at_trx_commit", "clients",
-    "sync", "compute", "compressible", "copy", "pace",
-)  # fmt: skip
-# Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
-# its experiments differ in.
-_OURS = frozenset((
-    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "dlio", "elbencho",
-    "fio", "ior", "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb",
-    "s3", "sqlite", "varmail",
-))  # fmt: skip
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""
 _OF_ALL = frozenset((
-    "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
-    "turbo", "words",
+    "file_size", "runtime_s", "timeout_s", "files", "variant", "frequency_hz", "smt", "turbo",
+    "words",
 ))  # fmt: skip
+"""Arguments of many tools, which labels write in their own way or not at all."""
 
 
 def differences(experiment: Experiment) -> tuple[str, ...]:
     """`mpiio`, `x4`, `collective`: how experiments with one tool differ, but for the settings of
     processors."""
     arguments = dict(experiment.arguments)
-    found = [experiment.api] if experiment.api != "posix" else []
+    told = about(experiment.tool)
+    parts = [experiment.api] if experiment.api != "posix" else []
     if experiment.processes > 1:
-        found.append(f"x{experiment.processes}")
+        parts.append(f"x{experiment.processes}")
     if "files" in arguments:
-        found.append(f"{arguments['files']} files")
-    found += [label for (name, value), label in _TELLING.items() if arguments.get(name) == value]
-    found += [arguments[name] for name in ("subtype", "variant") if name in arguments]
-    found += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
-    if experiment.tool not in _OURS or _IMPORTED in arguments:
-        others = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
-        found += [f"{name}={arguments[name]}" for name in others]
-    return tuple(found)
+        parts.append(f"{arguments['files']} files")
+    written = {name for (name, value) in told.words if arguments.get(name) == value}
+    parts += [text for (name, value), text in told.words.items() if arguments.get(name) == value]
+    if "variant" in arguments:
+        parts.append(arguments["variant"])
+    parts += [f"{name}={arguments[name]}" for name in told.named or () if name in arguments]
+    if told.named is None or _IMPORTED in arguments:
+        known = {*_OF_ALL, *(told.named or ()), *written}
+        parts += [f"{name}={arguments[name]}" for name in arguments if name not in known]
+    return tuple(parts)
 
 
 def details(experiments: Sequence[tuple[Experiment, str | None]]) -> dict[str, tuple[str, ...]]:

@@ -14,17 +14,6 @@ LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
 """For single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
 uses the positions: add new ones at the end."""
 
-_BYTES_OF = {
-    "command": "drive",
-    **dict.fromkeys(("mariadb", "postgresql", "rocksdb", "sqlite"), "process"),
-}
-
-
-def bytes_of(experiment: Experiment) -> str:
-    """The source of the bytes in MB, MB/s, MB/J and J/GB: `tool` (those that it reports), `process`
-    (those that the kernel counts for its processes), or `drive`."""
-    return _BYTES_OF.get(experiment.tool, "tool")
-
 
 @dataclass(frozen=True)
 class Work:

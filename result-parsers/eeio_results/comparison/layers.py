@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from eeio_results.comparison.cells import Cell
+from eeio_results.tools import about
 
 DEVICE, FILE_SYSTEM, POSIX = "device", "file system", "POSIX through the library"
 MPI_IO, SHARED, HDF5 = "MPI-IO, 1 process", "MPI-IO, 2 processes, one file", "HDF5"
@@ -22,8 +23,6 @@ _BELOW: Mapping[str, tuple[str, ...]] = {
 }
 """Layer -> its reference layer: the nearest of these that was measured."""
 
-# Tools that represent a layer if several measure it, in order of preference.
-_TOOLS = ("fio", "dataserver", "ior")
 _ALIKE = (
     "machine",
     "device",
@@ -57,7 +56,8 @@ def layer_of(cell: Cell) -> str | None:
     factors = cell.factors
     pairs = (pair.partition("=") for pair in factors["arguments"].split())
     arguments = {name: value for name, _, value in pairs}
-    if factors["tool"] not in _TOOLS or factors["operation"] not in ("read", "write"):
+    told = about(factors["tool"])
+    if told.layer_rank is None or factors["operation"] not in ("read", "write"):
         return None
     if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
         return None
@@ -66,9 +66,10 @@ def layer_of(cell: Cell) -> str | None:
     if factors["level"] == "device" and factors["target"] != "device":
         return None  # a file in place of the device has a file system in between
     level, api, processes = factors["level"], factors["api"], factors["processes"]
-    shared = arguments.get("file") == "shared" or (
-        factors["tool"] == "ior" and arguments.get("file_per_process", "off") == "off"
-    )
+    shared = arguments.get("file") == "shared"
+    if told.own_file is not None:
+        name, value = told.own_file
+        shared = arguments.get(name) != value
     if (level, api, processes) == ("library", "mpiio", "2"):
         return SHARED if shared else None
     one = {
@@ -121,8 +122,14 @@ def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:
 
 def _of_one_tool(cells: Iterable[Cell]) -> list[Cell]:
     known = list(cells)
-    first = min((_TOOLS.index(cell.factors["tool"]) for cell in known), default=0)
-    return [cell for cell in known if cell.factors["tool"] == _TOOLS[first]]
+    first = min((_rank(cell) for cell in known), default=0)
+    return [cell for cell in known if _rank(cell) == first]
+
+
+def _rank(cell: Cell) -> int:
+    rank = about(cell.factors["tool"]).layer_rank
+    assert rank is not None, "the tool represents a layer"
+    return rank
 
 
 def _under(upper: Cell, layers: Mapping[str, list[Cell]], layer: str) -> tuple[str, Cell] | None:

@@ -31,8 +31,8 @@ from eeio_results.report.rounds import rounds_table
 from eeio_results.rows import Row
 from eeio_results.store import Campaign
 from eeio_results.tool_label import tool_label as tool_label  # studies of users import it from here
+from eeio_results.tools import about
 from eeio_results.units import format_size, prefixed
-from eeio_results.work import bytes_of
 
 if TYPE_CHECKING:
     from eeio_results.comparison.layer_costs import LayerCost
@@ -196,7 +196,8 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     yield from row.device_checks
     yield from (f"{label}: {remark}" for remark in row.remarks.values())
     if experiment.level == "application" and row.work.bytes is not None:
-        yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {_BYTES[bytes_of(experiment)]}"
+        counted = _BYTES[about(experiment.tool).bytes_of]
+        yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {counted}"
     if row.operations_per_s is not None:
         p99 = row.work.latency_s.get("p99")
         yield (

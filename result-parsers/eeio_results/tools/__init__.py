@@ -7,15 +7,19 @@ writes `eeio.json` and is read by `native`, or writes `figures.json` next to its
 
     def parse(capture: Capture) -> ToolResult
 
-and raises ToolOutputError when the output is incomplete or not this tool's.
+and raises ToolOutputError when the output is incomplete or not this tool's. `ABOUT` says how
+reports name its experiments and what its bytes are (`description.About`).
 """
 
+import os
+from functools import cache
 from typing import Protocol, cast
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools.capture import Capture, ToolResult, naming
+from eeio_results.tools.description import About
 
 
 class _Parser(Protocol):
@@ -37,6 +41,24 @@ def names() -> list[str]:
         return _MODULES.names()
     except LimitError as error:
         raise EeioError(str(error)) from error
+
+
+def about(tool: str) -> About:
+    """What its module says about a tool; `About()` without a module. Raises EeioError for a module
+    that cannot be imported."""
+    return _about(tool, os.environ.get(_MODULES.variable, ""))
+
+
+@cache
+def _about(tool: str, folders: str) -> About:
+    try:
+        module = _MODULES.load(tool)
+    except LimitError as error:
+        raise EeioError(str(error)) from error
+    told = getattr(module, "ABOUT", About())
+    if not isinstance(told, About):
+        raise EeioError(f"the parser {tool!r}: ABOUT is no About of eeio_results.tools.description")
+    return told
 
 
 def parse(tool: str, capture: Capture) -> ToolResult:

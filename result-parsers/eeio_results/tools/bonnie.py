@@ -20,7 +20,10 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.description import About
 from eeio_results.units import parse_size
+
+ABOUT = About(program="bonnie++", named=())
 
 OUTPUT_FILE = "stdout.txt"
 PROGRESS_FILE = "stderr.txt"

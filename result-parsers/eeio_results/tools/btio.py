@@ -11,6 +11,13 @@ import re
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import native
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio_results.tools.description import FSYNC, About
+
+ABOUT = About(
+    reports_all_bytes=True,
+    words={**FSYNC, ("subtype", "full"): "full", ("subtype", "simple"): "simple"},
+    named=(),
+)
 
 ORIGINAL_FILE = "npb.txt"
 PROGRAM_FILE = "npb-program.txt"

@@ -6,6 +6,9 @@ from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.description import About
+
+ABOUT = About(bytes_of="drive", named=())
 
 OUTPUT_FILE = "command.json"
 _NO_ACCOUNT = "the kernel keeps no account of its bytes, so whether it wrote is not known"

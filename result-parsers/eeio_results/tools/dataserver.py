@@ -12,7 +12,15 @@ from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import native
 from eeio_results.tools.capture import Capture, ToolResult
+from eeio_results.tools.description import FSYNC, About
 from eeio_results.traces import events, logs
+
+ABOUT = About(
+    reports_all_bytes=True,
+    words={("collective", "on"): "collective", ("file", "shared"): "shared file", **FSYNC},
+    named=("stride", "clients", "pace"),
+    layer_rank=1,
+)
 
 
 def parse(capture: Capture) -> ToolResult:

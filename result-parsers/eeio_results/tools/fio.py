@@ -16,7 +16,15 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.description import FSYNC, About
 from eeio_results.units import parse_size
+
+ABOUT = About(
+    reports_all_bytes=True,
+    words=FSYNC,
+    named=("engine", "iodepth", "stride", "workload", "distribution", "latency_ms", "compressible"),
+    layer_rank=0,
+)
 
 OUTPUT_FILE = "fio.json"
 START_FILE = "fio-start.txt"

@@ -17,7 +17,20 @@ from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio_results.tools.description import FSYNC, About
 from eeio_results.units import MIB
+
+ABOUT = About(
+    reports_all_bytes=True,
+    words={
+        ("collective", "on"): "collective",
+        ("file_per_process", "on"): "file per process",
+        **FSYNC,
+    },
+    named=(),
+    layer_rank=2,
+    own_file=("file_per_process", "on"),
+)
 
 OUTPUT_FILE = "stdout.txt"
 

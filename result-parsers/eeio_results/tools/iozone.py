@@ -18,6 +18,9 @@ from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.description import About
+
+ABOUT = About(reports_all_bytes=True, words={("flush", "off"): "flush=off"}, named=("stride",))
 
 OUTPUT_FILE = "stdout.txt"
 _KIB = 1024

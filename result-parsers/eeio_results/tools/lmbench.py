@@ -11,6 +11,9 @@ from eeio_limits import inputs
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import ContextValue
 from eeio_results.tools.capture import Capture, ToolResult, naming
+from eeio_results.tools.description import About
+
+ABOUT = About(named=())
 
 OUTPUT_FILE = "stderr.txt"
 _END = "end"

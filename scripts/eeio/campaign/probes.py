@@ -39,6 +39,7 @@ from eeio_results.record import (
     ProcessorSeries,
     Run,
 )
+from eeio_results.tools import about
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_results.traces.block import Issued, parse
 from eeio_results.traces.order import LEAST_REQUESTS, describe
@@ -278,7 +279,7 @@ class OtherIo(Probe):
 
     def add_to(self, run: Run) -> Run:
         text = None if self._noted is None else self._noted.text
-        is_judged = self._planned.experiment.tool in other_io.COMPLETE
+        is_judged = about(self._planned.experiment.tool).reports_all_bytes
         if len(self._devices) > 1 and is_judged:
             # How often they store each byte is not known.
             text = f"{other_io.NOT_JUDGED}: the file system is on {len(self._devices)} devices"

@@ -22,6 +22,7 @@ from eeio.system.filesystem import block_device
 from eeio_limits import LimitError, inputs
 from eeio_power.meters import discover
 from eeio_results.errors import EeioError
+from eeio_results.tools import about
 
 MODELLED = "modelled"
 _NO_METERS = (MODELLED, "demo")
@@ -30,8 +31,6 @@ _SETUP = "scripts/setup"
 _MAY_BE_NONE = ("cost", "remedy", "program")
 # Debian's folders of programs outside of users' PATH, as in the profiles' install.sh.
 _FURTHER_PATH = ":/usr/sbin:/usr/local/sbin"
-# A tool's program where that has another name, as the profile's install.sh looks for it.
-_PROGRAMS = {"bonnie": "bonnie++", "dlio": "dlio_benchmark"}
 # Of eeio's installation, not of the machine: no description of a machine has them in its tree.
 _OF_THE_INSTALLATION = ("tool", "name", "library")
 
@@ -162,7 +161,7 @@ def _optional_tools() -> set[str]:
 
 def _program(tool: str) -> str | None:
     """The path of the program that a tool's profile would use from the system."""
-    wanted = os.environ.get(f"EEIO_{tool.upper()}") or _PROGRAMS.get(tool, tool)
+    wanted = os.environ.get(f"EEIO_{tool.upper()}") or about(tool).program or tool
     path = f"{os.environ.get('PATH', os.defpath)}{_FURTHER_PATH}:{Path(sys.prefix) / 'bin'}"
     return shutil.which(wanted, path=path)
 

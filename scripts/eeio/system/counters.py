@@ -27,13 +27,13 @@ from eeio.system.filesystem import (
     one_drive,
 )
 from eeio.system.nvme_power import controller_of
-from eeio.system.other_io import COMPLETE
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.quantities import SIZE
 from eeio_power.meters.nvme import read_smart_log
 from eeio_results.errors import EeioError
 from eeio_results.record import DeviceCounters, Experiment
+from eeio_results.tools import about
 from eeio_results.tools.capture import PhaseResult
 
 _SECTOR_BYTES = 512  # the unit of the stat file, for any sector size of the device
@@ -295,7 +295,7 @@ def read_back_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> fl
     In other orders than random, fio has a position for reads and one for writes, and one of them
     runs ahead by chance. Its random requests move each block once.
     """
-    if experiment.cache.buffer != "on" or experiment.tool not in COMPLETE:
+    if experiment.cache.buffer != "on" or not about(experiment.tool).reports_all_bytes:
         return 0.0
     return sum(
         phase.metrics.get("bytes_written", 0)

@@ -13,6 +13,7 @@ from pathlib import Path
 from eeio.system import caches
 from eeio.system.filesystem import BlockDevice, Mount, backing_devices, drives_below
 from eeio_results.record import DeviceCounters, Experiment
+from eeio_results.tools import about
 from eeio_results.tools.capture import PhaseResult
 
 NOTE_SHARE, INVALID_SHARE = 0.1, 0.5
@@ -34,8 +35,6 @@ PROGRAMS_BYTES = 80 << 20
 IOZONE_STRIDE = "17"
 """Of the profile, if no other is given. So often IOzone passes through the file."""
 NOT_JUDGED = "other I/O not judged"
-COMPLETE = ("btio", "dataserver", "fio", "ior", "iozone")
-"""Tools that report all bytes that they move. Bonnie++ rewrites and reads its file, too."""
 PROGRAMS = Path("/usr")
 _COPYING = ("btrfs", "bcachefs", "f2fs")
 _PAGE_BYTES = 4096
@@ -149,7 +148,7 @@ def other_io(
 
 def _tool_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> dict[str, float] | None:
     """By direction; None if they are not complete."""
-    if experiment.tool not in COMPLETE:
+    if not about(experiment.tool).reports_all_bytes:
         return None
     found = {"read": 0.0, "write": 0.0}
     for phase in phases:

@@ -1,5 +1,6 @@
 """Parsers in folders of a user's own (EEIO_PARSERS)."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,11 @@ from tests.conftest import Eeio
 
 from eeio_results import tools
 from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.record import CacheLayers, Experiment
+from eeio_results.tool_label import tool_label
 from eeio_results.tools.capture import Capture
+
+ROOT = Path(__file__).parents[3]
 
 PARSER = """
 from eeio_results.tools.capture import ToolResult
@@ -70,3 +75,57 @@ def test_a_broken_module_is_rejected_before_the_first_run(home: Path, eeio: Eeio
         done = eeio("run", *arguments, environment={variable: str(own)}, code=2)
         assert done.stderr.startswith("eeio: ") and reported in done.stderr
         assert not (home / "target").exists() or not list((home / "target").iterdir())
+
+
+ABOUT = """
+from eeio_results.tools.description import About
+from eeio_results.tools.native import parse as parse
+
+ABOUT = About(
+    program="fio",
+    bytes_of="process",
+    words={("file", "shared"): "shared file"},
+    named=("depth",),
+    layer_rank=7,
+    reports_all_bytes=True,
+)
+"""
+
+
+def _experiment(**arguments: str) -> Experiment:
+    return Experiment(
+        "filesystem", "mine", "read", "sequential", 4096, CacheLayers(),
+        arguments=tuple(arguments.items()),
+    )  # fmt: skip
+
+
+def test_labels_of_a_tool_that_says_nothing_show_every_argument(folder: Path) -> None:
+    assert tool_label(_experiment(depth="4", seed="2")) == "mine depth=4 seed=2"
+
+
+def test_a_parser_says_how_its_tool_is_reported(folder: Path) -> None:
+    (folder / "mine.py").write_text(ABOUT)
+
+    label = tool_label(_experiment(seed="2", depth="4", **{"file": "shared"}))
+    assert label.startswith("mine shared file depth=4")
+    assert tool_label(_experiment(seed="2", depth="4")) == "mine depth=4"
+    assert tools.about("mine").bytes_of == "process"
+    assert tools.about("nobody's") == tools.About()
+
+
+def test_a_description_of_another_type_is_rejected(folder: Path) -> None:
+    (folder / "mine.py").write_text("ABOUT = {}\ndef parse(capture): ...\n")
+    with pytest.raises(EeioError, match="ABOUT is no About"):
+        tools.about("mine")
+
+
+@pytest.mark.parametrize("tool", sorted({*tools.names()} - {"capture", "description"}))
+def test_what_parsers_say_is_of_factors_of_their_profile(tool: str) -> None:
+    """A name that the profile does not accept is a mistake in one of them."""
+    profile = ROOT / f"test-profiles/eeio-{tool}-1.0.0/factors.sh"
+    if not profile.is_file():
+        pytest.skip("the profile has no factors of its own")
+    factors = profile.read_text()
+    told = tools.about(tool)
+    for name in (*(told.named or ()), *(name for name, _ in told.words)):
+        assert re.search(rf"\b{name}\b", factors), name

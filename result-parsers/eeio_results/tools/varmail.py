@@ -1,0 +1,6 @@
+"""A mail server's files; the profile writes `eeio.json`."""
+
+from eeio_results.tools.description import FSYNC, About
+from eeio_results.tools.native import parse as parse
+
+ABOUT = About(words=FSYNC, named=())
