@@ -22,7 +22,7 @@ from eeio_results.domains import (
     quartiles,
 )
 from eeio_results.imported import IMPORTED
-from eeio_results.observation import Key, Observation, judged
+from eeio_results.observation import Key, Observation
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import (
     LEVELS,
@@ -35,6 +35,7 @@ from eeio_results.record import (
     Run,
 )
 from eeio_results.rows import FIRST, LATER, Row
+from eeio_results.selection import judged, main_figures
 from eeio_results.statistics.levels import two_levels
 from eeio_results.store import Campaign, once
 from eeio_results.units import MB
@@ -356,7 +357,7 @@ def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
         replace(figures, metrics=metrics.further(observations, figures.key)) for figures in sources
     ]
     measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
-    best = next((figures for figures in measured if figures.power_w is not None), None)
+    best = main_figures(measured, experiment.cost_domains)
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,

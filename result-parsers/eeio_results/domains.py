@@ -1,8 +1,7 @@
 """Readings of power domains, over the repetitions of one row of a report."""
 
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -107,22 +106,6 @@ class DomainFigures:
         return body
 
 
-def most_read(
-    energies: Iterable[Sequence[EnergyReading]],
-    domain: str,
-    is_usable: Callable[[EnergyReading], bool],
-) -> Key | None:
-    """The meter of a domain that gave usable readings in the most repetitions, the first of equal
-    ones; None if there is none. Figures of one row are of one meter."""
-    counts = Counter(
-        reading.key
-        for energy in energies
-        for reading in energy
-        if reading.domain == domain and is_usable(reading)
-    )
-    return counts.most_common(1)[0][0] if counts else None
-
-
 def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
     """(domain, meter, kind) -> power of the idle baseline, W."""
     return {r.key: r.power_w for r in idle if r.valid and r.power_w is not None}
@@ -134,9 +117,10 @@ def domain_figures(
     why_no_idle: str | None,
     busy: float | None,
 ) -> list[DomainFigures]:
-    """Those of every source in the observations of a row, the widest domain first. `busy` is the
-    share of the time that a drive is in use (0 to 1), None if not given."""
-    keys = sorted(sources(observations), key=lambda key: (DOMAINS.index(key[0]), key))
+    """Those of every source in the observations of a row, the widest domain first, and the sources
+    of one in the records' order. `busy` is the share of the time that a drive is in use (0 to 1),
+    None if not given."""
+    keys = sorted(sources(observations), key=lambda key: DOMAINS.index(key[0]))
     found = []
     for key in keys:
         by_source = [observation.by(key) for observation in observations]

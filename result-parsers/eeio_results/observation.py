@@ -166,22 +166,6 @@ def observed(experiment: Experiment, phase: Phase) -> Observation:
     return Observation(phase, window_of(experiment, phase))
 
 
-def judged(experiment: Experiment, phases: Sequence[Phase]) -> tuple[list[Observation], str | None]:
-    """The phases of one row that may share one median; and why others may not. If some are known
-    until durable and some are not, only those that are."""
-    every = [observed(experiment, phase) for phase in phases]
-    kept = [observation for observation in every if observation.window.durable]
-    if not kept:
-        return every, None
-    reasons = [
-        observation.window.durable_reason for observation in every if not observation.window.durable
-    ]
-    why = next(iter(reasons), None)
-    if why is None:
-        return kept, None
-    return kept, f"{len(reasons)} of {len(every)} repetitions are left out: {why}"
-
-
 @dataclass(frozen=True)
 class Summary:
     """A figure over the repetitions: the values, and the reasons of those without one."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from eeio_results.domains import DomainFigures, Marginal, Quartiles
 from eeio_results.record import COST_DOMAINS, CacheLayers, Experiment, Level
+from eeio_results.selection import main_figures
 from eeio_results.tool_label import tool_label
 from eeio_results.tools import about
 from eeio_results.work import NAMES as WORK
@@ -67,10 +68,9 @@ class Row:
 
     @property
     def measured(self) -> DomainFigures | None:
-        """The widest measured domain that has a value and may be the cost of the I/O."""
-        domains = COST_DOMAINS if self.experiment is None else self.experiment.cost_domains
-        measured = (d for d in self.domains if d.power_w is not None)
-        return next((d for d in measured if d.power_domain in domains), None)
+        """The main source (`eeio_results.selection`)."""
+        cost_domains = COST_DOMAINS if self.experiment is None else self.experiment.cost_domains
+        return main_figures(self.domains, cost_domains)
 
     @property
     def ranked_reason(self) -> str | None:

@@ -7,11 +7,17 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.domains import most_read
 from eeio_results.errors import EeioError
 from eeio_results.metrics import METRICS
-from eeio_results.observation import Key, Missing, Observation, judged
+from eeio_results.observation import Key, Missing, Observation
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
+from eeio_results.selection import (
+    is_compared,
+    judged,
+    main_source,
+    repetitions_by_source,
+    source_by_domain,
+)
 from eeio_results.store import Campaign, once
 from eeio_results.units import format_size
 from eeio_results.windows import GB, Window, flush_of, request_size_of
@@ -257,14 +263,9 @@ def _cell(
     if left_out is not None:
         collected.reasons["durable"] = left_out
     windows = [observation.window for observation in used]
-    energies = [window.energy for window in windows]
-    meters = {
-        domain: key
-        for domain in DOMAINS
-        if (key := most_read(energies, domain, _is_usable)) is not None
-    }
-    # All values of MB/J are of one domain: the widest that any repetition has.
-    main = next((domain for domain in meters if domain in experiment.cost_domains), None)
+    repetitions = repetitions_by_source([window.energy for window in windows], is_compared)
+    meters = source_by_domain(repetitions)
+    main = main_source(repetitions, experiment.cost_domains)
     for observation in used:
         _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
@@ -293,9 +294,9 @@ def _collect(
     place: int,
     observation: Observation,
     meters: Mapping[str, Key],
-    main: str | None,
+    main: Key | None,
 ) -> None:
-    """Adds the values of one repetition; `main` is the domain of its MB/J."""
+    """Adds the values of one repetition; `main` is the source of its MB/J."""
     window = observation.window
     of_main = replace(observation, reading=None)
     for domain, metric in POWER.items():
@@ -305,7 +306,7 @@ def _collect(
         by_domain = replace(observation, reading=reading)
         collected.add(metric, place, reading.power_w)
         collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
-        if domain == main:
+        if reading.key == main:
             of_main = by_domain
         if reading.doubtful:
             collected.doubts.update(dict.fromkeys(reading.reasons))
@@ -378,15 +379,6 @@ def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
     return UNKNOWN if experiment.flush is None else "no"
 
 
-def _is_usable(reading: EnergyReading) -> bool:
-    return (
-        reading.kind != "modelled"
-        and reading.why_not_ranked is None
-        and reading.valid
-        and reading.power_w is not None
-    )
-
-
 def _reading(
     energy: Sequence[EnergyReading],
     domain: str,
@@ -398,7 +390,7 @@ def _reading(
     for reading in energy:
         if reading.domain != domain:
             continue
-        if _is_usable(reading):
+        if is_compared(reading):
             if reading.key == key:
                 return reading
         elif reading.kind == "modelled":

@@ -8,12 +8,13 @@ from itertools import combinations
 from typing import Any
 
 from eeio_limits.number_text import number
-from eeio_results.domains import Quartiles, bytes_per_j, most_read, quartiles
+from eeio_results.domains import Quartiles, bytes_per_j, quartiles
 from eeio_results.observation import Key, Missing, Observation
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report.columns import NONE, spread
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
+from eeio_results.selection import is_powered, main_source, repetitions_by_source
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, prefixed
@@ -266,16 +267,11 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
 
 
 def _meter_of(runs: Sequence[Run]) -> Key | None:
-    """The meter that all energies of a command are of: of the widest domain."""
+    """The source that all energies of a command are of."""
     energies = [
         window_of(run.experiment, run.phases[0]).energy for run in runs if run.valid and run.phases
     ]
-    found = (most_read(energies, domain, _is_usable) for domain in DOMAINS)
-    return next(filter(None, found), None)
-
-
-def _is_usable(reading: EnergyReading) -> bool:
-    return reading.kind != "modelled" and reading.valid and reading.energy_j is not None
+    return main_source(repetitions_by_source(energies, is_powered), DOMAINS)
 
 
 def _of_run(
@@ -339,7 +335,7 @@ def _reading(
     for reading in energy:
         if meter is not None and reading.key != meter:
             continue
-        if _is_usable(reading):
+        if is_powered(reading):
             return reading, ""
         if reading.kind == "modelled":
             why = "only a modelled power, which is no measurement"

@@ -15,8 +15,9 @@ from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.observation import Observation, judged, sources, summarize
+from eeio_results.observation import Observation, sources, summarize
 from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run, mark
+from eeio_results.selection import judged
 from eeio_results.store import Campaign
 
 # Where PTS puts ours, in the words of its schema.

@@ -16,7 +16,8 @@ from typing import Any
 from eeio import __version__
 from eeio_power import samples
 from eeio_results.observation import Observation, known
-from eeio_results.record import DOMAINS, MARKS, EnergyReading, Phase, Run
+from eeio_results.record import EnergyReading, Phase, Run
+from eeio_results.selection import is_powered, main_source, repetitions_by_source
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, window_of
 
@@ -243,13 +244,11 @@ def _phase(
 
 
 def _main(window: Window) -> EnergyReading | None:
-    """The reading of the widest domain that has one and may be the cost of the I/O; measured before
-    estimated."""
-    return min(
-        window.cost_energy,
-        key=lambda one: (one.energy_j is None, one.kind in MARKS, DOMAINS.index(one.domain)),
-        default=None,
-    )
+    """That of the main source; else an estimate, else one without a value, whose reason it has."""
+    source = main_source(repetitions_by_source([window.energy], is_powered), window.cost_domains)
+    if source is not None:
+        return next(reading for reading in window.energy if reading.key == source)
+    return min(window.cost_energy, key=lambda reading: reading.energy_j is None, default=None)
 
 
 def _why_none(window: Window) -> str:

@@ -106,7 +106,7 @@ def test_labels_of_a_tool_that_says_nothing_show_every_argument(folder: Path) ->
 def test_a_parser_says_how_its_tool_is_reported(folder: Path) -> None:
     (folder / "mine.py").write_text(ABOUT)
 
-    label = tool_label(_experiment(seed="2", depth="4", **{"file": "shared"}))
+    label = tool_label(_experiment(seed="2", depth="4", file="shared"))
     assert label.startswith("mine shared file depth=4")
     assert tool_label(_experiment(seed="2", depth="4")) == "mine depth=4"
     assert tools.about("mine").bytes_of == "process"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.observation import judged
 from eeio_results.record import EnergyReading, Experiment, Phase, Run
+from eeio_results.selection import judged
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
 from eeio_results.store import Campaign
