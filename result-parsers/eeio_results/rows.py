@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eeio_results.domains import DomainFigures, Marginal, Quartiles
+from eeio_results.io_label import io_label, operation_label
 from eeio_results.record import COST_DOMAINS, CacheLayers, Experiment, Level
 from eeio_results.selection import main_figures
 from eeio_results.tool_label import tool_label
@@ -65,6 +66,16 @@ class Row:
     def tool_label(self) -> str | None:
         """None for a row without an experiment."""
         return None if self.experiment is None else tool_label(self.experiment, self.details)
+
+    @property
+    def operation_label(self) -> str:
+        """`write (rewrite)`"""
+        return operation_label(self.operation, self.spatiality, self.phase)
+
+    @property
+    def io_label(self) -> str:
+        """`sequential write (rewrite)`"""
+        return io_label(self.operation, self.spatiality, self.phase)
 
     @property
     def measured(self) -> DomainFigures | None:

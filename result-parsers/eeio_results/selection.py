@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from eeio_results.domains import DomainFigures
 from eeio_results.observation import Key, Observation, observed
 from eeio_results.record import DOMAINS, EnergyReading, Experiment, Phase
+from eeio_results.windows import Window
 
 
 def is_powered(reading: EnergyReading) -> bool:
@@ -45,6 +46,15 @@ def main_source(repetitions: Mapping[Key, int], cost_domains: Sequence[str]) -> 
     """The source that stands for an experiment; None if none may."""
     selected = source_by_domain(repetitions)
     return next((key for domain, key in selected.items() if domain in cost_domains), None)
+
+
+def main_reading(window: Window) -> EnergyReading | None:
+    """That of the main source of a single phase; an estimate where nothing was measured."""
+    source = main_source(repetitions_by_source([window.energy], is_powered), window.cost_domains)
+    readings = [reading for reading in window.energy if reading.key == source]
+    valid = [reading for reading in window.cost_energy if reading.valid]
+    estimates = [reading for reading in valid if reading.power_w is not None]
+    return next(iter(readings or estimates), None)
 
 
 def main_figures(

@@ -11,7 +11,6 @@ from eeio_results.characterization import characterize
 from eeio_results.comparison.cells import cells_of
 from eeio_results.comparison.changes import PLACE
 from eeio_results.record import CacheLayers, Experiment
-from eeio_results.report.tables import operation_label
 from eeio_results.tool_label import details, differences
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +23,7 @@ def test_no_two_rows_or_cells_of_a_campaign_have_one_label(path: Path) -> None:
     labels = Counter(cell.label(PLACE, tool=True) for cell in cells_of(campaign))
     assert set(labels.values()) == {1}
     rows = Counter(
-        (row.level, operation_label(row), row.spatiality, row.request_size_bytes, row.cache,
+        (row.level, row.operation_label, row.spatiality, row.request_size_bytes, row.cache,
          row.flush, row.tool_label, row.experiment.target,
          dict(row.experiment.arguments).get("load"))
         for row in characterize(campaign)

@@ -8,6 +8,7 @@ from functools import cached_property
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
+from eeio_results.io_label import io_label
 from eeio_results.metrics import METRICS
 from eeio_results.observation import Key, Missing, Observation
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
@@ -133,14 +134,11 @@ class Cell:
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         if self.command:
             return f"{place}: " * bool(place) + self.command
-        order = left.get("spatiality")
-        kind = " ".join(
-            one for one in (order, left.get("operation")) if one is not None and one != "none"
-        )
-        if order == left.get("operation"):
-            kind = order or ""
-        if left.get("phase", kind) not in (left.get("operation"), kind):
-            kind += f" ({left['phase']})"
+        kind = left.get("spatiality", "")
+        if "operation" in left:
+            kind = io_label(left["operation"], left.get("spatiality"), left.get("phase"))
+        elif "phase" in left:
+            kind = f"{kind} ({left['phase']})".strip()
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
         arguments = left.get("arguments", "").split()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal, get_args
 
 from eeio_results.errors import EeioError
+from eeio_results.io_label import io_label, sized
 from eeio_results.record import FLUSHES, Switch
-from eeio_results.units import format_size
 
 ShareOf = Literal["bytes", "time"]
 
@@ -38,8 +38,8 @@ class CellKey:
     @property
     def label(self) -> str:
         """`sequential write 32 KiB, buffer off, flush end`."""
-        size = format_size(self.request_size_bytes)
-        text = f"{self.spatiality} {self.operation} {size}, buffer {self.buffer or 'not stated'}"
+        kind = sized(io_label(self.operation, self.spatiality), self.request_size_bytes)
+        text = f"{kind}, buffer {self.buffer or 'not stated'}"
         text += f", disk cache {self.disk}" if self.disk else ""
         return f"{text}, flush {self.flush}" if self.flush else text
 

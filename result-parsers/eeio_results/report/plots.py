@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from eeio_results.domains import quartiles
+from eeio_results.io_label import sized
 from eeio_results.record import LEVELS
 from eeio_results.report.drawing import (
     BLUE,
@@ -25,10 +26,10 @@ from eeio_results.report.drawing import (
 )
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
-from eeio_results.report.tables import ESTIMATE, operation_label
+from eeio_results.report.tables import ESTIMATE
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
-from eeio_results.units import MB, format_size
+from eeio_results.units import MB
 
 # Colour and mark of each state of the buffer cache: never only the colour.
 _STATES = {
@@ -114,9 +115,7 @@ def _estimated_values(row: Row) -> list[float]:
 
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
-    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    order = f" {row.spatiality}" if row.spatiality else ""
-    text = f"{row.tool_label}{order} {operation_label(row)}{size}"
+    text = sized(f"{row.tool_label} {row.io_label}", row.request_size_bytes)
     if row.experiment.target not in ("file", "device"):
         text += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from eeio_results.comparison.cells import Cell, size_label
+from eeio_results.io_label import io_label
 from eeio_results.record import DOMAINS, Phase, ProcessorSeries, Run
 from eeio_results.report.drawing import (
     COLOURS,
@@ -117,7 +118,7 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
 def _kind(cell: Cell, apart: Sequence[str]) -> str:
     """`sequential write, 32 KiB`, and its differences from other experiments."""
     factors = cell.factors
-    parts = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
+    parts = [io_label(factors["operation"], factors["spatiality"]), factors["size"]]
     for name in apart:
         level = factors.get(name, "as found")
         if level != "as found":
@@ -385,8 +386,8 @@ def processors(
 
 def _run_label(run: Run) -> str:
     experiment = run.experiment
-    size = size_label(experiment.request_size_bytes)
-    label = f"{experiment.spatiality} {experiment.operation}, {size}"
+    kind = io_label(experiment.operation, experiment.spatiality)
+    label = f"{kind}, {size_label(experiment.request_size_bytes)}"
     return label + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from eeio_limits.number_text import number
 from eeio_results.characterization import power_during
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.io_label import load_of, sized
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
@@ -73,23 +74,12 @@ _FACTORS = (
 )  # fmt: skip
 
 
-def operation_label(row: Row) -> str:
-    """`write (rewrite)`: the operation, and the tool's name for it if that is more specific."""
-    phase = row.phase or ""
-    operation = row.operation or _NONE
-    if phase and phase not in (operation, f"{row.spatiality} {operation}"):
-        return f"{operation} ({phase})"
-    return operation
-
-
 def row_label(row: Row) -> str:
     """`fio random read 4 KiB, load 50 %, direct`: a row in one line of text."""
-    order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
-    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    load = dict(row.experiment.arguments).get("load") if row.experiment else None
-    cache = {"on": ", page cache", "off": ", direct"}.get(row.cache.buffer or "", "")
-    text = f"{row.tool_label or ''} {order}{operation_label(row)}{size}"
-    return text + (f", load {load} %" if load else "") + cache
+    load = load_of(dict(row.experiment.arguments)) if row.experiment else None
+    cache = {"on": "page cache", "off": "direct"}.get(row.cache.buffer or "")
+    text = sized(f"{row.tool_label or ''} {row.io_label}", row.request_size_bytes)
+    return ", ".join(filter(None, (text, load, cache)))
 
 
 _BYTES = {
@@ -103,7 +93,7 @@ _BYTES = {
 def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
     experiment = row.experiment
     cells = (
-        operation_label(row),
+        row.operation_label,
         row.spatiality or _NONE,
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
@@ -191,7 +181,7 @@ def _explaining_spread(table: Table) -> Table:
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     """The notes on a row below its table."""
-    label = f"{row.tool_label}, {operation_label(row)} {row.spatiality or ''}".rstrip()
+    label = f"{row.tool_label}, {row.io_label}"
     best = row.measured
     yield from row.device_checks
     yield from (f"{label}: {remark}" for remark in row.remarks.values())
@@ -209,8 +199,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
         yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
     if best is not None and (lacking := best.lacks(row.n)):
-        size = "" if row.request_size_bytes is None else f", {format_size(row.request_size_bytes)}"
-        yield f"{label}{size}: {lacking}"
+        yield f"{sized(label, row.request_size_bytes, ', ')}: {lacking}"
     if best is None and row.n:
         yield f"power, energy, efficiency: {row.reasons['power_w']}"
     elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:

@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.io_label import io_label, sized
 from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
 from eeio_results.steady import State
 from eeio_results.studies import Chapter, Study
-from eeio_results.units import MB, format_size, percent
+from eeio_results.units import MB, percent
 
 if TYPE_CHECKING:
     from eeio_results.rows import Row
@@ -218,8 +219,8 @@ def _worn(campaign: "Campaign") -> str:
 
 
 def _label(point: Point) -> str:
-    size = "" if point.request_size_bytes is None else f" {format_size(point.request_size_bytes)}"
-    return " ".join((f"{point.spatiality} {point.operation}{size}", *point.details))
+    kind = io_label(point.operation, point.spatiality)
+    return " ".join((sized(kind, point.request_size_bytes), *point.details))
 
 
 def _names(campaign: "Campaign") -> dict[str, str]:
@@ -228,9 +229,8 @@ def _names(campaign: "Campaign") -> dict[str, str]:
     for planned in campaign.design.experiments:
         experiment = planned.experiment
         arguments = dict(experiment.arguments)
-        size = experiment.request_size_bytes
-        name = f"{experiment.spatiality} {experiment.operation}"
-        name += "" if size is None else f" {format_size(size)}"
+        kind = io_label(experiment.operation, experiment.spatiality)
+        name = sized(kind, experiment.request_size_bytes)
         name += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
         found[experiment.id] = name
     return found

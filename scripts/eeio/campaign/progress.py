@@ -16,9 +16,10 @@ from eeio_limits.number_text import number
 from eeio_limits.text import shown, shown_lines
 from eeio_results.campaign import PlannedRun
 from eeio_results.observation import Missing, Observation, observed
-from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Phase, Run
+from eeio_results.record import EnergyReading, Experiment, Phase, Run
 from eeio_results.record import mark as mark_of
 from eeio_results.report.columns import WITHOUT_DRIVES
+from eeio_results.selection import main_reading
 from eeio_results.units import MB, percent
 
 ESTIMATE = "ESTIMATE"
@@ -55,13 +56,11 @@ def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
 
 
 def _cost(observation: Observation) -> str | None:
-    """Of the widest domain that a meter saw, each figure with its uncertainty where there is
-    one; of modelled power only where nothing was measured, and marked. None without power."""
-    readings = observation.window.cost_energy
-    valid = [r for r in readings if r.valid and r.power_w is not None]
-    if not valid:
+    """Of the main source, each figure with its uncertainty where there is one; of modelled power
+    only where nothing was measured, and marked. None without power."""
+    reading = main_reading(observation.window)
+    if reading is None:
         return None
-    reading = min(valid, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
     if reading.kind == "modelled" and (reading.uncertainty_relative or 0.0) > 1.0:
         return None  # an estimate that may be 0 W says nothing
     limit = _limit(reading)

@@ -16,8 +16,8 @@ from typing import Any
 from eeio import __version__
 from eeio_power import samples
 from eeio_results.observation import Observation, known
-from eeio_results.record import EnergyReading, Phase, Run
-from eeio_results.selection import is_powered, main_source, repetitions_by_source
+from eeio_results.record import Phase, Run
+from eeio_results.selection import main_reading
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, window_of
 
@@ -186,7 +186,7 @@ def _phase(
 ) -> Iterator[tuple[str, Row]]:
     window = window_of(run.experiment, phase)
     arguments = dict(run.experiment.arguments)
-    reading = _main(window)
+    reading = main_reading(window) or next(iter(window.cost_energy), None)
     buffer = run.experiment.cache.buffer
     yield "phases", _row(
         campaign,
@@ -241,14 +241,6 @@ def _phase(
                     unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
                     meter=one.meter, energy_kind=one.kind,
                 )  # fmt: skip
-
-
-def _main(window: Window) -> EnergyReading | None:
-    """That of the main source; else an estimate, else one without a value, whose reason it has."""
-    source = main_source(repetitions_by_source([window.energy], is_powered), window.cost_domains)
-    if source is not None:
-        return next(reading for reading in window.energy if reading.key == source)
-    return min(window.cost_energy, key=lambda reading: reading.energy_j is None, default=None)
 
 
 def _why_none(window: Window) -> str:

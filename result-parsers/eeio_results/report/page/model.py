@@ -12,11 +12,11 @@ from typing import Any
 
 from eeio_limits.reasons import NO_DURABLE_TIME
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.io_label import sized
 from eeio_results.observation import Key
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
-from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
 from eeio_results.units import MB, format_size
 
@@ -134,7 +134,7 @@ def domain_label(key: Key) -> str:
 _Factor = tuple[str, Callable[[Row], str]]
 _FACTORS: tuple[_Factor, ...] = (
     ("Level", lambda row: row.level),
-    ("Operation", operation_label),
+    ("Operation", lambda row: row.operation_label),
     ("Spatiality", lambda row: row.spatiality or NONE),
     ("Request", lambda row: _size(row)),
     ("Buffer cache", lambda row: row.cache.buffer or NONE),
@@ -180,9 +180,7 @@ def page_of(report: Report) -> Page:
 
 
 def _name(row: Row) -> str:
-    order = "" if row.spatiality in (None, "none", row.operation) else row.spatiality
-    name = f"{order} {operation_label(row)}".strip()
-    return name if row.request_size_bytes is None else f"{name} · {_size(row)}"
+    return sized(row.io_label, row.request_size_bytes, " · ")
 
 
 def _reported(factor: str, level: str) -> str:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from eeio_limits.number_text import page_number
 from eeio_results.characterization import characterize
 from eeio_results.domains import DomainFigures
+from eeio_results.io_label import load_of
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.page.document import document
 from eeio_results.report.page.table import Cell, Column, columns
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import operation_label
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
@@ -157,17 +157,16 @@ def _line(
     why = _why_not_ranked(bundle, row, figures)
     efficiency = None if figures is None else figures.efficiency_bytes_per_j
     assert row.experiment is not None
-    order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
     size = None if row.request_size_bytes is None else format_size(row.request_size_bytes)
     cache = {"on": "page cache", "off": "direct I/O"}.get(row.cache.buffer or "")
     flush = None if row.flush is None else f"flush {row.flush}"
-    load = dict(row.experiment.arguments).get("load")
+    load = load_of(dict(row.experiment.arguments))
     cells = [column.cell(row, figures) for column in shown]
     if prices:
         cells.append(Cell("–" if price is None else page_number(price)))
     return _Line(
-        name=f"{row.tool_label} {order}{operation_label(row)}",
-        more=", ".join(filter(None, (load and f"load {load} %", size, cache, flush))),
+        name=f"{row.tool_label} {row.io_label}",
+        more=", ".join(filter(None, (load, size, cache, flush))),
         bundle=bundle.name,
         machine=_machine(campaign),
         values={
