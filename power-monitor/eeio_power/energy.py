@@ -19,11 +19,13 @@ later (`eeio_power.delay`).
   near it, or half a native period times the highest power near both (a reading may be one period
   old), whichever is more. A meter sampled at its native period P thus has power x P at most, which
   is P / window of the energy;
-- gaps (power only): the part of a stretch that no reading averages. Lost readings count with the
+- gaps (power only): the part of a stretch that no reading averages, such as the time between two
+  readings of a meter that averages for a shorter time. Lost readings count with the
   full spread of the readings around the window. So does, once, a reading of a fine meter that
   exactly repeats the one before: it was read again, and another was missed. A meter sampled more
   slowly than it averages counts with the difference of neighbouring readings, stretches taken as
-  independent;
+  independent. One that averages less than half of the time counts at least with the standard
+  deviation of its readings;
 - delay: what a meter that is late or averages cannot separate at the edges, and the changes that
   its means hide;
 - unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
@@ -44,6 +46,7 @@ because there the energy is interpolated. Possible errors make it doubtful: `eei
 """
 
 import math
+import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -86,6 +89,8 @@ from eeio_power.stretches import (
 
 # Mean powers of a counter are taken over so many of its updates: one more or less is a fifth.
 COUNTER_UPDATES = 5.0
+# Of the time: a meter that averages less of it takes single values, which may repeat with the load.
+MOST_UNSEEN = 0.5
 
 # --- one channel ----------------------------------------------------------------------------------
 
@@ -198,7 +203,15 @@ def channel_energy(
         if late or repeated:
             spread_w = _spread_w(channel, readings, times_s, values, start_s, end_s)
         gaps_j = math.hypot(
-            _gaps_error_j(stretches, touching, late, spread_w, native_period_s, start_s, end_s),
+            _gaps_error_j(
+                stretches,
+                touching,
+                late,
+                spread_w,
+                _averaged_s(channel, native_period_s),
+                start_s,
+                end_s,
+            ),
             math.sqrt(repeated) * spread_w * native_period_s,
         )
     observed_s = math.fsum(inside_s) - unseen_time_s(
@@ -418,17 +431,25 @@ def _spread_w(
     return max(most, readings.most) - min(least, readings.least)
 
 
+def _averaged_s(channel: Channel, native_period_s: float) -> float:
+    """The time before a power reading that it is the mean of for certain, s."""
+    delay = channel.delay
+    if delay is None:
+        return native_period_s
+    return min(native_period_s, max(0.0, delay.averages_s - delay.averages_within_s))
+
+
 def _gaps_error_j(
     stretches: Stretches,
     touching: range,
     late: Sequence[int],
     spread_w: float,
-    native_period_s: float,
+    averaged_s: float,
     start_s: float,
     end_s: float,
 ) -> float:
     """Uncertainty of holding power over time that no reading averages, J."""
-    # The reading at the end averages one native period: the rest of the stretch is unobserved.
+    # The reading at the end averages `averaged_s`: the rest of the stretch is unobserved.
     # Before the first or after the last reading, the edge's error includes it.
     starts_s, ends_s = stretches.starts_s, stretches.ends_s
     powers_w, last_powers_w = stretches.powers_w, stretches.last_powers_w
@@ -437,15 +458,22 @@ def _gaps_error_j(
     lengths_s = map(sub, ends_s[first : last + 1], starts_s[first : last + 1])
     is_late = set(late)
     lost_j = slow_j2 = 0.0
-    for k in compress(range(first, last + 1), map(native_period_s.__lt__, lengths_s)):
-        until_s = ends_s[k] - native_period_s
+    slow_s: list[float] = []
+    for k in compress(range(first, last + 1), map(averaged_s.__lt__, lengths_s)):
+        until_s = ends_s[k] - averaged_s
         unseen_s = until_s - starts_s[k]
         if k in (first, last):
             unseen_s = stretches.inside_s(k, start_s, min(end_s, until_s))
         if k in is_late:
             lost_j += spread_w * unseen_s
         else:
-            slow_j2 += ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
+            slow_s.append(unseen_s)
+            # Independent readings differ by √2 times their standard deviation; the limit is two.
+            slow_j2 += 2.0 * ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
+    if math.fsum(slow_s) > MOST_UNSEEN * (ends_s[last] - starts_s[first]):
+        # Neighbours may be alike because the load repeats in nearly the time between readings.
+        variance_w2 = statistics.pvariance(powers_w[first : last + 1])
+        slow_j2 = max(slow_j2, 4.0 * variance_w2 * sum(unseen_s**2 for unseen_s in slow_s))
     return math.sqrt(lost_j**2 + slow_j2)
 
 

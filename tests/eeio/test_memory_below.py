@@ -19,9 +19,10 @@ from tests.mounts import sparse
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
-from eeio.system import below, caches
+from eeio.system import below, caches, direct_io, fscrypt
 from eeio.system.below import caches_below, why_in_memory
 from eeio.system.filesystem import BlockDevice, backing_device, backing_devices, block_device
+from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
 READ = "level=filesystem operation=read spatiality=sequential buffer=off"
@@ -180,6 +181,58 @@ def test_an_image_that_btrfs_does_not_compress_has_direct_io(
             assert device is not None
             texts = [cache.text for cache in caches_below(device) if cache.in_memory]
     assert any("no direct I/O of compressed" in text for text in texts) == is_compressed
+
+
+def test_an_image_on_tmpfs_at_a_mount_of_its_own_is_in_memory(tmp_path: Path) -> None:
+    """Its folder is on a drive: it was measured as that drive."""
+    image = Path(tempfile.mkdtemp(dir="/dev/shm")) / "image"
+    (tmp_path / "image").touch()
+    try:
+        sparse(image, 8 << 20)
+        bind = ["mount", "--bind", str(image), str(tmp_path / "image")]
+        if subprocess.run(bind, check=False).returncode != 0:
+            pytest.skip("cannot mount")
+        try:
+            with mounts.attached(tmp_path / "image") as node:
+                device = block_device(node)
+                assert device is not None
+                assert "is on tmpfs" in str(why_in_memory(device))
+        finally:
+            mounts.unmount(tmp_path / "image")
+    finally:
+        shutil.rmtree(image.parent)
+
+
+def test_an_encrypted_image_has_no_direct_io(tmp_path: Path) -> None:
+    image = sparse(tmp_path / "below", 64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-O", "encrypt", str(image)], check=True)
+    with mounts.mounted(image, tmp_path / "ext4", "-o", "loop") as folder:
+        (folder / "secret").mkdir()
+        try:
+            fscrypt.encrypt(folder / "secret")
+        except EeioError as error:
+            pytest.skip(str(error))
+        (folder / "secret/image").write_bytes(os.urandom(8 << 20))
+        with mounts.attached(folder / "secret/image") as node:
+            device = block_device(node)
+            assert device is not None
+            texts = [cache.text for cache in caches_below(device) if cache.in_memory]
+    assert any("encrypted files may" in text for text in texts)
+
+
+@pytest.mark.parametrize(("options", "fills"), [("data=journal", True), ("data=ordered", False)])
+def test_a_direct_read_shows_whether_there_is_direct_io(
+    tmp_path: Path, options: str, fills: bool
+) -> None:
+    """Whatever the reason: nobody tells of a file system that is not known here."""
+    image = sparse(tmp_path / "below", 64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with mounts.mounted(image, tmp_path / "mounted", "-o", f"loop,{options}") as folder:
+        file = folder / "file"
+        file.write_bytes(os.urandom(4 << 20))
+        subprocess.run(["sync", str(file)], check=True)
+        why = direct_io.why_file_not_direct(file, None)
+    assert why == ("a direct read of it filled the page cache" if fills else None)
 
 
 @pytest.mark.parametrize("spanning", [""], indirect=True)

@@ -6,7 +6,7 @@ import json
 import math
 import random
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -402,3 +402,34 @@ def test_bursts_that_repeat_in_each_mean_are_in_the_uncertainty(
     assert result.energy_j is not None and not result.doubts
     off_j = abs(result.energy_j - (until_j(end_s) - until_j(start_s)))
     assert off_j <= combined_uncertainty_j([result])
+
+
+@pytest.mark.parametrize(
+    ("period_s", "known"),
+    [(1.0, Delay(0.0, 0.0, source="given")), (1.0, BMC), (0.5, Delay(0.0, 0.1, source="given"))],
+)
+def test_what_a_meter_does_not_see_between_two_single_readings_is_in_the_uncertainty(
+    period_s: float, known: Delay
+) -> None:
+    """Of a load that changes faster than the meter is read, each reading is one of its powers."""
+    draw = random.Random(7)
+    inside, window_s = 0, 60.0
+    for _ in range(200):
+        edges_s = [0.0]
+        while edges_s[-1] < 200.0:
+            edges_s.append(edges_s[-1] + draw.uniform(0.3, 1.5))
+        watts = [120.0 if k % 2 else 60.0 for k in range(len(edges_s))]
+        times_s = [k * period_s for k in range(1, int(190.0 / period_s))]
+        values = [watts[bisect.bisect_right(edges_s, time_s) - 1] for time_s in times_s]
+        start_s = 60.0
+        true_j = math.fsum(
+            watts[k] * max(0.0, min(end_s, start_s + window_s) - max(edges_s[k], start_s))
+            for k, end_s in enumerate(edges_s[1:])
+        )
+        channel = Channel("m", "system", "power_w", delay=replace(known, lag_s=0.0))
+        result = channel_energy(
+            channel, times_s, values, period_s, period_s, start_s, start_s + window_s
+        )
+        assert result.energy_j is not None
+        inside += abs(result.energy_j - true_j) <= combined_uncertainty_j([result])
+    assert inside >= 190

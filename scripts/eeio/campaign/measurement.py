@@ -35,8 +35,9 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
 from eeio.system import caches, counters, frequency, other_io
 from eeio.system import device as devices
-from eeio.system.below import CacheBelow, caches_below, why_in_memory, why_not_direct
+from eeio.system.below import CacheBelow, caches_below, why_in_memory
 from eeio.system.counters import read_counters
+from eeio.system.direct_io import why_file_not_direct
 from eeio.system.drive import elsewhere
 from eeio.system.filesystem import BlockDevice, mount_of, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
@@ -471,7 +472,8 @@ def _buffered_anyway(experiment: Experiment, volume: Volume) -> list[CacheBelow]
     """The page cache, if direct I/O is requested on a file system that has none."""
     if experiment.target == "device" or experiment.cache.buffer != "off":
         return []
-    why = why_not_direct(mount_of(volume.served or volume.directory))
+    directory = volume.served or volume.directory
+    why = why_file_not_direct(directory, mount_of(directory))
     return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
 
 

@@ -1,16 +1,14 @@
 """What is below a directory or a device: memory, caches, or a storage device to measure."""
 
-import fcntl
 import os
 import re
-import struct
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio.system.direct_io import why_file_not_direct
 from eeio.system.filesystem import (
     DEEPEST,
     WITHOUT_STORAGE,
@@ -43,53 +41,6 @@ class _Image:
     """Why direct I/O to the image is buffered, although its loop device requests it."""
 
 
-_GET_FLAGS = 2 << 30 | struct.calcsize("l") << 16 | ord("f") << 8 | 1  # FS_IOC_GETFLAGS
-_COMPRESSED, _JOURNALED = 0x4, 0x4000  # linux/fs.h: chattr +c, +j
-_NOT_COPIED = 0x800000  # chattr +C: btrfs neither copies nor compresses on writing
-
-
-def _attributes(path: Path) -> int:
-    """Of one file, as lsattr shows them; 0 where they cannot be read."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            answer = fcntl.ioctl(descriptor, _GET_FLAGS, bytes(struct.calcsize("l")))
-        finally:
-            os.close(descriptor)
-        return int.from_bytes(answer[:4], sys.byteorder)
-    return 0
-
-
-def _why_image_not_direct(path: Path, mount: Mount | None) -> str | None:
-    """As `why_not_direct`, of one file on the file system."""
-    attributes = _attributes(path)
-    if attributes & _COMPRESSED:
-        return "it is a compressed file (chattr +c), which has no direct I/O"
-    if attributes & _JOURNALED:
-        return "its data are journaled (chattr +j), so it has no direct I/O"
-    if mount is None or (attributes & _NOT_COPIED and mount.filesystem == "btrfs"):
-        return None
-    return why_not_direct(mount)
-
-
-def why_not_direct(mount: Mount) -> str | None:
-    """Why the kernel buffers direct I/O on a file system; None if it does not, as far as its
-    options tell."""
-    options = mount.options.split(",")
-    if "data=journal" in options:
-        return f"{mount.filesystem} with data=journal has no direct I/O"
-    if compresses(mount):
-        return f"{mount.filesystem} has no direct I/O of compressed data"
-    return None
-
-
-def compresses(mount: Mount) -> bool:
-    """Whether a file system's options request that it compresses data."""
-    return mount.filesystem in ("btrfs", "bcachefs", "f2fs") and any(
-        option.startswith("compress") for option in mount.options.split(",")
-    )
-
-
 def _image_of(device: BlockDevice) -> _Image | None:
     """None for a device that is no loop device."""
     disk = device.disk_sysfs
@@ -106,9 +57,10 @@ def _image_of(device: BlockDevice) -> _Image | None:
             below = device_of_number(os.major(number), os.minor(number), device.root)
             of_block = () if below is None else (below,)
             numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
-            why = _why_image_not_direct(path, numbered[0] if numbered else None)
+            why = why_file_not_direct(path, numbered[0] if numbered else None)
             return _Image(path, None, of_block, why_not_direct=why)
-        if not _is_at(known, path):
+        place = _place_of(known, path)
+        if place is None:
             return _Image(
                 path, None, (),
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
@@ -116,10 +68,12 @@ def _image_of(device: BlockDevice) -> _Image | None:
             )  # fmt: skip
     elif device.root == Path("/") and named == text and not path.exists():
         return _Image(path, None)  # a path outside of this container
+    else:
+        place = path if device.root == Path("/") and path.exists() else path.parent
     with suppress(OSError):
-        devices = tuple(backing_devices(path.parent, device.root))
-        mount = mount_of(path.parent, device.root)
-        why = _why_image_not_direct(path, mount)
+        devices = tuple(backing_devices(place, device.root))
+        mount = mount_of(place, device.root)
+        why = why_file_not_direct(path, mount)
         return _Image(path, mount.filesystem, devices, why_not_direct=why)
     return _Image(path, None)
 
@@ -128,13 +82,15 @@ def _text_of_number(number: int) -> str:
     return f"{os.major(number)}:{os.minor(number)}"
 
 
-def _is_at(known: LoopStatus, path: Path) -> bool:
-    """Whether an image with an anonymous device number (tmpfs, btrfs) is in the path's folder."""
+def _place_of(known: LoopStatus, path: Path) -> Path | None:
+    """Where an image with an anonymous device number (tmpfs, btrfs) is: at its path, which may be a
+    mount of its own, or, renamed or removed, on the file system of the folder."""
     for place, expected in ((path, known.file), (path.parent, known.file[:1])):
         with suppress(OSError):
             found = place.stat()
-            return (found.st_dev, found.st_ino)[: len(expected)] == expected
-    return False
+            if (found.st_dev, found.st_ino)[: len(expected)] == expected:
+                return place
+    return None
 
 
 def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 
-from eeio.system.below import compresses
+from eeio.system.direct_io import compresses
 from eeio.system.filesystem import (
     BlockDevice,
     Mount,
