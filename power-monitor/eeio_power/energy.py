@@ -470,7 +470,7 @@ def _gaps_error_j(
             slow_s.append(unseen_s)
             # Independent readings differ by √2 times their standard deviation; the limit is two.
             slow_j2 += 2.0 * ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
-    if math.fsum(slow_s) > MOST_UNSEEN * (ends_s[last] - starts_s[first]):
+    if slow_s and math.fsum(slow_s) > MOST_UNSEEN * (ends_s[last] - starts_s[first]):
         # Neighbours may be alike because the load repeats in nearly the time between readings.
         variance_w2 = statistics.pvariance(powers_w[first : last + 1])
         slow_j2 = max(slow_j2, 4.0 * variance_w2 * sum(unseen_s**2 for unseen_s in slow_s))

@@ -94,7 +94,7 @@ def test_a_delay_that_is_not_sure_costs_the_change_of_power_at_the_edges() -> No
     assert reading.energy_j is not None and reading.uncertainty_j is not None
     change_j = (LOAD_W - IDLE_W) * 1.0
     assert abs(reading.energy_j - TRUE_J) == pytest.approx(change_j, abs=1.0)
-    assert change_j <= reading.uncertainty_j <= 1.1 * change_j
+    assert change_j <= reading.uncertainty_j <= 1.3 * change_j, "and what single readings miss"
     # Where the power stays the same the delay costs nothing.
     idle = energy(unsure, Delay(3.0), start_s=5.0, end_s=25.0)
     assert idle.uncertainty_j is not None and idle.uncertainty_j <= 0.2 * IDLE_W

@@ -46,9 +46,9 @@ def why_not_direct(mount: Mount) -> str | None:
 
 
 def why_file_not_direct(path: Path, mount: Mount | None) -> str | None:
-    """Why the kernel buffers direct I/O of a file on the file system, or of new files in a folder: by
-    its attributes, by the options, or as a direct read shows. None if it does not, as far as this
-    user may know."""
+    """Why the kernel buffers direct I/O of a file, or of new files in a folder: by its attributes,
+    by the options of its file system, or as a direct read shows. None if it does not, as far as
+    this user may know."""
     attributes = 0
     with suppress(OSError):
         attributes = _attributes(path)
