@@ -22,7 +22,9 @@ _Rule = Literal["strict", "usual", "lax"]
 _CONTAINER_MARKS = (Path("/run/.containerenv"), Path("/.dockerenv"))
 _PROCESSES_OF_THE_MACHINE = "pid:[4026531836]"
 """The namespace that the kernel starts with has this number on every machine."""
-_ACCESS_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
+_DEFAULT_LIST = "system.posix_acl_default"
+"""Files and folders that are made in the folder inherit it, whatever the umask is."""
+_ACCESS_LISTS = ("system.posix_acl_access", _DEFAULT_LIST)
 _MOST_LINKS = 40
 """As the kernel follows."""
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -89,6 +91,8 @@ def why_untrusted(path: Path) -> str | None:
     try:
         way = _way(path)
         users = _users_in(way[-1].parent, writes=False)
+        if (risk := _risk_of_fuse(way, users)) is not None:
+            return f"{risk.path} {risk.problem}"
         found = _replaceable(way, users, "usual")
         if found is None and way[-1].is_dir():
             # Whoever may add a file there adds a program or module.
@@ -121,9 +125,9 @@ def risk_of_folder(directory: Path) -> Risk | None:
         way = _way(directory)
         physical = way[-1]
         users = _users_in(physical)
-        if os.geteuid() == 0 and (risk := _risk_of_fuse(physical, users)) is not None:
-            return risk
         if os.geteuid() == 0:
+            if (risk := _risk_of_fuse(way, users) or _risk_of_default_list(physical)) is not None:
+                return risk
             found = _replaceable(way, users, "usual")
         else:
             found = _replaceable([physical], users, "lax")
@@ -143,14 +147,27 @@ def risk_of_folder(directory: Path) -> Risk | None:
     return Risk(found.path, found.problem, repair)
 
 
-def _risk_of_fuse(folder: Path, users: frozenset[int]) -> Risk | None:
-    """Who mounted a FUSE file system decides which owners it shows."""
-    mount = _mount_of(folder)
-    user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
-    if not mount.kind.startswith("fuse") or user is None or int(user[1]) in users:
+def _risk_of_fuse(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
+    """Who mounted a FUSE file system decides which owners it shows, and where its links lead."""
+    mounts = _mounts()
+    foreign = {}
+    for mount in mounts:
+        user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
+        if mount.kind.startswith("fuse") and user is not None and int(user[1]) not in users:
+            foreign[mount] = user[1]
+    for place in way if foreign else ():
+        mount = _mount_in(mounts, place)
+        if mount in foreign:
+            problem = f"is a FUSE file system of user {foreign[mount]}"
+            return Risk(mount.point, problem, _repair_by_new_folder(_quoted(mount.point.parent)))
+    return None
+
+
+def _risk_of_default_list(folder: Path) -> Risk | None:
+    if _DEFAULT_LIST not in _attributes(folder):
         return None
-    problem = f"is a FUSE file system of user {user[1]}"
-    return Risk(mount.point, problem, _repair_by_new_folder(_quoted(mount.point.parent)))
+    problem = "has a default access control list, which new files inherit"
+    return Risk(folder, problem, f"setfacl -k {_quoted(folder)}")
 
 
 def risk_of_scratch(scratch: Path) -> Risk | None:
@@ -161,6 +178,9 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     except OSError:
         return None
     directory = scratch.parent
+    if os.geteuid() == 0 and _has_access_list(scratch):
+        problem = "has an access control list"
+        return Risk(scratch, problem, f"setfacl -bk {_quoted(directory)} {_quoted(scratch)}")
     found = _replaceable([scratch], _users_in(directory.resolve()), "strict")
     if found is None and stat.S_ISDIR(status.st_mode):
         return None
@@ -228,10 +248,15 @@ def _others_may_write(
 
 
 def _has_access_list(path: Path) -> bool:
+    return not _attributes(path).isdisjoint(_ACCESS_LISTS)
+
+
+def _attributes(path: Path) -> frozenset[str]:
+    """The names of the extended attributes of a file or folder, not of a link's target."""
     try:
-        return not set(os.listxattr(path)).isdisjoint(_ACCESS_LISTS)
+        return frozenset(os.listxattr(path, follow_symlinks=False))
     except OSError:
-        return False
+        return frozenset()
 
 
 def _has_other_members(group: int, users: frozenset[int]) -> bool:
@@ -294,21 +319,36 @@ def _owner_of_new_files(folder: Path) -> set[int]:
 
 @dataclass(frozen=True)
 class _Mount:
+    """Where a file system is mounted, its type, and its options."""
+
     point: Path
     kind: str
     options: str
 
 
-def _mount_of(folder: Path) -> _Mount:
-    """The mount of the folder's file system: where, its type, and its options."""
-    found = _Mount(Path("/"), "", "")
+def _mounts() -> list[_Mount]:
+    """All that this process sees, in the order in which they were mounted."""
+    mounts = []
     for line in _MOUNTS.read_bytes().splitlines():
         fields, _, of_filesystem = line.partition(b" - ")
         point = Path(os.fsdecode(fields.split()[4].replace(rb"\040", b" ")))
-        if folder.is_relative_to(point) and len(str(point)) >= len(str(found.point)):
-            words = os.fsdecode(of_filesystem).split()
-            found = _Mount(point, words[0], words[-1])
-    return found
+        words = os.fsdecode(of_filesystem).split()
+        mounts.append(_Mount(point, words[0], words[-1]))
+    return mounts
+
+
+def _mount_of(folder: Path) -> _Mount:
+    """The mount of the folder's file system."""
+    return _mount_in(_mounts(), folder)
+
+
+def _mount_in(mounts: Iterable[_Mount], place: Path) -> _Mount:
+    innermost = _Mount(Path("/"), "", "")
+    for mount in mounts:
+        is_above = place.is_relative_to(mount.point)
+        if is_above and len(str(mount.point)) >= len(str(innermost.point)):
+            innermost = mount
+    return innermost
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:

@@ -20,12 +20,14 @@ explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line:
 	owned) problem="is owned by user $value" ;;
 	link) problem="is a link of user $value" ;;
 	fuse) problem="is a FUSE file system of user $value" ;;
+	listed) problem='has an access control list' ;;
 	loop) problem='cannot be checked: Too many levels of symbolic links' ;;
 	esac
 	[ -d "$directory" ] || kind=program
 	case $(id -u)-$kind-$path in
 	*-program-*) repair="install the package of ${directory##*/}, and remove this one from PATH" ;;
 	*-loop-*) repair='check the path' ;;
+	*-listed-*) repair="setfacl -bk $(quoted "$directory") $(quoted "$path")" ;;
 	*-writable-*/eeio-scratch) repair="rm -r $(quoted "$path")" ;;
 	*/eeio-scratch) repair=$(new_folder "$(quoted "${directory%/}")") ;; # another user may be measuring there
 	0-writable-*) repair="chmod +t $(quoted "$path")" ;;

@@ -36,8 +36,7 @@ check_here() { # FOLDER: changes to it, and leaves where another user could repl
 	cd -P "$1" 2>/dev/null || return
 	users=$(trusted_users "$(pwd -P)")
 	if [ "$(id -u)" = 0 ]; then
-		problem=$(foreign_fuse "$users" "$(pwd -P)" /proc/self/mountinfo)
-		[ -n "$problem" ] || problem=$(replaceable_above "$users" "$1")
+		problem=$(replaceable_above "$users" "$1")
 	else
 		problem=$(replaceable "$users" lax "$(pwd -P)")
 	fi
@@ -48,6 +47,8 @@ prepared() { # changes to the folder that pre.sh has made; no name leads to the 
 	[ -d "$scratch" ] || refuse "$scratch: not there; run pre.sh with these factors first"
 	check_here "${scratch%/*}/" || refuse "${scratch%/*}: cannot be entered; give another directory"
 	problem=$(replaceable "$users" strict "$scratch")
+	# What is made in it inherits a default list of its folder, whatever the umask is.
+	[ "$(id -u)" != 0 ] || case $(ls -dl -- "$scratch") in ??????????+*) problem="listed - $scratch" ;; esac
 	[ -z "$problem" ] || refuse "$(explained "${scratch%/*}" "$problem")"
 	cd -P eeio-scratch 2>/dev/null || refuse "$scratch: cannot be entered; give another directory"
 	# A folder that was put in its place after that is none of ours, and a link is no folder.

@@ -41,7 +41,8 @@ class Case:
     the folder of the test and D the directory."""
 
     name: str
-    text: str | None
+    text: str | tuple[str, str] | None
+    """Of two: what eeio writes, and what a profile writes."""
     user: int = 0
     top: tuple[int, int, int] = (0, 0, 0o755)
     """Owner, group and mode."""
@@ -61,6 +62,9 @@ class Case:
     """Lines of /etc/group and /etc/passwd."""
     list_of: int | None = None
     """A user to whom an access control list gives the same rights as D to its group."""
+    inherited_of: int | None = None
+    """A user whom a default access control list of D names."""
+    scratch_list_of: int | None = None
     sudo: str | None = None
     inside: str = ""
     """A container, or a user namespace."""
@@ -113,6 +117,13 @@ CASES = (
          directory=(0, 0, 0o775), list_of=71500),
     Case("an access control list gives no right to write", None, directory=(0, 0, 0o755),
          list_of=71500),
+    Case("a default access control list",
+         ("D has a default access control list, which new files inherit. Repair: setfacl -k D",
+          f"D/{SCRATCH} has an access control list. Repair: setfacl -bk D D/{SCRATCH}"),
+         inherited_of=71500),
+    Case("scratch with an access control list",
+         f"D/{SCRATCH} has an access control list. Repair: setfacl -bk D D/{SCRATCH}",
+         scratch=(0, 0, 0o755), scratch_list_of=71500),
     Case("characters of a shell", "B/a 'b;?Repair: x is owned by user 71500. Repair: "
          "mkdir -m 700 B/eeio-files, and give it as the directory",
          more=((71500, "a 'b;\nRepair: x", None), (0, "a 'b;\nRepair: x/dir", None)),
@@ -203,6 +214,10 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
     path = str(named) if case.named is None else case.named.replace("B/", f"{base}/")
     if case.list_of is not None:
         _add_access_list(directory, case.list_of)
+    if case.inherited_of is not None:
+        _add_access_list(directory, case.inherited_of, "system.posix_acl_default")
+    if case.scratch_list_of is not None:
+        _add_access_list(directory / SCRATCH, case.scratch_list_of)
 
     def both() -> list[str | None]:
         _go_inside(case, directory)
@@ -215,12 +230,14 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
         assert done.stderr.count("\n") == (0 if done.returncode == 0 else 1), done.stderr
         return [risk.text if risk else None, done.stderr.removeprefix("eeio-x: ").strip() or None]
 
-    wanted = None
-    if case.text is not None:
-        wanted = case.text.replace("D", str(directory)).replace("B/", f"{base}/")
+    texts = case.text if isinstance(case.text, tuple) else (case.text, case.text)
+    wanted = [
+        None if text is None else text.replace("D", str(directory)).replace("B/", f"{base}/")
+        for text in texts
+    ]
     inside = case.inside.startswith("container")
-    assert _in_child(both, namespace=_NEW_PROCESSES if inside else 0) == [wanted, wanted]
-    assert (directory / SCRATCH / "file").exists() == (wanted is None)
+    assert _in_child(both, namespace=_NEW_PROCESSES if inside else 0) == wanted
+    assert (directory / SCRATCH / "file").exists() == (case.text is None)
 
 
 def _go_inside(case: Case, directory: Path) -> None:
@@ -257,14 +274,14 @@ def _go_inside(case: Case, directory: Path) -> None:
         Path("/proc/self/gid_map").write_text(f"0 {case.user} 1")
 
 
-def _add_access_list(folder: Path, user: int) -> None:
+def _add_access_list(folder: Path, user: int, attribute: str = "system.posix_acl_access") -> None:
     rights = folder.stat().st_mode >> 3 & 7
     entries = ((1, 7, -1), (2, rights, user), (4, 5, -1), (16, rights, -1), (32, 5, -1))
     content = struct.pack("<I", 2)
     for tag, right, of in entries:
         content += struct.pack("<HHi", tag, right, of)
     try:
-        os.setxattr(folder, "system.posix_acl_access", content)
+        os.setxattr(folder, attribute, content)
     except OSError as error:
         pytest.skip(f"no access control lists in /tmp: {error}")
 
@@ -363,6 +380,27 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
         f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
+
+
+@pytest.mark.parametrize("named", ["fuse/folder", "link/folder"])
+def test_root_reads_nothing_through_a_fuse_file_system_of_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """It shows its files as root's, and its links lead where its user wants at that moment."""
+    (base / "fuse/folder").mkdir(parents=True)
+    (base / "link").symlink_to("fuse")
+    (base / "mountinfo").write_text(
+        f"1 0 8:1 / / rw - ext4 x rw\n9 1 0:9 / {base}/fuse rw - fuse.x x rw,user_id=71500\n"
+    )
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    base.chmod(0o755)
+    monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
+    problem = f"{base}/fuse is a FUSE file system of user 71500"
+    assert why_untrusted(base / named) == problem
+    assert trusted_search_path(f"{base / named}:/usr/bin") == ("/usr/bin", [problem])
+    # A link inside leads to a folder that is none of it.
+    (base / "fuse/out").symlink_to(base)
+    assert (risk_of_folder(base / "fuse/out") or pytest.fail()).text.startswith(problem)
 
 
 def test_the_directory_of_a_campaign_is_the_one_that_was_checked(base: Path) -> None:

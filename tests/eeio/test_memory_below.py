@@ -21,7 +21,13 @@ from tests.simulators.tree import write_tree
 from eeio.cli import main
 from eeio.system import below, caches, direct_io, fscrypt
 from eeio.system.below import caches_below, why_in_memory
-from eeio.system.filesystem import BlockDevice, backing_device, backing_devices, block_device
+from eeio.system.filesystem import (
+    BlockDevice,
+    backing_device,
+    backing_devices,
+    block_device,
+    mount_of,
+)
 from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
@@ -220,6 +226,34 @@ def test_an_encrypted_image_has_no_direct_io(tmp_path: Path) -> None:
     assert any("encrypted files may" in text for text in texts)
 
 
+def test_an_image_that_was_compressed_earlier_has_no_direct_io(tmp_path: Path) -> None:
+    """The mount's options of today tell nothing of it."""
+    if shutil.which("mkfs.btrfs") is None:
+        pytest.skip("needs mkfs.btrfs")
+    image = sparse(tmp_path / "below", 256 << 20)
+    subprocess.run(["mkfs.btrfs", "-q", str(image)], check=True)
+    with mounts.mounted(image, tmp_path / "first", "-o", "loop,compress-force=zstd") as folder:
+        (folder / "image").write_bytes(os.urandom(16 << 20) + bytes(16 << 20))
+    with mounts.mounted(image, tmp_path / "second", "-o", "loop") as folder:
+        why = direct_io.why_file_not_direct(folder / "image", mount_of(folder))
+        (folder / "plain").write_bytes(os.urandom(1 << 20))
+        subprocess.run(["sync", str(folder / "plain")], check=True)
+        plain = direct_io.why_file_not_direct(folder / "plain", mount_of(folder))
+    assert why == "a part of it is compressed, which has no direct I/O"
+    assert plain is None or "a direct read" in plain, "some kernels buffer data with a checksum"
+
+
+def test_a_default_of_the_superblock_is_found(tmp_path: Path) -> None:
+    """/proc/mounts shows no data=journal then, and clean writes had other I/O of their bytes."""
+    image = sparse(tmp_path / "below", 64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with mounts.mounted(image, tmp_path / "ordered", "-o", "loop") as folder:
+        assert not direct_io.journals_data(mount_of(folder))
+    subprocess.run(["tune2fs", "-o", "journal_data", str(image)], check=True, capture_output=True)
+    with mounts.mounted(image, tmp_path / "journaled", "-o", "loop") as folder:
+        assert direct_io.journals_data(mount_of(folder))
+
+
 @pytest.mark.parametrize(("options", "fills"), [("data=journal", True), ("data=ordered", False)])
 def test_a_direct_read_shows_whether_there_is_direct_io(
     tmp_path: Path, options: str, fills: bool
@@ -231,8 +265,8 @@ def test_a_direct_read_shows_whether_there_is_direct_io(
         file = folder / "file"
         file.write_bytes(os.urandom(4 << 20))
         subprocess.run(["sync", str(file)], check=True)
-        why = direct_io.why_file_not_direct(file, None)
-    assert why == ("a direct read of it filled the page cache" if fills else None)
+        reasons = {direct_io.why_file_not_direct(path, None) for path in (file, folder)}
+    assert reasons == {"a direct read filled the page cache" if fills else None}
 
 
 @pytest.mark.parametrize("spanning", [""], indirect=True)

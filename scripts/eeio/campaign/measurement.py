@@ -472,7 +472,7 @@ def _buffered_anyway(experiment: Experiment, volume: Volume) -> list[CacheBelow]
     """The page cache, if direct I/O is requested on a file system that has none."""
     if experiment.target == "device" or experiment.cache.buffer != "off":
         return []
-    directory = volume.served or volume.directory
+    directory = (volume.served or volume.directory).resolve()
     why = why_file_not_direct(directory, mount_of(directory))
     return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
 

@@ -134,28 +134,23 @@ def reached_by(
 def _is_limited(
     limit: DeviceLimit, times_s: Sequence[float], moved: Sequence[float], phase: Phase
 ) -> bool:
-    """Whether the group moved as much as the limit permits in a share of a phase, or in all of it,
-    of a write until its bytes were durable.
+    """Whether the group was at the limit for a share of a phase, of a write until its bytes were
+    durable.
 
-    Requests are counted when they are given to the kernel. With many that wait, one period may
-    have those of several seconds, so only the sum of the phase shows the limit.
+    Requests are counted when they are given to the kernel. So one period may have those of several
+    seconds, which then wait: what was moved beyond the limit keeps the group at it.
     """
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
     if phase.start_s is None or end_s is None or end_s <= phase.start_s:
         return False
-    at_limit_s = phase_moved = periods_s = 0.0
+    at_limit_s = waiting_s = 0.0
     periods = zip(times_s, times_s[1:], moved, moved[1:], strict=False)
     for from_s, to_s, before, after in periods:
-        inside_s = min(to_s, end_s) - max(from_s, phase.start_s)
-        if inside_s <= 0:
-            continue
-        phase_moved += after - before
-        periods_s += to_s - from_s
-        if after - before >= NEAR[0] * limit.per_s * (to_s - from_s):
-            at_limit_s += inside_s
-    if at_limit_s >= LEAST_SHARE * (end_s - phase.start_s):
-        return True
-    return periods_s > 0 and phase_moved >= NEAR[0] * limit.per_s * periods_s
+        waiting_s += (after - before) / limit.per_s
+        if waiting_s >= NEAR[0] * (to_s - from_s):
+            at_limit_s += max(0.0, min(to_s, end_s) - max(from_s, phase.start_s))
+        waiting_s = max(0.0, waiting_s - (to_s - from_s))
+    return at_limit_s >= LEAST_SHARE * (end_s - phase.start_s)
 
 
 def _is_near(limit: DeviceLimit, phase: Phase) -> bool:

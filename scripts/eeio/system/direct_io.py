@@ -18,14 +18,31 @@ _GET_FLAGS = 2 << 30 | struct.calcsize("l") << 16 | ord("f") << 8 | 1  # FS_IOC_
 _WITHOUT_DIRECT_IO: Mapping[int, str] = MappingProxyType(
     {
         0x4: "compressed files (chattr +c) have no direct I/O",
-        0x4000: "files whose data are journaled (chattr +j) have no direct I/O",
         0x800: "encrypted files may have no direct I/O",
         0x100000: "files with fs-verity have no direct I/O",
     }
 )
+_JOURNALED = 0x4000  # chattr +j, which ext4 obeys without delayed allocation
 _NOT_COPIED = 0x800000  # chattr +C: btrfs neither copies nor compresses on writing
+_EXTENTS = struct.Struct("=QQLLLL")  # struct fiemap
+_EXTENT = struct.Struct("=QQQ16xL12x")  # struct fiemap_extent
+_GET_EXTENTS, _EXTENTS_AT_ONCE = 0xC020660B, 256  # FS_IOC_FIEMAP
+_LAST_EXTENT, _ENCODED = 0x1, 0x8
 _PLACES = 8
 """Of a file, where direct reads are tried."""
+
+
+def journals_data(mount: Mount) -> bool:
+    """Whether ext4 writes data to its journal first: by its options, or by a default of its
+    superblock, which they do not show."""
+    if "data=journal" in mount.options.split(","):
+        return True
+    if mount.filesystem != "ext4":
+        return False
+    with suppress(OSError):
+        device = Path("/sys/dev/block", mount.number).resolve().name
+        return "data=journal" in Path("/proc/fs/ext4", device, "options").read_text().split()
+    return False
 
 
 def compresses(mount: Mount) -> bool:
@@ -38,7 +55,7 @@ def compresses(mount: Mount) -> bool:
 def why_not_direct(mount: Mount) -> str | None:
     """Why the kernel buffers direct I/O on a file system; None if it does not, as far as its
     options tell."""
-    if "data=journal" in mount.options.split(","):
+    if journals_data(mount):
         return f"{mount.filesystem} with data=journal has no direct I/O"
     if compresses(mount):
         return f"{mount.filesystem} has no direct I/O of compressed data"
@@ -47,21 +64,43 @@ def why_not_direct(mount: Mount) -> str | None:
 
 def why_file_not_direct(path: Path, mount: Mount | None) -> str | None:
     """Why the kernel buffers direct I/O of a file, or of new files in a folder: by its attributes,
-    by the options of its file system, or as a direct read shows. None if it does not, as far as
-    this user may know."""
+    by the options of its file system, or as a direct read shows (of btrfs, some kernels buffer all
+    data with a checksum). None if it does not, as far as this user may know."""
     attributes = 0
     with suppress(OSError):
         attributes = _attributes(path)
     for flag, reason in _WITHOUT_DIRECT_IO.items():
         if attributes & flag:
             return reason
+    if attributes & _JOURNALED and mount is not None and "nodelalloc" in mount.options.split(","):
+        return "files whose data are journaled (chattr +j) have no direct I/O"
     is_plain = bool(attributes & _NOT_COPIED) and mount is not None and mount.filesystem == "btrfs"
     if mount is not None and not is_plain and (why := why_not_direct(mount)) is not None:
         return why
+    with suppress(OSError):
+        if _has_encoded_extents(path):
+            return "a part of it is compressed, which has no direct I/O"
     with suppress(OSError, ValueError):
-        if _reads_fill_the_cache(path):
-            return "a direct read of it filled the page cache"
+        if _fills_the_cache(path):
+            return "a direct read filled the page cache"
     return None
+
+
+def _fills_the_cache(path: Path) -> bool:
+    """Whether direct reads of a file do, or those of a new one in a folder."""
+    if not path.is_dir():
+        descriptor = _open(path, os.O_DIRECT)
+    else:
+        descriptor = os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+    try:
+        if path.is_dir():
+            with mmap.mmap(-1, _PLACES * mmap.PAGESIZE) as aligned:
+                aligned.write(os.urandom(len(aligned)))
+                os.pwrite(descriptor, aligned, 0)
+            os.fsync(descriptor)
+        return _reads_fill_the_cache(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _open(path: Path, more: int = 0) -> int:
@@ -78,24 +117,43 @@ def _attributes(path: Path) -> int:
     return int.from_bytes(answer[:4], sys.byteorder)
 
 
-def _reads_fill_the_cache(path: Path) -> bool:
+def _has_encoded_extents(path: Path) -> bool:
+    """Whether a part of a file is stored in another form, such as compressed."""
+    descriptor = _open(path)
+    try:
+        start = 0
+        while True:
+            request = _EXTENTS.pack(start, (1 << 64) - 1 - start, 0, 0, _EXTENTS_AT_ONCE, 0)
+            room = bytearray(request + bytes(_EXTENT.size * _EXTENTS_AT_ONCE))
+            fcntl.ioctl(descriptor, _GET_EXTENTS, room)
+            count = _EXTENTS.unpack_from(room)[3]
+            flags = 0
+            for index in range(count):
+                place = _EXTENTS.size + index * _EXTENT.size
+                logical, _, length, flags = _EXTENT.unpack_from(room, place)
+                if flags & _ENCODED:
+                    return True
+                start = logical + length
+            if count == 0 or flags & _LAST_EXTENT:
+                return False
+    finally:
+        os.close(descriptor)
+
+
+def _reads_fill_the_cache(descriptor: int) -> bool:
     """Whether a direct read leaves its page in the page cache. Pages that stay there in any case
     show nothing: dirty ones, and those of a user who may not ask."""
-    direct = _open(path, os.O_DIRECT)
-    try:
-        pages = os.fstat(direct).st_size // mmap.PAGESIZE
-        for index in range(0, pages, max(1, pages // _PLACES)):
-            offset = index * mmap.PAGESIZE
-            os.posix_fadvise(direct, offset, mmap.PAGESIZE, os.POSIX_FADV_DONTNEED)
-            if _is_cached(direct, offset):
-                continue
-            with mmap.mmap(-1, mmap.PAGESIZE) as aligned:
-                os.preadv(direct, [aligned], offset)
-            if _is_cached(direct, offset):
-                return True
-        return False
-    finally:
-        os.close(direct)
+    pages = os.fstat(descriptor).st_size // mmap.PAGESIZE
+    for index in range(0, pages, max(1, pages // _PLACES)):
+        offset = index * mmap.PAGESIZE
+        os.posix_fadvise(descriptor, offset, mmap.PAGESIZE, os.POSIX_FADV_DONTNEED)
+        if _is_cached(descriptor, offset):
+            continue
+        with mmap.mmap(-1, mmap.PAGESIZE) as aligned:
+            os.preadv(descriptor, [aligned], offset)
+        if _is_cached(descriptor, offset):
+            return True
+    return False
 
 
 def _is_cached(descriptor: int, offset: int) -> bool:

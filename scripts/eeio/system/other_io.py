@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.system import caches
+from eeio.system.direct_io import journals_data
 from eeio.system.filesystem import BlockDevice, Mount, backing_devices, drives_below
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools import about
@@ -56,7 +57,7 @@ class Target:
 
     @property
     def journals_data(self) -> bool:
-        return self.mount is not None and "data=journal" in self.mount.options.split(",")
+        return self.mount is not None and journals_data(self.mount)
 
 
 def readahead_bytes(device: BlockDevice) -> int:

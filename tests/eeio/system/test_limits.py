@@ -156,9 +156,9 @@ def test_a_short_phase_is_judged_by_the_tool_s_rate(tmp_path: Path) -> None:
         # A part of the phase: its mean rate is that of no limit.
         ([0, 2, 4, 6, 16, 26], True),
         ([0, 2, 4, 6, 8, 10], False),
-        # All requests of the phase are counted in its first second.
-        ([0, 95, *[95] * 9], True),
-        ([0, 60, *[60] * 9], False),
+        # All requests are counted in the first second, and wait for most of the phase.
+        ([0, 60, *[60] * 9], True),
+        ([0, 15, *[15] * 9], False),
     ],
 )
 def test_a_limit_that_holds_for_a_part_of_a_phase_is_named(
