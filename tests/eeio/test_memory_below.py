@@ -243,6 +243,35 @@ def test_an_image_that_was_compressed_earlier_has_no_direct_io(tmp_path: Path) -
     assert plain is None or "a direct read" in plain, "some kernels buffer data with a checksum"
 
 
+@pytest.mark.parametrize("filesystem", ["ext4", "xfs"])
+def test_a_log_in_memory_is_found(tmp_path: Path, filesystem: str) -> None:
+    """Each fsync waits for the log: with one on tmpfs, rows of metadata were those of memory."""
+    if shutil.which(f"mkfs.{filesystem}") is None:
+        pytest.skip(f"needs mkfs.{filesystem}")
+    data = sparse(tmp_path / "data", 400 << 20)
+    log = sparse(Path(tempfile.mkdtemp(dir="/dev/shm")) / "log", 128 << 20)
+    try:
+        with mounts.attached(data) as node, mounts.attached(log) as log_node:
+            options = ["-o", "rw"]
+            if filesystem == "xfs":
+                make = [["mkfs.xfs", "-q", "-l", f"logdev={log_node}", str(node)]]
+                options = ["-o", f"logdev={log_node}"]
+            else:
+                make = [
+                    ["mke2fs", "-q", "-O", "journal_dev", str(log_node)],
+                    ["mkfs.ext4", "-q", "-J", f"device={log_node}", str(node)],
+                ]
+            for command in make:
+                subprocess.run(command, check=True, capture_output=True)
+            with mounts.mounted(node, tmp_path / "mounted", *options) as folder:
+                devices = backing_devices(folder)
+                why = below.why_any_in_memory(devices)
+            assert [device.node for device in devices] == [node, log_node]
+            assert "is on tmpfs" in str(why)
+    finally:
+        shutil.rmtree(log.parent)
+
+
 def test_a_default_of_the_superblock_is_found(tmp_path: Path) -> None:
     """/proc/mounts shows no data=journal then, and clean writes had other I/O of their bytes."""
     image = sparse(tmp_path / "below", 64 << 20)

@@ -213,9 +213,9 @@ def _device_names(directory: Path, root: Path) -> list[str]:
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
         device = device_of_number(int(major), int(minor), root) if major.isdecimal() else None
-    if device is not None:
-        return [device.name]
     mount = mount_of(directory, root)
+    if device is not None:
+        return list(dict.fromkeys((device.name, *_devices_of_logs(mount, device, root))))
     # bcachefs lists all its devices: /dev/sda:/dev/sdb.
     sources = mount.source.split(":") if mount.filesystem == "bcachefs" else [mount.source]
     if len(sources) > 1:
@@ -224,6 +224,24 @@ def _device_names(directory: Path, root: Path) -> list[str]:
     source = Path(mount.source)
     device = block_device(source, root) if source.is_absolute() else None
     return [] if device is None else _btrfs_members(device)
+
+
+def _devices_of_logs(mount: Mount, device: BlockDevice, root: Path) -> list[str]:
+    """The names of further devices of a file system: of its log (xfs, ext4), and of xfs's real-time
+    part."""
+    if mount.filesystem == "xfs":
+        options = (option.partition("=") for option in mount.options.split(","))
+        nodes = [Path(value) for name, _, value in options if name in ("logdev", "rtdev")]
+        known = {node: block_device(node, root) for node in nodes}
+        return [node.name if found is None else found.name for node, found in known.items()]
+    with suppress(OSError):
+        # The thread of a journal in the file system is jbd2/sda1-8.
+        process = (root / "sys/fs/ext4" / device.name / "journal_task").read_text().strip()
+        thread = (root / "proc" / process / "comm").read_text().strip()
+        name = thread.removeprefix("jbd2/")
+        if name != thread and named_device(name, root) is not None:
+            return [name]
+    return []
 
 
 def device_of_number(major: int, minor: int, root: Path) -> BlockDevice | None:
