@@ -123,7 +123,9 @@ def fitted(readings: Readings, pulses: Sequence[Pulse], native_period_s: float, 
     if total <= 0.0 or least > (1.0 - LEAST_EXPLAINED) * total:
         raise EeioError(
             f"{meter}: its readings do not follow the load of the processors; does it measure this "
-            "machine? End other programs, and give --count for more steps"
+            "machine? If it has new values more slowly than each "
+            f"{native_period_s:g} s (`eeio meter list` shows how often), give its period, as in "
+            "period_s=5. Else end other programs, and give --count for more steps"
         )
     # A fit without noise is still no better than the time between two polls.
     noise = max(least, 1e-4 * total) / max(1, len(updates.times_s) - 4)
