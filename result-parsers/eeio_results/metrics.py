@@ -199,6 +199,10 @@ METRICS: tuple[Metric, ...] = (
 """In the order of columns."""
 
 
+FURTHER = tuple(metric for metric in METRICS if metric.figures is None and metric.in_rows)
+"""Those that no field of a row is for."""
+
+
 def named(name: str) -> Metric:
     """The metric that `--sort` and `--fail-if` call so. Raises KeyError."""
     return {metric.name.lower(): metric for metric in METRICS}[name.lower()]
@@ -214,11 +218,7 @@ def gated() -> tuple[str, ...]:
 def further(observations: Sequence[Observation], domain: Key | None = None) -> dict[str, Quartiles]:
     """The metrics that no field of a row is for, over the repetitions of a row; of one of its power
     domains if it is given."""
-    requested = [
-        metric
-        for metric in METRICS
-        if metric.figures is None and metric.in_rows and metric.of_domain == (domain is not None)
-    ]
+    requested = [metric for metric in FURTHER if metric.of_domain == (domain is not None)]
     used = observations
     if domain is not None:
         by_domain = (observation.by(domain) for observation in observations)

@@ -15,8 +15,9 @@ from typing import Any
 
 from eeio import __version__
 from eeio_power import samples
-from eeio_results.observation import Observation, known
-from eeio_results.record import Phase, Run
+from eeio_results.metrics import FURTHER
+from eeio_results.observation import Missing, Observation, known
+from eeio_results.record import EnergyReading, Phase, Run
 from eeio_results.selection import main_reading
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, window_of
@@ -241,6 +242,22 @@ def _phase(
                     unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
                     meter=one.meter, energy_kind=one.kind,
                 )  # fmt: skip
+    for name, value, of in _of_registry(phase, window):
+        yield "metrics", _row(
+            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=_unit(name),
+            domain=of and of.domain, meter=of and of.meter, energy_kind=of and of.kind,
+        )  # fmt: skip
+
+
+def _of_registry(phase: Phase, window: Window) -> Iterator[tuple[str, float, EnergyReading | None]]:
+    """Name and value of the metrics of the registry that neither the record nor a column has, and
+    the reading that they are of."""
+    for metric in FURTHER:
+        assert metric.value is not None
+        for reading in window.cost_energy if metric.of_domain else (None,):
+            value = metric.value(Observation(phase, window, reading))
+            if value is not None and not isinstance(value, Missing):
+                yield metric.key, value, reading
 
 
 def _why_none(window: Window) -> str:
