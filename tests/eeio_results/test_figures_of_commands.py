@@ -1,8 +1,6 @@
-"""J/GB is the median over repetitions of the energy of the window over its bytes, and MB/J is 1000
-divided by it: the same figures in every command and every format."""
+"""J/GB of costs, guidelines, load curves and commands, against the median of the energy of each
+window over its bytes, computed here from the records. Other outputs: test_figures_from_raw.py."""
 
-import csv
-import io
 import json
 import re
 import statistics
@@ -12,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from eeio_limits.number_text import number
+from eeio_results.domains import quartiles
+from eeio_results.record import Experiment, Phase
+from eeio_results.store import load
 from tests.conftest import InProcess
 from tests.eeio_results.made import (
     EXPERIMENT,
@@ -26,13 +29,6 @@ from tests.eeio_results.made import (
 from tests.eeio_results.made import (
     stored as stored_in,
 )
-
-from eeio.pts.write import result_file
-from eeio_limits.number_text import number
-from eeio_limits.number_text import page_number as on_page
-from eeio_results.domains import quartiles
-from eeio_results.record import Experiment, Phase
-from eeio_results.store import load
 
 # Six repetitions, none like another: an even number, so that the median is between two of them.
 BYTES = (1_000_000_007, 940_000_001, 1_130_000_003, 870_000_011, 1_020_000_013, 990_000_017)
@@ -117,48 +113,6 @@ def spread(joules: Sequence[float], form: Any = number, between: str = " - ") ->
 ROWS = [("write", writes()), ("read", reads())]
 
 
-@pytest.mark.parametrize("form", ["table", "markdown"])
-def test_every_table_of_the_report(campaign: str, output_of: OutputOf, form: str) -> None:
-    text = output_of("report", campaign, "--format", form).replace("\\", "")
-    for _, phases in ROWS:
-        joules, efficiency = spread(per_gb(phases))
-        # The table of the level, and the ranking.
-        assert text.count(efficiency) == 2, text
-        cells = [[cell.strip() for cell in re.split(r"\||  +", ln)] for ln in text.splitlines()]
-        of = quartiles(per_gb(phases))
-        assert of is not None
-        with_quartiles = f"{joules} [{number(of.q1)} - {number(of.q3)}]"
-        assert sum(with_quartiles in row for row in cells) == 2
-
-
-def test_numbers_for_programs(campaign: str, output_of: OutputOf) -> None:
-    body = json.loads(output_of("report", campaign, "--format", "json"))
-    rows, choices = body["characterization"], body["pareto"]
-    lines = list(csv.DictReader(io.StringIO(output_of("report", campaign, "--format", "csv"))))
-    for operation, phases in ROWS:
-        of = quartiles(per_gb(phases))
-        assert of is not None
-        (row,) = (row for row in rows if row["operation"] == operation)
-        assert row["energy_j_per_gb"]["median"] == pytest.approx(of.median, rel=1e-12)
-        wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}
-        assert row["efficiency_bytes_per_j"] == pytest.approx(wanted, rel=1e-12)
-        (choice,) = (one for one in choices if one["operation"] == operation)
-        assert choice["energy_j_per_gb"] == pytest.approx(of.median, rel=1e-12)
-        assert choice["efficiency_bytes_per_j"] == pytest.approx(1e9 / of.median, rel=1e-12)
-        line = next(line for line in lines if line["operation"] == operation)
-        assert float(line["energy_j_per_gb_median"]) == pytest.approx(of.median, rel=1e-12)
-        assert float(line["efficiency_bytes_per_j_median"]) == pytest.approx(1e9 / of.median)
-
-
-def test_the_page(campaign: str, output_of: OutputOf) -> None:
-    page = output_of("report", campaign, "--format", "html")
-    for _, phases in ROWS:
-        joules, efficiency = spread(per_gb(phases), on_page, "–")
-        middle, _, rest = efficiency.partition(" ")
-        assert f"<td>{joules}<small>" in page
-        assert f"<td>{middle}<small>{rest.strip('[]')}" in page
-
-
 def test_cost_and_guideline(campaign: str, output_of: OutputOf, tmp_path: Path) -> None:
     other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
     mix = tmp_path / "mix.yaml"
@@ -181,22 +135,6 @@ def test_cost_and_guideline(campaign: str, output_of: OutputOf, tmp_path: Path) 
         for form in ("table", "html"):
             shown = output_of("guideline", *sides, "--format", form)
             assert f"{number(median)} [" in shown and "Cost per moved TB" in shown
-
-
-def test_a_comparison(campaign: str, output_of: OutputOf, tmp_path: Path) -> None:
-    other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
-    body = json.loads(output_of("compare", campaign, other, "--format", "json"))
-    found = {
-        (name, one["before"])
-        for experiment in body["changes"][0]["experiments"]
-        for name, one in experiment["metrics"].items()
-    }
-    for _, phases in ROWS:
-        median = statistics.median(per_gb(phases))
-        wanted = {"energy_j_per_gb": median, "efficiency_bytes_per_j": 1e9 / median}
-        for metric, value in wanted.items():
-            shown = [before for name, before in found if name == metric]
-            assert any(one == pytest.approx(value, rel=1e-12) for one in shown), metric
 
 
 def test_the_steps_of_a_load_curve(output_of: OutputOf, tmp_path: Path) -> None:
@@ -254,16 +192,3 @@ def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
     assert of is not None
     wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}
     assert one["efficiency_bytes_per_j"] == pytest.approx(wanted, rel=1e-12)
-
-
-def test_a_result_of_pts_trial_by_trial(campaign: str) -> None:
-    """PTS shows the mean of all trials, and the title of the result says so."""
-    results = [r for r in result_file(load(Path(campaign))).results if r.scale == "MB/J"]
-    systems = [one for one in results if "system" in one.description]
-    assert len(systems) == 2
-    for result, (_, phases) in zip(systems, ROWS, strict=True):
-        (entry,) = result.entries
-        trials = [1000 / joules for joules in per_gb(phases)]
-        assert entry.values == pytest.approx(trials, rel=1e-5)
-        assert float(entry.value) == pytest.approx(statistics.fmean(trials), rel=1e-5)
-        assert "Mean Energy Efficiency" in result.description
