@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eeio.errors import RejectedError
-from eeio.importing.outputs import FORMATS
+from eeio.importing.readers.recognize import FORMATS
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name

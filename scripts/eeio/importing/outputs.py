@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from eeio.importing.readers import recognize
 from eeio.importing.readers.found import FoundPhase, FoundReport
@@ -20,20 +19,6 @@ from eeio_results.tools import lmbench
 _NO_WINDOW = "imported: eeio did not observe its I/O"
 _NOT_DURABLE = "imported: the file does not report when its bytes were on the device"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
-
-FORMATS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "": (),
-        "fio-json": ("fio",),
-        "io500": ("ior", "mdtest", "io500"),
-        **{
-            tool: (tool,)
-            for tool in ("fio", "ior", "iozone", "bonnie", "mdtest", "elbencho", "lmbench", "dd",
-                         "sysbench", "hyperfine", "vdbench", "npb-btio")
-        },
-    }
-)  # fmt: skip
-"""`format` in a map -> the tools whose output it may be. Without a format it is any tool's."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +47,7 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
         text, kind = recognize.recognized(text, Path(source))
         if kind is None:
             raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
-        if form and kind.tool not in FORMATS[form]:
+        if form and kind.tool not in recognize.FORMATS[form]:
             raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
         reports = tuple(kind.read(text))
         found = tuple(phase.checked() for report in reports for phase in report.phases)
@@ -102,7 +87,7 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     if found.runtime_s is not None:
         metrics["runtime_s"] = found.runtime_s
     writes = found.operation == "write"
-    flushed = writes and _includes_flush(found, tool)
+    flushed = writes and recognize.rules_of(tool).flushes(found.options)
     phase = Phase(
         name=found.operation or found.name,
         operation=found.operation if found.operation in _OPERATIONS else "mixed",
@@ -126,19 +111,6 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     if (why := consistency.disagreement(phase)) is not None:
         reasons.append(why)
     return replace(phase, validity=tuple(reasons))
-
-
-def _includes_flush(found: FoundPhase, tool: str | None) -> bool:
-    """Whether the write's time includes its flush: IOR's -e and -Y, IOzone's -e, fio's sync and
-    end_fsync. Bonnie++ always flushes."""
-    options = found.options
-    if tool in ("ior", "iozone"):
-        command = options.get("command", "").split()
-        each = tool == "ior" and "-Y" in command
-        return each or "-e" in command or options.get("fsync") in ("1", "TRUE")
-    if tool == "fio":
-        return options.get("end_fsync") == "1" or options.get("sync") in ("1", "sync", "dsync")
-    return tool == "bonnie"
 
 
 def _names(found: Sequence[FoundPhase]) -> Iterator[str]:

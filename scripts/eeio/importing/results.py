@@ -14,7 +14,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
@@ -25,7 +25,8 @@ from eeio.importing.imported import Imported, store
 from eeio.importing.outputs import recorded
 from eeio.importing.power_of_results import UsedLog, add_power
 from eeio.importing.readers import darshan, recognize
-from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
+from eeio.importing.readers.found import FoundPhase, FoundReport
+from eeio.importing.readers.rules import FoundFile
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
 from eeio_limits.number_text import number
@@ -40,35 +41,6 @@ _NO_DEVICE = "imported: nothing was counted at the device"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
 
 
-@dataclass
-class FoundFile:
-    """A file, its reports, and why it was rejected."""
-
-    path: Path
-    place: tuple[str, ...]
-    """The folders below the argument that it was found in."""
-    sha256: str = ""
-    tool: str | None = None
-    form: str | None = None
-    reports: list[FoundReport] = field(default_factory=list)
-    rejected: str | None = None
-
-    @property
-    def version(self) -> str | None:
-        return next((report.version for report in self.reports if report.version), None)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "path": str(self.path),
-            "sha256": self.sha256,
-            "tool": self.tool,
-            "tool_version": self.version,
-            "format": self.form,
-            "reports": [to_json(report, place) for place, report in enumerate(self.reports)],
-            "rejected": self.rejected,
-        }
-
-
 def found(arguments: Sequence[Path]) -> list[FoundFile]:
     """All files of the arguments, read. Raises RejectedError for a path that does not exist."""
     made: list[FoundFile] = []
@@ -78,7 +50,8 @@ def found(arguments: Sequence[Path]) -> list[FoundFile]:
         if one.sha256 and (first := seen.setdefault(one.sha256, path)) != path:
             one, further = replace(one, reports=[], rejected=f"the same content as {first}"), []
         made += (one, *further)
-    _drop_summaries(made)
+    for rules in recognize.RULES.values():
+        rules.reject_repeated(made)
     return made
 
 
@@ -242,63 +215,6 @@ def _pts_reports(path: Path) -> Iterator[FoundReport]:
         yield FoundReport(tuple(phases), system.client_version or None, system.identifier)
 
 
-def _drop_summaries(files: Sequence[FoundFile]) -> None:
-    """Files that repeat results of others: summaries of IO500 and lmbench, parts of a vdbench run.
-    IO500's summary may also be in the same file."""
-    detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
-    for one in files:
-        if one.tool == "io500" and one.path.parent in detailed:
-            one.reports, one.rejected = [], "its results are in the ior and mdtest files next to it"
-    measured = {
-        (report.host or "")[:10]
-        for one in files if one.tool == "lmbench" and one.form != "summary"
-        for report in one.reports
-    }  # fmt: skip
-    for one in files:
-        new = [report for report in one.reports if (report.host or "")[:10] not in measured]
-        if (one.tool, one.form) == ("lmbench", "summary") and len(new) < len(one.reports):
-            one.reports = new
-            one.rejected = None if new else "repeats results of lmbench"
-    # hyperfine exports one run in several forms, which differ in their digits.
-    exported: dict[tuple[Path, str, tuple[str, ...]], FoundFile] = {}
-    forms = ("json", "csv", "markdown")
-    exports = [one for one in files if one.tool == "hyperfine" and one.form in forms]
-    for one in sorted(exports, key=lambda one: forms.index(one.form or "")):
-        commands = tuple(phase.name for report in one.reports for phase in report.phases)
-        first = exported.setdefault((one.path.parent, one.path.stem, commands), one)
-        if commands and first is not one:
-            one.reports, one.rejected = [], f"repeats the results of {first.path.name}"
-    # vdbench writes a run once more for each host, slave and volume.
-    complete: dict[Path, list[tuple[FoundFile, set[tuple[str, str]]]]] = {}
-    parts = [one for one in files if one.tool == "vdbench" and one.reports]
-    for one in sorted(
-        parts,
-        key=lambda one: (one.form == "flatfile", -_total(one), one.path.name != "summary.html"),
-    ):
-        runs = {(p.name, p.started_utc[:19]) for p in one.reports[0].phases if p.started_utc}
-        kept = complete.setdefault(one.path.parent, [])
-        # A flatfile does not report when its runs began.
-        names: set[str] = set()
-        if one.form == "flatfile":
-            names = {p.name for p in one.reports[0].phases}
-            runs = {(p.name, f"{p.bandwidth_bytes_per_s or 0.0:.4g}")
-                    for p in one.reports[0].phases}  # fmt: skip
-        other = next((
-            other for other, of in kept
-            if (runs and runs <= of)
-            or (names and other.form != "flatfile" and names <= {name for name, _ in of})
-        ), None)  # fmt: skip
-        if other is None:
-            kept.append((one, runs))
-        else:
-            one.reports, one.rejected = [], f"repeats the runs of {other.path.name}, or a part"
-
-
-def _total(one: FoundFile) -> float:
-    """The sum of all rates."""
-    return sum(p.bandwidth_bytes_per_s or 0.0 for r in one.reports for p in r.phases)
-
-
 # ---- campaigns ----
 
 
@@ -322,8 +238,8 @@ def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
         for place, report in enumerate(one.reports):
             of_group: dict[str, list[FoundPhase]] = {}
             for index, phase in enumerate(report.phases):
-                # fio's group reads and writes at the same time; other tools one after the other.
-                group = phase.group if one.tool == "fio" else f"{phase.group} {index}"
+                at_once = recognize.rules_of(one.tool).groups_at_once
+                group = phase.group if at_once else f"{phase.group} {index}"
                 of_group.setdefault(group, []).append(phase)
             for phases in of_group.values():
                 yield _Row(one, place, report, tuple(phases))
@@ -468,14 +384,15 @@ def _experiment(
     for name in ("iodepth", "jobs", "nodes", "engine"):
         if (value := getattr(first, name)) is not None:
             arguments[name] = str(value)
+    rules = recognize.rules_of(row.file.tool)
     return Experiment(
-        level="library" if row.file.tool in ("ior", "npb-btio") else "filesystem",
+        level=rules.level,
         tool=row.file.tool or "unknown",
         operation=operation if operation in _OPERATIONS else None,
         spatiality=first.access_pattern,
         request_size_bytes=first.request_bytes,
         cache=CacheLayers({True: "off", False: "on", None: None}[first.direct], None),
-        api=(first.engine or "posix").lower()[:40] if row.file.tool == "ior" else "posix",
+        api=(first.engine or "posix").lower()[:40] if rules.engine_is_api else "posix",
         processes=first.jobs or 1,
         arguments=tuple(sorted((k, v[:200]) for k, v in arguments.items() if v)),
     )

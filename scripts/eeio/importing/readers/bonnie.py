@@ -17,6 +17,7 @@ from eeio.importing.readers.found import (
     size,
 )
 from eeio.importing.readers.labels import headings
+from eeio.importing.readers.rules import Rules
 
 CSV = re.compile(
     r"^(?:1\.9\d\w?|2\.\d{1,20}\w?),(?:1\.9\d\w?|2\.\d{1,20}\w?),[^,\n]*,\d{1,20},", re.M
@@ -134,3 +135,11 @@ def _rate(cell: str) -> str:
     if found is None:
         return cell
     return str(figure(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
+
+
+def _flushes(options: Mapping[str, str]) -> bool:
+    """Always."""
+    return True
+
+
+RULES = {"bonnie": Rules(flushes=_flushes)}

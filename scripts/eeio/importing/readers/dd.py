@@ -13,6 +13,7 @@ from eeio.importing.readers.found import (
     size,
 )
 from eeio.importing.readers.labels import headings, label
+from eeio.importing.readers.rules import Rules
 
 TEXT = re.compile(
     # Behind blanks or a label, as in notes and logs.
@@ -145,3 +146,6 @@ def read_text(text: str) -> Iterator[FoundReport]:
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
             options=options | counted | ({"label": before} if before else {}),
         ),), heading=heading)  # fmt: skip
+
+
+RULES = {"dd": Rules()}

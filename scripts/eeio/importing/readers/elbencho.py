@@ -17,6 +17,7 @@ from eeio.importing.readers.found import (
     number,
     size,
 )
+from eeio.importing.readers.rules import Rules
 
 _MOVES = {"WRITE": "write", "READ": "read"}
 _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
@@ -194,3 +195,6 @@ def _duration_s(text: str) -> float | None:
         return sum(figure(value) * units[unit] for value, unit in found)
     value = number(text)
     return None if value is None else value / 1000
+
+
+RULES = {"elbencho": Rules()}

@@ -30,6 +30,7 @@ from eeio.importing.readers.found import (
     utc,
 )
 from eeio.importing.readers.labels import headings
+from eeio.importing.readers.rules import Rules
 from eeio_results.errors import ToolOutputError
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
@@ -858,3 +859,10 @@ def read_log(text: str, kind: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases), notes=() if all(
         p.bandwidth_bytes_per_s or p.iops for p in phases
     ) else ("a log without equal intervals has no mean rate; use fio's report",))  # fmt: skip
+
+
+def _flushes(options: Mapping[str, str]) -> bool:
+    return options.get("end_fsync") == "1" or options.get("sync") in ("1", "sync", "dsync")
+
+
+RULES = {"fio": Rules(groups_at_once=True, flushes=_flushes, formats=("fio-json",))}

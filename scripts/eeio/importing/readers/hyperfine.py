@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from eeio.importing.readers.found import (
     FoundPhase,
@@ -13,6 +14,7 @@ from eeio.importing.readers.found import (
     none_found,
     parts,
 )
+from eeio.importing.readers.rules import FoundFile, Rules
 
 TEXT = re.compile(r"^[ \t]{0,9}Benchmark (?:#)?\d{1,9}: ([^\n]{1,999})$", re.M)
 _SPAN = r"\s{1,9}([\d.]{1,20}) (µs|ms|s|h)"
@@ -138,3 +140,21 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     if not phases:
         raise none_found("hyperfine", "its CSV has no row")
     yield FoundReport(tuple(phases))
+
+
+_EXPORTS = ("json", "csv", "markdown")
+"""From the most to the fewest digits."""
+
+
+def _reject_exports(files: Sequence[FoundFile]) -> None:
+    """A run that was exported in several forms, which differ in their digits."""
+    exported: dict[tuple[Path, str, tuple[str, ...]], FoundFile] = {}
+    exports = [file for file in files if file.tool == "hyperfine" and file.form in _EXPORTS]
+    for file in sorted(exports, key=lambda file: _EXPORTS.index(file.form or "")):
+        commands = tuple(phase.name for report in file.reports for phase in report.phases)
+        first = exported.setdefault((file.path.parent, file.path.stem, commands), file)
+        if commands and first is not file:
+            file.reject(f"repeats the results of {first.path.name}")
+
+
+RULES = {"hyperfine": Rules(reject_repeated=_reject_exports)}

@@ -24,6 +24,7 @@ from eeio.importing.readers.found import (
     size,
 )
 from eeio.importing.readers.labels import headings
+from eeio.importing.readers.rules import FoundFile, Rules
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools.io500 import RESULT
 
@@ -599,3 +600,26 @@ def read_io500(text: str) -> Iterator[FoundReport]:
 
 def _io500_pattern(name: str) -> str | None:
     return "random" if "rnd" in name else "sequential" if "easy" in name else None
+
+
+def _flushes(options: Mapping[str, str]) -> bool:
+    """With -e, or -Y for each request."""
+    command = options.get("command", "").split()
+    return not {"-e", "-Y"}.isdisjoint(command) or options.get("fsync") in ("1", "TRUE")
+
+
+def _reject_summaries(files: Sequence[FoundFile]) -> None:
+    """Those of IO500 with the results of its tools next to them."""
+    detailed = {
+        file.path.parent for file in files if file.tool in ("ior", "mdtest") and file.reports
+    }
+    for file in files:
+        if file.tool == "io500" and file.path.parent in detailed:
+            file.reject("its results are in the ior and mdtest files next to it")
+
+
+RULES = {
+    "ior": Rules(level="library", engine_is_api=True, flushes=_flushes, formats=("io500",)),
+    "mdtest": Rules(formats=("io500",)),
+    "io500": Rules(reject_repeated=_reject_summaries),
+}

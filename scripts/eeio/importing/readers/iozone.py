@@ -1,7 +1,7 @@
 """IOzone's text: tables, strides and throughput of several processes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eeio.importing.readers.found import (
@@ -14,6 +14,7 @@ from eeio.importing.readers.found import (
     none_found,
 )
 from eeio.importing.readers.labels import headings
+from eeio.importing.readers.rules import Rules
 
 _BEGIN = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
 _TABLE = re.compile(
@@ -181,3 +182,11 @@ def _children(part: str, direct: bool | None) -> Iterator[FoundPhase]:
             bandwidth_bytes_per_s=rate,
             bytes=file_size * int(test[1]) if file_size and (is_all or int(test[1]) == 1) else None,
         )  # fmt: skip
+
+
+def _flushes(options: Mapping[str, str]) -> bool:
+    """With -e."""
+    return "-e" in options.get("command", "").split() or options.get("fsync") in ("1", "TRUE")
+
+
+RULES = {"iozone": Rules(flushes=_flushes)}

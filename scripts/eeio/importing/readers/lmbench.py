@@ -1,7 +1,7 @@
 """lmbench's result files and summaries."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eeio.importing.readers.found import (
     FoundPhase,
@@ -9,6 +9,7 @@ from eeio.importing.readers.found import (
     figure,
     none_found,
 )
+from eeio.importing.readers.rules import FoundFile, Rules
 
 TEXT = re.compile(r"^\[lmbench[\d.]{1,30} results for ([^\]]*)\]", re.M)
 
@@ -79,3 +80,27 @@ def read_summary(text: str) -> Iterator[FoundReport]:
                 yield FoundReport(tuple(phases), version, row[: ends[0] + wider].strip() or None)
     if not found:
         raise none_found("lmbench", "no bandwidth of files in its summary")
+
+
+def _reject_summaries(files: Sequence[FoundFile]) -> None:
+    """Of machines whose own results are there, too."""
+    measured = {
+        _host(report)
+        for file in files
+        if file.tool == "lmbench" and file.form != "summary"
+        for report in file.reports
+    }
+    for file in files:
+        new = [report for report in file.reports if _host(report) not in measured]
+        if (file.tool, file.form) == ("lmbench", "summary") and len(new) < len(file.reports):
+            file.reports = new
+            if not new:
+                file.reject("repeats results of lmbench")
+
+
+def _host(report: FoundReport) -> str:
+    """As long as a summary shows it."""
+    return (report.host or "")[:10]
+
+
+RULES = {"lmbench": Rules(reject_repeated=_reject_summaries)}

@@ -9,6 +9,7 @@ from eeio.importing.readers.found import (
     figure,
     none_found,
 )
+from eeio.importing.readers.rules import Rules
 
 TEXT = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)
 
@@ -38,3 +39,6 @@ def read_text(text: str) -> Iterator[FoundReport]:
         ),
         version[1] if version else None,
     )  # fmt: skip
+
+
+RULES = {"npb-btio": Rules(level="library")}

@@ -4,7 +4,7 @@ import email
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from eeio.importing.readers import (
     vdbench,
 )
 from eeio.importing.readers.found import FoundReport
+from eeio.importing.readers.rules import Rules
 
 Read = Callable[[str], Iterator[FoundReport]]
 HEAD_CHARACTERS = 65536
@@ -36,6 +37,21 @@ class Kind:
     tool: str
     form: str
     read: Read
+
+
+_READERS = (bonnie, dd, elbencho, fio, hyperfine, ior, iozone, lmbench, npb, sysbench, vdbench)
+RULES: Mapping[str, Rules] = {name: of for reader in _READERS for name, of in reader.RULES.items()}
+"""Tool -> its rules."""
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(tool for tool, rules in RULES.items() if name in (tool, *rules.formats))
+    for name in dict.fromkeys(["", *RULES, *(name for of in RULES.values() for name in of.formats)])
+}
+"""`format` in a map -> the tools whose output it may be. Without a format it is any tool's."""
+
+
+def rules_of(tool: str | None) -> Rules:
+    """Those of a tool without a reader here are the usual ones."""
+    return RULES.get(tool or "", Rules())
 
 
 PTS = re.compile(r"<PhoronixTestSuite>")

@@ -13,6 +13,7 @@ from eeio.importing.readers.found import (
     size,
 )
 from eeio.importing.readers.labels import headings
+from eeio.importing.readers.rules import Rules
 
 TEXT = re.compile(r"^(?:sysbench (\d\S*?)[:\s]|Extra file open flags: |File operations:$)", re.M)
 _BEGINS = re.compile(
@@ -105,3 +106,6 @@ def _phases(part: str) -> Iterator[FoundPhase]:
             options={name: found[1] for name, pattern in _OPTIONS.items()
                      if (found := re.search(pattern, part, re.M))},
         )  # fmt: skip
+
+
+RULES = {"sysbench": Rules()}

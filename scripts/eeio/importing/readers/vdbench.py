@@ -3,7 +3,9 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from eeio.importing.readers.found import (
     MIB,
@@ -13,6 +15,7 @@ from eeio.importing.readers.found import (
     none_found,
     number,
 )
+from eeio.importing.readers.rules import FoundFile, Rules
 
 TEXT = re.compile(
     r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
@@ -148,3 +151,58 @@ def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     return FoundReport(tuple(phases))
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What identifies the runs of a file: names with their beginnings, or, in a flatfile, which has
+    none, with their rates."""
+
+    file: FoundFile
+    runs: frozenset[tuple[str, str]]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.runs)
+
+    def contains(self, other: "_Runs") -> bool:
+        if other.runs and other.runs <= self.runs:
+            return True
+        is_flat = self.file.form == "flatfile", other.file.form == "flatfile"
+        return is_flat == (False, True) and bool(other.runs) and other.names <= self.names
+
+
+def _runs(file: FoundFile) -> _Runs:
+    phases = file.reports[0].phases
+    if file.form == "flatfile":
+        rates = ((phase.name, f"{phase.bandwidth_bytes_per_s or 0.0:.4g}") for phase in phases)
+        return _Runs(file, frozenset(rates))
+    begun = ((phase.name, phase.started_utc[:19]) for phase in phases if phase.started_utc)
+    return _Runs(file, frozenset(begun))
+
+
+def _total_rate(file: FoundFile) -> float:
+    return sum(
+        phase.bandwidth_bytes_per_s or 0.0 for report in file.reports for phase in report.phases
+    )
+
+
+def _reject_parts(files: Sequence[FoundFile]) -> None:
+    """vdbench writes a run once more for each host, slave and volume."""
+    complete: dict[Path, list[_Runs]] = {}
+    parts = [file for file in files if file.tool == "vdbench" and file.reports]
+    parts.sort(
+        key=lambda file: (
+            file.form == "flatfile", -_total_rate(file), file.path.name != "summary.html",
+        )
+    )  # fmt: skip
+    for file in parts:
+        kept, of_file = complete.setdefault(file.path.parent, []), _runs(file)
+        other = next((runs for runs in kept if runs.contains(of_file)), None)
+        if other is None:
+            kept.append(of_file)
+        else:
+            file.reject(f"repeats the runs of {other.file.path.name}, or a part")
+
+
+RULES = {"vdbench": Rules(reject_repeated=_reject_parts)}
