@@ -92,7 +92,8 @@ def one_run(
     caches.flush(point, None)
     with (point / "own").open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    target = other_io.Target(mount_of(point), other_io.readahead_bytes(device))
+    mount = mount_of(point)
+    target = other_io.Target(mount, other_io.readahead_bytes(device, mount))
     probe = OtherIo([device], planned, target)
     command = fio(point / "own", rw, request, buffer == "off", FILE_BYTES, folder / "fio.json")
     if spatiality == "strided":  # once through the file, as the profile does

@@ -24,7 +24,7 @@ later (`eeio_power.delay`).
   full spread of the readings around the window. So does, once, a reading of a fine meter that
   exactly repeats the one before: it was read again, and another was missed. A meter sampled more
   slowly than it averages counts with the difference of neighbouring readings, stretches taken as
-  independent. One that averages less than half of the time counts at least with the standard
+  independent. One that does not see a quarter of the time counts at least with the standard
   deviation of its readings;
 - delay: what a meter that is late or averages cannot separate at the edges, and the changes that
   its means hide;
@@ -89,8 +89,10 @@ from eeio_power.stretches import (
 
 # Mean powers of a counter are taken over so many of its updates: one more or less is a fifth.
 COUNTER_UPDATES = 5.0
-# Of the time: a meter that averages less of it takes single values, which may repeat with the load.
-MOST_UNSEEN = 0.5
+# Of the time: what a meter that averages less of it does not see may repeat with the load.
+MOST_UNSEEN = 0.25
+# Of the time between readings: a meter that averages less of it for certain takes single values.
+LEAST_SEEN = 0.5
 
 # --- one channel ----------------------------------------------------------------------------------
 
@@ -238,7 +240,10 @@ def channel_energy(
         samples=samples,
         lost=sum(lost_readings(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
         reasons=reasons,
-        remarks=_delay_remarks(channel, delay_j, energy_j, window_s),
+        remarks=(
+            *_delay_remarks(channel, delay_j, energy_j, window_s),
+            *_remarks_on_single_values(channel, max(period_s, native_period_s)),
+        ),
     )
     doubts = (
         *stretches.doubts,
@@ -352,6 +357,20 @@ def _delay_remarks(
         f"{channel.name}: readings are {channel.delay.text}, so the energy of this window of "
         f"{window_s:.3g} s is uncertain{share}. Measure longer, or "
         "measure the delay with `eeio meter calibrate`",
+    )
+
+
+def _remarks_on_single_values(channel: Channel, period_s: float) -> tuple[str, ...]:
+    """What readings of a part of the time cannot show, whatever their spread is."""
+    delay = channel.delay
+    if delay is None or channel.quantity != "power_w":
+        return ()
+    seen_s = delay.averages_s + delay.averages_within_s
+    if seen_s >= LEAST_SEEN * period_s:
+        return ()
+    return (
+        f"{channel.name}: shows {seen_s:.2g} s of each {period_s:.2g} s; short bursts between, and "
+        "loads that repeat in step with its readings, are not in the uncertainty",
     )
 
 
@@ -470,7 +489,7 @@ def _gaps_error_j(
             slow_s.append(unseen_s)
             # Independent readings differ by √2 times their standard deviation; the limit is two.
             slow_j2 += 2.0 * ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
-    if slow_s and math.fsum(slow_s) > MOST_UNSEEN * (ends_s[last] - starts_s[first]):
+    if slow_s and math.fsum(slow_s) >= MOST_UNSEEN * (ends_s[last] - starts_s[first]):
         # Neighbours may be alike because the load repeats in nearly the time between readings.
         variance_w2 = statistics.pvariance(powers_w[first : last + 1])
         slow_j2 = max(slow_j2, 4.0 * variance_w2 * sum(unseen_s**2 for unseen_s in slow_s))

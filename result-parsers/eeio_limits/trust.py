@@ -11,11 +11,13 @@ import pwd
 import re
 import shlex
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from eeio_limits.mounts import Mount, innermost, mount_in, parse_mountinfo
 
 _Rule = Literal["strict", "usual", "lax"]
 """Who else may write in a folder: nobody; users of a sticky one, such as /tmp; also its group."""
@@ -153,13 +155,14 @@ def _risk_of_fuse(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
     foreign = {}
     for mount in mounts:
         user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
-        if mount.kind.startswith("fuse") and user is not None and int(user[1]) not in users:
+        if mount.filesystem.startswith("fuse") and user is not None and int(user[1]) not in users:
             foreign[mount] = user[1]
     for place in way if foreign else ():
-        mount = _mount_in(mounts, place)
-        if mount in foreign:
-            problem = f"is a FUSE file system of user {foreign[mount]}"
-            return Risk(mount.point, problem, _repair_by_new_folder(_quoted(mount.point.parent)))
+        mounted = _mount_of(place, mounts)
+        if mounted is not None and mounted in foreign:
+            point = mounted.mount_point
+            problem = f"is a FUSE file system of user {foreign[mounted]}"
+            return Risk(point, problem, _repair_by_new_folder(_quoted(point.parent)))
     return None
 
 
@@ -291,10 +294,12 @@ def _users_in(folder: Path, *, writes: bool = True) -> frozenset[int]:
     # Who has no number in this user namespace: the owner of what a rootless container mounts.
     if Path("/proc/self/uid_map").read_bytes().split()[2] != _ALL_USERS:
         users.add(_UNMAPPED)
-    if _is_container():
+    mount = _mount_of(folder, _mounts())
+    if mount is not None and _is_container():
         # Who mounts a folder in a container has started it.
-        users.add(_mount_of(folder).point.stat().st_uid)
-    if writes and os.geteuid() == 0 and _mount_of(folder).kind.startswith("nfs"):
+        users.add(mount.mount_point.stat().st_uid)
+    is_nfs = mount is not None and mount.filesystem.startswith("nfs")
+    if writes and os.geteuid() == 0 and is_nfs:
         users |= _owner_of_new_files(folder)
     return frozenset(users)
 
@@ -317,38 +322,13 @@ def _owner_of_new_files(folder: Path) -> set[int]:
             (folder / name).unlink()
 
 
-@dataclass(frozen=True)
-class _Mount:
-    """Where a file system is mounted, its type, and its options."""
-
-    point: Path
-    kind: str
-    options: str
+def _mounts() -> list[Mount]:
+    return parse_mountinfo(_MOUNTS.read_bytes())
 
 
-def _mounts() -> list[_Mount]:
-    """All that this process sees, in the order in which they were mounted."""
-    mounts = []
-    for line in _MOUNTS.read_bytes().splitlines():
-        fields, _, of_filesystem = line.partition(b" - ")
-        point = Path(os.fsdecode(fields.split()[4].replace(rb"\040", b" ")))
-        words = os.fsdecode(of_filesystem).split()
-        mounts.append(_Mount(point, words[0], words[-1]))
-    return mounts
-
-
-def _mount_of(folder: Path) -> _Mount:
-    """The mount of the folder's file system."""
-    return _mount_in(_mounts(), folder)
-
-
-def _mount_in(mounts: Iterable[_Mount], place: Path) -> _Mount:
-    innermost = _Mount(Path("/"), "", "")
-    for mount in mounts:
-        is_above = place.is_relative_to(mount.point)
-        if is_above and len(str(mount.point)) >= len(str(innermost.point)):
-            innermost = mount
-    return innermost
+def _mount_of(path: Path, mounts: Sequence[Mount]) -> Mount | None:
+    """The mount of a path; None if no line tells, as in a chroot."""
+    return mount_in(mounts, path) or innermost(mounts, path)
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:

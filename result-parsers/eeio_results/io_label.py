@@ -7,7 +7,7 @@ from eeio_results.units import format_size
 
 def operation_label(operation: str | None, spatiality: str | None, phase: str | None) -> str:
     """`write (rewrite)`: the operation, and the tool's name for it if that is more specific."""
-    operation = operation or "–"
+    operation = operation or "-"
     if phase and phase not in (operation, f"{spatiality} {operation}"):
         return f"{operation} ({phase})"
     return operation

@@ -1,10 +1,13 @@
 # Users who may own the files that eeio writes to and runs, as in eeio_limits/trust.py. For trust.sh.
 # shellcheck shell=sh
 mount_of() { # FOLDER MOUNTINFO -> the user of a FUSE file system, or -, and where it is mounted
-	folder=$1 LC_ALL=C awk 'BEGIN { best = "/"; user = "-" }
-	{ gsub(/\\040/, " ", $5) }
-	length($5) >= length(best) && ($5 == "/" || index(ENVIRON["folder"] "/", $5 "/") == 1) {
-		best = $5; user = "-"; text = $NF
+	# The kernel knows the mount, also where a later one hides an older one; names alone may be those of hidden ones.
+	id=$([ ! -r "$1" ] || [ -p "$1" ] || sed -n 's/^mnt_id:[[:space:]]*//p' /proc/self/fdinfo/3 3<"$1") 2>/dev/null
+	folder=$1 id=$id LC_ALL=C awk 'BEGIN { best = "/"; user = "-" }
+	{ gsub(/\\040/, " ", $5); gsub(/\\011/, "\t", $5); gsub(/\\134/, "\\", $5) }
+	known { next }
+	$1 == ENVIRON["id"] || (length($5) >= length(best) && ($5 == "/" || index(ENVIRON["folder"] "/", $5 "/") == 1)) {
+		known = $1 == ENVIRON["id"]; best = $5; user = "-"; text = $NF
 		if (/ - fuse/ && sub(/^([^,]*,)*user_id=/, "", text)) { sub(/,.*/, "", text); user = text }
 	}
 	END { print user, best }' "$2"

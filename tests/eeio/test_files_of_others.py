@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.executables import executable
+from tests.mounts import mounted
 from tests.processes import ran
 from tests.profiles.harness import copy_of
 
@@ -357,6 +358,7 @@ def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
         ),
         ("9 1 0:9 / {base}/a\\040b rw - fuse.sshfs x rw,user_id=0,group_id=0", None),
         ("9 1 0:9 / {base}/a rw - fuse.x x rw,user_id=71500,group_id=0", None),
+        ("9 1 0:9 / {base}/a\\040b rw - fuse.x\r x\ry rw,user_id=71500,group_id=0", 71500),
         ("9 1 0:9 / {base}/a\\040b rw - ext4 x rw,user_id=71500", None),
     ],
 )
@@ -380,6 +382,19 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
         f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
+
+
+def test_a_mount_is_known_whatever_its_name_is(base: Path) -> None:
+    """A backslash is octal in mountinfo, and the mount counted as the one above it."""
+    folder = base / "a\\b\tc"
+    folder.mkdir()
+    with mounted(Path("tmpfs"), folder / "d", "-t", "tmpfs") as point:
+        mount = trust._mount_of(point, trust._mounts())
+        line = ran(
+            ["sh", "-c", '. "$0/owners.sh"; mount_of "$1" /proc/self/mountinfo', base, point]
+        )
+    assert mount is not None and (mount.mount_point, mount.filesystem) == (point, "tmpfs")
+    assert line.stdout == f"- {point}\n"
 
 
 @pytest.mark.parametrize("named", ["fuse/folder", "link/folder"])

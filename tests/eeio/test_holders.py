@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eeio.system.device import Kernel
-from eeio.system.filesystem import parse_mountinfo, unescape
+from eeio_limits.mounts import parse_mountinfo, unescape
 
 
 class Tree:

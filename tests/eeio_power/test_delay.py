@@ -433,3 +433,20 @@ def test_what_a_meter_does_not_see_between_two_single_readings_is_in_the_uncerta
         assert result.energy_j is not None
         inside += abs(result.energy_j - true_j) <= combined_uncertainty_j([result])
     assert inside >= 190
+
+
+@pytest.mark.parametrize(
+    ("known", "is_named"),
+    [
+        (Delay(0.0, 1.0, source="given"), True),
+        (Delay(0.0, 6.0, source="given"), False),
+        (BMC, False),
+    ],
+)
+def test_a_meter_that_shows_less_than_half_of_the_time_says_what_it_cannot_show(
+    known: Delay, is_named: bool
+) -> None:
+    times_s = [10.0 * k for k in range(1, 60)]
+    channel = Channel("m", "system", "power_w", delay=known)
+    result = channel_energy(channel, times_s, [50.0] * 59, 10.0, 10.0, 100.0, 500.0)
+    assert any("shows 1 s of each 10 s" in remark for remark in result.remarks) == is_named

@@ -464,7 +464,7 @@ def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> 
     if device is None:
         return other_io.Target(mount)
     return other_io.Target(
-        mount, other_io.readahead_bytes(device), other_io.may_have_programs(device)
+        mount, other_io.readahead_bytes(device, mount), other_io.may_have_programs(device)
     )
 
 

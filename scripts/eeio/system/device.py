@@ -32,11 +32,10 @@ from eeio.system.filesystem import (
     Mount,
     block_device,
     device_number,
-    parse_mountinfo,
-    unescape,
 )
 from eeio.system.loop import status
 from eeio.system.undo import run_command
+from eeio_limits.mounts import parse_mountinfo, unescape
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 

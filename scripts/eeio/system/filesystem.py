@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio_limits.mounts import Mount as Mount
+from eeio_limits.mounts import innermost, mount_in, parse_mountinfo
 
 # File systems in memory, or without storage: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
@@ -36,18 +38,6 @@ _IDENTIFYING = (
     "wwid", "device/wwid", "device/serial", "device/cid", "device/model", "serial", "dm/uuid",
     "md/uuid", "loop/backing_file",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Mount:
-    """One line of /proc/PID/mountinfo; `number` is its device's, such as `8:1` (btrfs and those
-    without a device have an anonymous one)."""
-
-    mount_point: Path
-    filesystem: str
-    source: str
-    options: str
-    number: str
 
 
 @dataclass(frozen=True)
@@ -116,50 +106,23 @@ def mounts(root: Path = Path("/")) -> list[Mount]:
     return parse_mountinfo((root / "proc/self/mountinfo").read_bytes())
 
 
-def parse_mountinfo(text: bytes) -> list[Mount]:
-    """The lines of a mountinfo file (proc_pid_mountinfo(5)), which may hold any bytes; a line that
-    is cut off is passed over."""
-    found = []
-    for line in text.split(b"\n"):
-        left, _, right = line.partition(b" - ")
-        fields, of_filesystem = left.split(b" "), right.split(b" ")
-        if len(fields) < 6 or len(of_filesystem) < 2:
-            continue
-        both = b",".join([fields[5], *of_filesystem[2:3]]).decode(errors="backslashreplace")
-        found.append(
-            Mount(
-                Path(unescape(fields[4])),
-                of_filesystem[0].decode(errors="backslashreplace"),
-                unescape(of_filesystem[1]),
-                ",".join(dict.fromkeys(both.split(","))),
-                fields[2].decode(errors="backslashreplace"),
-            )
-        )
-    return found
-
-
-def unescape(text: bytes) -> str:
-    """A name as the kernel writes it into mountinfo and swaps: blanks and others are octal."""
-    return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), text))
-
-
 def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
-    """The mount of `directory` (the last one if mounts are stacked). For another machine only the
-    mounts are known, not the targets of its links."""
-    resolved = directory.resolve() if root == Path("/") else Path(os.path.normpath(directory))
-    best: Mount | None = None
-    for mount in mounts(root):
-        inside = resolved == mount.mount_point or mount.mount_point in resolved.parents
-        if inside and (best is None or len(str(mount.mount_point)) >= len(str(best.mount_point))):
-            best = mount
-    if best is None:
+    """The mount of `directory`. For another machine only the mounts are known, not the targets of
+    its links, nor which mount hides another."""
+    known = mounts(root)
+    mount = None
+    if root == Path("/"):
+        directory = directory.resolve()
+        mount = mount_in(known, directory)
+    mount = mount or innermost(known, Path(os.path.normpath(directory)))
+    if mount is None:
         raise RejectedError(
             f"{directory}: cannot determine its file system: /proc/self/mountinfo lists no "
-            f"mount at {resolved} or a folder above it, not even /. In a chroot make the new "
+            f"mount at it or a folder above it, not even /. In a chroot make the new "
             "root a mount point (`mount --bind ROOT ROOT` before entering it), or name a "
             "directory on a mount"
         )
-    return best
+    return mount
 
 
 def device_number(node: Path) -> tuple[int, int] | None:

@@ -60,11 +60,17 @@ class Target:
         return self.mount is not None and journals_data(self.mount)
 
 
-def readahead_bytes(device: BlockDevice) -> int:
-    """0 if it is not known."""
-    with suppress(OSError, ValueError):
-        return 1024 * int((device.disk_sysfs / "queue/read_ahead_kb").read_text(encoding="ascii"))
-    return 0
+def readahead_bytes(device: BlockDevice, mount: Mount | None = None) -> int:
+    """What the kernel may read ahead in a file: of the drive, or, if that is more, of mounted file
+    systems of the type, which have their own (btrfs). 0 if it is not known."""
+    files = [device.disk_sysfs / "queue/read_ahead_kb"]
+    if mount is not None:
+        files += (device.root / "sys/class/bdi").glob(f"{mount.filesystem}-*/read_ahead_kb")
+    known = [0]
+    for file in files:
+        with suppress(OSError, ValueError):
+            known.append(1024 * int(file.read_text(encoding="ascii")))
+    return max(known)
 
 
 def may_have_programs(device: BlockDevice) -> bool:

@@ -41,6 +41,17 @@ MB = 1_000_000
 RAW = Target(None)
 
 
+def test_a_file_system_may_read_ahead_by_itself(tmp_path: Path) -> None:
+    """btrfs reads ahead 4 MiB in each file, whatever the drive does: clean runs were rejected."""
+    write_tree(tmp_path, {
+        "sys/class/block/sda/dev": "8:0", "sys/class/block/sda/queue/read_ahead_kb": "128",
+        "sys/class/bdi/btrfs-1/read_ahead_kb": "4096", "sys/class/bdi/8:0/read_ahead_kb": "128",
+    })  # fmt: skip
+    device = BlockDevice("sda", 8, 0, root=tmp_path)
+    assert readahead_bytes(device, on("btrfs").mount) == 4096 << 10
+    assert readahead_bytes(device, on("ext4").mount) == readahead_bytes(device) == 128 << 10
+
+
 def on(filesystem: str, options: str = "rw", readahead_bytes: int = 0) -> Target:
     return Target(Mount(Path("/mnt"), filesystem, "/dev/sda1", options, "8:1"), readahead_bytes)
 
@@ -339,7 +350,8 @@ def observed(
     point, device = drive
     folder = point.parent
     planned = PlannedExperiment(of, "eeio-fio-1.0.0", {}, "x", "", 16 << 20)
-    target = Target(mount_of(point), readahead_bytes(device))
+    mount = mount_of(point)
+    target = Target(mount, readahead_bytes(device, mount))
     watching = (
         probes.DriveCounters(device, planned, None, UndoJournal(folder / "journal.json")),
         probes.OtherIo([device], planned, target),
