@@ -28,6 +28,7 @@ _EXTENTS = struct.Struct("=QQLLLL")  # struct fiemap
 _EXTENT = struct.Struct("=QQQ16xL12x")  # struct fiemap_extent
 _GET_EXTENTS, _EXTENTS_AT_ONCE = 0xC020660B, 256  # FS_IOC_FIEMAP
 _LAST_EXTENT, _ENCODED = 0x1, 0x8
+_READ, _WRITTEN = "a direct read filled the page cache", "a direct write filled the page cache"
 _PLACES = 8
 """Of a file, where direct reads are tried."""
 
@@ -64,8 +65,8 @@ def why_not_direct(mount: Mount) -> str | None:
 
 def why_file_not_direct(path: Path, mount: Mount | None) -> str | None:
     """Why the kernel buffers direct I/O of a file, or of new files in a folder: by its attributes,
-    by the options of its file system, or as a direct read shows (of btrfs, some kernels buffer all
-    data with a checksum). None if it does not, as far as this user may know."""
+    by the options of its file system, or as a direct read and write show (of btrfs, newer kernels
+    buffer writes of data with a checksum). None if it does not, as far as this user may know."""
     attributes = 0
     with suppress(OSError):
         attributes = _attributes(path)
@@ -81,24 +82,36 @@ def why_file_not_direct(path: Path, mount: Mount | None) -> str | None:
         if _has_encoded_extents(path):
             return "a part of it is compressed, which has no direct I/O"
     with suppress(OSError, ValueError):
-        if _fills_the_cache(path):
-            return "a direct read filled the page cache"
+        if path.is_dir():
+            return _why_new_not_direct(path)
+        if not path.is_file():
+            return None  # a block device, in a folder of another file system
+        if _reads_of_image_fill_the_cache(path):
+            return _READ
+        return None if is_plain else _why_new_not_direct(path.parent)
     return None
 
 
-def _fills_the_cache(path: Path) -> bool:
-    """Whether direct reads of a file do, or those of a new one in a folder."""
-    if not path.is_dir():
-        descriptor = _open(path, os.O_DIRECT)
-    else:
-        descriptor = os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+def _reads_of_image_fill_the_cache(path: Path) -> bool:
+    descriptor = _open(path, os.O_DIRECT)
     try:
-        if path.is_dir():
-            with mmap.mmap(-1, _PLACES * mmap.PAGESIZE) as aligned:
-                aligned.write(os.urandom(len(aligned)))
-                os.pwrite(descriptor, aligned, 0)
-            os.fsync(descriptor)
         return _reads_fill_the_cache(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _why_new_not_direct(folder: Path) -> str | None:
+    """By writing and reading a file in the folder that has no name."""
+    flags = os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC
+    descriptor = os.open(folder, flags, 0o600)
+    try:
+        with mmap.mmap(-1, _PLACES * mmap.PAGESIZE) as aligned:
+            aligned.write(os.urandom(len(aligned)))
+            os.pwrite(descriptor, aligned, 0)
+        if _is_cached(descriptor, 0):
+            return _WRITTEN
+        os.fsync(descriptor)
+        return _READ if _reads_fill_the_cache(descriptor) else None
     finally:
         os.close(descriptor)
 
@@ -150,6 +163,8 @@ def _reads_fill_the_cache(descriptor: int) -> bool:
         if _is_cached(descriptor, offset):
             continue
         with mmap.mmap(-1, mmap.PAGESIZE) as aligned:
+            # btrfs buffers a read into memory that does not exist yet.
+            aligned.write(bytes(mmap.PAGESIZE))
             os.preadv(descriptor, [aligned], offset)
         if _is_cached(descriptor, offset):
             return True
