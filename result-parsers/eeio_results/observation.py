@@ -6,7 +6,6 @@ and nowhere else; a summary over repetitions takes the values and keeps the reas
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from eeio_limits.quantities import FIGURE
 from eeio_limits.reasons import NO_COST_OF_ACCELERATOR, partial_operations
@@ -37,7 +36,7 @@ def known(value: Value) -> float | None:
     return None if isinstance(value, Missing) else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Observation:
     """`reading` is that of one source; None if the source was not read, or for figures that need
     none."""
@@ -51,7 +50,7 @@ class Observation:
         readings = (reading for reading in self.window.energy if reading.key == source)
         return Observation(self.phase, self.window, next(readings, None))
 
-    @cached_property
+    @property
     def power_w(self) -> Value:
         """Mean power of the window, W."""
         reading = self.reading
@@ -76,7 +75,7 @@ class Observation:
         """Whether its energy is compared with others as the cost of the I/O."""
         return self.why_no_cost is None
 
-    @cached_property
+    @property
     def j_per_gb(self) -> Value:
         """Energy of the window over its bytes, in J per 10^9 bytes."""
         if isinstance(self.power_w, Missing):
