@@ -23,14 +23,13 @@ from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import (
     BANDWIDTH,
-    EFFICIENCY,
     EXECUTION_S,
     J_PER_GB,
     POWER,
     Cell,
     largest_uncertainty,
 )
-from eeio_results.comparison.changes import PLACE, by_what
+from eeio_results.comparison.changes import OF_EFFICIENCY, PLACE, by_what
 from eeio_results.errors import EeioError
 from eeio_results.metrics import named
 from eeio_results.statistics.adjustment import adjust
@@ -156,12 +155,12 @@ def _why_not_tested(
     if not other.n(key):
         reason = other.reasons.get(key) or failure or "not measured"
         return f"{after.name} does not have this metric: {reason}"
-    if key in (J_PER_GB, EFFICIENCY) and cell.efficiency_of != other.efficiency_of:
+    if key in OF_EFFICIENCY and cell.efficiency_of != other.efficiency_of:
         return (
             f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
             f"{', '.join(other.efficiency_of)}"
         )
-    if key in (J_PER_GB, EFFICIENCY, *POWER.values()):
+    if key in OF_EFFICIENCY or key in POWER.values():
         worst = largest_uncertainty(cell, other)
         if worst > MOST_UNCERTAIN:
             return imprecise_energy(worst)

@@ -49,6 +49,8 @@ class DomainFigures(TypedDict):
     """Why it is not ranked; null if it is."""
     iops_per_w: Quartiles | None
     """Requests per joule."""
+    metrics: NotRequired[Mapping[str, Quartiles]]
+    """Metrics of the registry that have no key of their own."""
     reasons: Mapping[str, str]
     """The reason of each null figure."""
 
@@ -224,6 +226,8 @@ class Row(TypedDict):
     """
     drive: str | None
     """Identity or label of the drive; null with a reason."""
+    metrics: NotRequired[Mapping[str, Quartiles]]
+    """Metrics of the registry that have no key of their own."""
 
 
 class ContextRow(TypedDict):

@@ -244,7 +244,7 @@ def _phase(
                 )  # fmt: skip
     for name, value, of in _of_registry(phase, window):
         yield "metrics", _row(
-            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=_unit(name),
+            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=None,
             domain=of and of.domain, meter=of and of.meter, energy_kind=of and of.kind,
         )  # fmt: skip
 
