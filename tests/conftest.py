@@ -42,6 +42,16 @@ def pytest_configure() -> None:
     limits.measure_machine()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def folder_of_open_mpi() -> Iterator[None]:
+    """One for each process of tests: two that make the usual one at a time fail."""
+    folder = Path(tempfile.mkdtemp(prefix="ompi-", dir="/tmp"))
+    folder.chmod(0o1777)
+    os.environ["OMPI_MCA_orte_tmpdir_base"] = str(folder)  # noqa: SIM112, as Open MPI writes it
+    yield
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
 def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     """Other I/O is judged in tests with the marker `other_io` only (tests/shared_disk.py)."""

@@ -145,7 +145,7 @@ def known(reading: EnergyReading) -> EnergyReading:
         return reading
     return replace(
         reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
-        reasons=(*reading.reasons, unknown_energy(share)),
+        reasons=(unknown_energy(share), *reading.reasons),
     )  # fmt: skip
 
 

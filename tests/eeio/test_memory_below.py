@@ -26,6 +26,7 @@ from eeio.system.filesystem import (
     backing_device,
     backing_devices,
     block_device,
+    log_devices,
     mount_of,
 )
 from eeio_results.errors import EeioError
@@ -281,7 +282,7 @@ def test_a_log_in_memory_is_found(tmp_path: Path, filesystem: str) -> None:
             for command in make:
                 subprocess.run(command, check=True, capture_output=True)
             with mounts.mounted(node, tmp_path / "mounted", *options) as folder:
-                devices = backing_devices(folder)
+                devices = [*backing_devices(folder), *log_devices(folder)]
                 why = below.why_any_in_memory(devices)
             assert [device.node for device in devices] == [node, log_node]
             assert "is on tmpfs" in str(why)

@@ -14,6 +14,7 @@ from eeio.system.filesystem import (
     backing_device,
     backing_devices,
     block_device,
+    log_devices,
     mount_of,
 )
 from eeio.system.undo import UndoJournal
@@ -118,7 +119,7 @@ def describe(directory: Path, mkfs: str | None, served: Path | None = None) -> V
     """The volume at `directory`; behind this machine's NFS it is the server's device."""
     device, reason = backing_device(served or directory)
     devices = tuple(backing_devices(served or directory))
-    memory = why_any_in_memory(devices)
+    memory = why_any_in_memory([*devices, *log_devices(served or directory)])
     if mount_of(served or directory).filesystem in WITHOUT_STORAGE and device is None:
         memory = reason
     return Volume(directory, device, reason, mkfs, memory, served, devices)

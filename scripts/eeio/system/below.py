@@ -16,6 +16,7 @@ from eeio.system.filesystem import (
     Mount,
     backing_devices,
     device_of_number,
+    log_devices,
     mount_of,
     mounts,
     named_device,
@@ -221,7 +222,8 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
     if not os.access(directory, os.W_OK | os.X_OK):
         raise RejectedError(f"{directory}: not writable by this user; name another directory")
     check_storage(directory, mount_of(directory), allow_memory)
-    check_not_in_memory(backing_devices(directory), str(directory), allow_memory)
+    devices = [*backing_devices(directory), *log_devices(directory)]
+    check_not_in_memory(devices, str(directory), allow_memory)
     free = os.statvfs(directory)
     free_bytes = free.f_bavail * free.f_frsize
     if free_bytes < needed_bytes:

@@ -40,6 +40,9 @@ _IDENTIFYING = (
 )  # fmt: skip
 
 
+_LOGS_OF_XFS = ("logdev", "rtdev")
+
+
 @dataclass(frozen=True)
 class BlockDevice:
     """A block device by its kernel name (`sda1`, `loop0`) and number. `root` is another tree than
@@ -118,7 +121,7 @@ def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
     if mount is None:
         raise RejectedError(
             f"{directory}: cannot determine its file system: /proc/self/mountinfo lists no "
-            f"mount at it or a folder above it, not even /. In a chroot make the new "
+            f"mount at {directory} or a folder above it, not even /. In a chroot make the new "
             "root a mount point (`mount --bind ROOT ROOT` before entering it), or name a "
             "directory on a mount"
         )
@@ -176,9 +179,9 @@ def _device_names(directory: Path, root: Path) -> list[str]:
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
         device = device_of_number(int(major), int(minor), root) if major.isdecimal() else None
-    mount = mount_of(directory, root)
     if device is not None:
-        return list(dict.fromkeys((device.name, *_devices_of_logs(mount, device, root))))
+        return [device.name]
+    mount = mount_of(directory, root)
     # bcachefs lists all its devices: /dev/sda:/dev/sdb.
     sources = mount.source.split(":") if mount.filesystem == "bcachefs" else [mount.source]
     if len(sources) > 1:
@@ -189,22 +192,24 @@ def _device_names(directory: Path, root: Path) -> list[str]:
     return [] if device is None else _btrfs_members(device)
 
 
-def _devices_of_logs(mount: Mount, device: BlockDevice, root: Path) -> list[str]:
-    """The names of further devices of a file system: of its log (xfs, ext4), and of xfs's real-time
+def log_devices(directory: Path) -> list[BlockDevice]:
+    """Further devices of `directory`'s file system: of its log (xfs, ext4), and of xfs's real-time
     part."""
+    mount = mount_of(directory)
     if mount.filesystem == "xfs":
         options = (option.partition("=") for option in mount.options.split(","))
-        nodes = [Path(value) for name, _, value in options if name in ("logdev", "rtdev")]
-        known = {node: block_device(node, root) for node in nodes}
-        return [node.name if found is None else found.name for node, found in known.items()]
-    with suppress(OSError):
-        # The thread of a journal in the file system is jbd2/sda1-8.
-        process = (root / "sys/fs/ext4" / device.name / "journal_task").read_text().strip()
-        thread = (root / "proc" / process / "comm").read_text().strip()
-        name = thread.removeprefix("jbd2/")
-        if name != thread and named_device(name, root) is not None:
-            return [name]
-    return []
+        nodes = [block_device(Path(value)) for name, _, value in options if name in _LOGS_OF_XFS]
+        return [node for node in nodes if node is not None]
+    devices = []
+    for device in backing_devices(directory):
+        with suppress(OSError):
+            # The thread of a journal in the file system is jbd2/sda1-8.
+            process = Path("/sys/fs/ext4", device.name, "journal_task").read_text().strip()
+            thread = Path("/proc", process, "comm").read_text().strip()
+            log = named_device(thread.removeprefix("jbd2/"), device.root)
+            if thread.startswith("jbd2/") and log is not None:
+                devices.append(log)
+    return devices
 
 
 def device_of_number(major: int, minor: int, root: Path) -> BlockDevice | None:
