@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eeio.machine import capture
+from eeio_power.errors import PowerError
 from eeio_power.meters import about, about_all, meter_names, verifications
 from eeio_results.report.verification import verification_notes
 
@@ -54,6 +55,25 @@ def test_a_meter_of_a_user_says_it_in_the_same_way(
     every = capture.read_by_all()
     assert ("sys/class/strip/*", "power") in every.files
     assert "dev/strip*" in every.nodes and "stripctl" in every.programs
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('VERIFIED_ON = "nothing"', "VERIFIED_ON is 'nothing', none of simulator, recording"),
+        ('MEASURES = "all"', "MEASURES is 'all', none of packages, this machine"),
+        ('VERIFIED_ON = "hardware"', "VERIFIED_WITH must name the device"),
+    ],
+)
+def test_what_a_meter_cannot_say_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str
+) -> None:
+    (tmp_path / "strip.py").write_text(
+        f"OPTIONS = {{}}\n{line}\ndef open_meter(*_): ...\ndef find(_): ...\n"
+    )
+    monkeypatch.setenv("EEIO_METERS", str(tmp_path))
+    with pytest.raises(PowerError, match=message):
+        about("strip")
 
 
 def test_an_unknown_kind_says_nothing() -> None:

@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args, runtime_checkable
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
@@ -251,13 +251,22 @@ def about(meter: str) -> About:
     if meter not in meter_names():
         return About()
     module = _module(meter)
-    return About(
+    told = About(
         getattr(module, "DELAY", None),
         getattr(module, "VERIFIED_ON", None),
         getattr(module, "VERIFIED_WITH", None),
         getattr(module, "MEASURES", None),
         getattr(module, "READS", Reads()),
     )
+    for name, value, known in (
+        ("VERIFIED_ON", told.verified_on, get_args(Verified)),
+        ("MEASURES", told.measures, get_args(Measured)),
+    ):
+        if value is not None and value not in known:
+            raise PowerError(f"meter {meter!r}: {name} is {value!r}, none of {', '.join(known)}")
+    if told.verified_on == "hardware" and told.verified_with is None:
+        raise PowerError(f"meter {meter!r}: VERIFIED_WITH must name the device")
+    return told
 
 
 def about_all() -> dict[str, About]:
