@@ -8,7 +8,7 @@ from eeio_limits.number_text import number
 from eeio_results.comparison.campaigns import Comparison
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
 from eeio_results.comparison.differences import Difference
-from eeio_results.comparison.effects import Effect
+from eeio_results.comparison.effects import FACTORS, Effect
 from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
@@ -127,7 +127,8 @@ def _parts(comparison: Comparison) -> Iterator[Table | str]:
         yield normality_table(comparison.normality)
     if not comparison.changes and not any(group.effects for group in comparison.groups):
         yield (
-            "no comparison: no two experiments differ in one factor only; give a second campaign"
+            "no comparison: no two experiments differ in only one of the factors "
+            f"{', '.join(FACTORS)}; give a second campaign"
         )
         return
     yield (
