@@ -76,7 +76,7 @@ def judged(experiment: Experiment, phases: Sequence[Phase]) -> tuple[list[Observ
     reasons = [
         observation.window.durable_reason for observation in every if not observation.window.durable
     ]
-    why = next(iter(reasons), None)
-    if why is None:
+    reason = next(iter(reasons), None)
+    if reason is None:
         return kept, None
-    return kept, f"{len(reasons)} of {len(every)} repetitions are left out: {why}"
+    return kept, f"{len(reasons)} of {len(every)} repetitions are left out: {reason}"

@@ -240,7 +240,11 @@ def test_an_encrypted_image_has_no_direct_io(tmp_path: Path) -> None:
             device = block_device(node)
             assert device is not None
             texts = [cache.text for cache in caches_below(device) if cache.in_memory]
+        of_new_files = direct_io.why_file_not_direct(folder / "secret", None)
     assert any("encrypted files may" in text for text in texts)
+    assert of_new_files == "encrypted files may have no direct I/O", (
+        "as of --filesystem ext4+fscrypt"
+    )
 
 
 def test_an_image_that_was_compressed_earlier_has_no_direct_io(tmp_path: Path) -> None:

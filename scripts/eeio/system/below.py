@@ -60,8 +60,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
             numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
             why = why_file_not_direct(path, numbered[0] if numbered else None)
             return _Image(path, None, of_block, why_not_direct=why)
-        place = _place_of(known, path)
-        if place is None:
+        location = _location_of(known, path)
+        if location is None:
             return _Image(
                 path, None, (),
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
@@ -70,10 +70,11 @@ def _image_of(device: BlockDevice) -> _Image | None:
     elif device.root == Path("/") and named == text and not path.exists():
         return _Image(path, None)  # a path outside of this container
     else:
-        place = path if device.root == Path("/") and path.exists() else path.parent
+        is_here = device.root == Path("/") and path.exists()
+        location = path if is_here else path.parent
     with suppress(OSError):
-        devices = tuple(backing_devices(place, device.root))
-        mount = mount_of(place, device.root)
+        devices = tuple(backing_devices(location, device.root))
+        mount = mount_of(location, device.root)
         why = why_file_not_direct(path, mount)
         return _Image(path, mount.filesystem, devices, why_not_direct=why)
     return _Image(path, None)
@@ -83,14 +84,14 @@ def _text_of_number(number: int) -> str:
     return f"{os.major(number)}:{os.minor(number)}"
 
 
-def _place_of(known: LoopStatus, path: Path) -> Path | None:
+def _location_of(known: LoopStatus, path: Path) -> Path | None:
     """Where an image with an anonymous device number (tmpfs, btrfs) is: at its path, which may be a
     mount of its own, or, renamed or removed, on the file system of the folder."""
-    for place, expected in ((path, known.file), (path.parent, known.file[:1])):
+    for location, expected in ((path, known.file), (path.parent, known.file[:1])):
         with suppress(OSError):
-            found = place.stat()
-            if (found.st_dev, found.st_ino)[: len(expected)] == expected:
-                return place
+            status_now = location.stat()
+            if (status_now.st_dev, status_now.st_ino)[: len(expected)] == expected:
+                return location
     return None
 
 
