@@ -6,23 +6,16 @@ and MB/J is 1000 divided by J/GB.
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from eeio_limits.reasons import NO_DURABLE_POWER
 from eeio_results import metrics
-from eeio_results.agreement import Agreement, agreement
-from eeio_results.domains import (
-    DomainFigures,
-    Quartiles,
-    domain_figures,
-    idle_powers,
-    quartiles,
-)
+from eeio_results.agreement import agreement
+from eeio_results.domains import DomainFigures, domain_figures, idle_powers
 from eeio_results.imported import IMPORTED
-from eeio_results.observation import Key, Observation
+from eeio_results.observation import Key, Missing
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import (
     LEVELS,
@@ -34,32 +27,32 @@ from eeio_results.record import (
     Phase,
     Run,
 )
-from eeio_results.rows import FIRST, LATER, Row
-from eeio_results.selection import judged, main_figures
+from eeio_results.repetitions import Repetitions, repetitions_of
+from eeio_results.rows import NO_IDENTITY, NOT_OBSERVED, NOT_TRACED, Row
+from eeio_results.selection import main_figures
 from eeio_results.statistics.levels import two_levels
 from eeio_results.store import Campaign, once
+from eeio_results.summary import Figure, Quartiles, quartiles
+from eeio_results.traces.journal_figures import FIGURES as JOURNAL
 from eeio_results.units import MB
 from eeio_results.windows import (
     energy_of,
     flush_of,
     request_size_of,
-    writes,
 )
-from eeio_results.work import NAMES as WORK
-from eeio_results.work import work_of
 
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_RESULT = "no imported result is of this level"
-_NO_BYTES = "the number of bytes is unknown, and therefore the bandwidth"
-_NO_DATA = "metadata operations move no data"
 
 
-_POWER = tuple(name for name in LATER if name not in (*WORK, "drive", "energy_j_per_operation"))
-_OF_DATA = (
-    "efficiency_bytes_per_j", "energy_j_per_gb", "marginal.energy_j_per_gb",
-    "marginal.efficiency_bytes_per_j",
-)  # fmt: skip
-_NO_IDENTITY = "the record contains no identity of the drive, only the kernel's name"
+class ContextRowBody(TypedDict):
+    campaign: str
+    name: str
+    unit: str
+    n: int
+    median: float
+    q1: float
+    q3: float
 
 
 @dataclass(frozen=True)
@@ -90,12 +83,16 @@ def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
 
 
 def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
-    groups = campaign.runs_by_experiment()
+    runs, repetitions = campaign.runs_by_experiment(), repetitions_of(campaign)
     rows: list[Row] = []
     for planned in campaign.design.experiments:
         experiment = planned.experiment
-        if experiment.level in LEVELS:
-            rows += _experiment_rows(campaign, experiment, groups.get(experiment.id, []), rules)
+        if experiment.level not in LEVELS:
+            continue
+        of_experiment = repetitions.get(experiment.id, [])
+        rows += [_phase_row(of_phase, rules) for of_phase in of_experiment]
+        if not of_experiment:
+            rows.append(_row_without_phase(campaign, experiment, runs.get(experiment.id, [])))
     for left_out in campaign.design.not_measured:
         experiment = left_out.experiment
         if experiment.level in LEVELS:
@@ -104,43 +101,7 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
         if not any(row.level == level for row in rows):
             why = _NO_RESULT if campaign.design.suite == IMPORTED else _NO_PROFILE
             rows.append(_missing_row(campaign, level, None, why))
-    found = agreement(campaign)
-    requested_s = campaign.design.protocol.min_phase_s
-    return sorted(
-        (_ranked(_doubted(row, found), rules, requested_s) for row in rows), key=_sort_key
-    )
-
-
-def _ranked(row: Row, rules: Rules, requested_s: float | None) -> Row:
-    """The row with the reason why each of its domains is not ranked, if any."""
-    lasted = row.work.duration_s
-    too_short = why_too_short(lasted.median if lasted else None, requested_s)
-
-    def judge(every: tuple[DomainFigures, ...]) -> tuple[DomainFigures, ...]:
-        return tuple(
-            replace(
-                d,
-                ranked_reason=row.remarks.get(MEMORY_CACHE)
-                or why_not_ranked(d, row.durable, row.reasons.get("durable"), rules, too_short),
-            )
-            for d in every
-        )
-
-    return replace(row, domains=judge(row.domains), estimates=judge(row.estimates))
-
-
-def _doubted(row: Row, found: Agreement) -> Row:
-    """The row with the contradictions of its meters over the complete campaign."""
-    if not found.contradictions:
-        return row
-    domains = tuple(
-        replace(
-            d,
-            doubts=(*d.doubts, *found.doubts(d.key)),
-        )
-        for d in row.domains
-    )
-    return replace(row, domains=domains)
+    return sorted(rows, key=_sort_key)
 
 
 def context(campaign: Campaign) -> list[ContextRow]:
@@ -194,30 +155,21 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _experiment_rows(
-    campaign: Campaign, experiment: Experiment, runs: list[Run], rules: Rules
-) -> list[Row]:
+def _row_without_phase(campaign: Campaign, experiment: Experiment, runs: Sequence[Run]) -> Row:
+    """Of an experiment that did not run, or whose runs reported no I/O."""
+    reasons = tuple(dict.fromkeys(reason for run in runs for reason in run.validity))
+    why = reasons[0] if reasons else "the tool reported no I/O"
     if not runs:
-        reason = "the campaign ended before this experiment ran; `eeio resume` continues it"
-        return [_missing_row(campaign, experiment.level, experiment, reason)]
-    failed = [run for run in runs if run.validity]
-    names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
-    if not names:
-        reasons = tuple(dict.fromkeys(reason for run in failed for reason in run.validity))
-        row = _missing_row(
-            campaign,
-            experiment.level,
-            experiment,
-            reasons[0] if reasons else "the tool reported no I/O",
-        )
-        return [replace(row, invalid_runs=len(failed), invalid_reasons=reasons)]
-    return [_phase_row(_Repetitions(campaign, experiment, runs, name), rules) for name in names]
+        why = "the campaign ended before this experiment ran; `eeio resume` continues it"
+    row = _missing_row(campaign, experiment.level, experiment, why)
+    invalid_runs = sum(not run.valid for run in runs)
+    return replace(row, invalid_runs=invalid_runs, invalid_reasons=reasons)
 
 
 def _missing_row(
     campaign: Campaign, level: Level, experiment: Experiment | None, reason: str
 ) -> Row:
-    text = f"not measured: {reason}"
+    why = f"not measured: {reason}"
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -230,134 +182,25 @@ def _missing_row(
         cache=experiment.cache if experiment else CacheLayers(),
         n=0,
         invalid_runs=0,
-        bandwidth_bytes_per_s=None,
-        reasons={
-            name: text
-            for name in (*FIRST, *LATER)
-            if name not in ("drive", "energy_j_per_operation")
-            or (name == "drive" and campaign.machine.drive is None)
-        },
+        figures=_none(why),
         flush=flush_of(experiment, experiment.operation) if experiment else None,
+        spatiality_seen=Missing(why),
+        journal=Missing(why),
         details=campaign.details[experiment.id] if experiment else (),
-        drive=campaign.machine.drive,
+        drive=_drive(campaign),
     )
 
 
-@dataclass(frozen=True)
-class _Repetitions:
-    """The runs of an experiment, and the phases of one name in them."""
-
-    campaign: Campaign
-    experiment: Experiment
-    runs: Sequence[Run]
-    name: str
-
-    @cached_property
-    def pairs(self) -> list[tuple[Run, Phase]]:
-        return [
-            (run, phase) for run in self.runs for phase in run.phases if phase.name == self.name
-        ]
-
-    @cached_property
-    def good(self) -> list[Phase]:
-        """The valid ones."""
-        return [phase for run, phase in self.pairs if not run.validity and not phase.validity]
-
-    @cached_property
-    def first(self) -> Phase:
-        return self.pairs[0][1]
-
-    @cached_property
-    def judged(self) -> tuple[list[Observation], str | None]:
-        """The valid ones that may share a median, and why others may not."""
-        return judged(self.experiment, self.good)
-
-    @property
-    def left_out(self) -> str | None:
-        """Why some of the valid ones may not share a median with the others."""
-        return self.judged[1]
-
-    @cached_property
-    def partly(self) -> str | None:
-        """Why the bandwidths of some repetitions are none of the row: a median of a part of the
-        repetitions is not one of the row."""
-        used = self.judged[0]
-        lacking = sum(observation.window.bandwidth_bytes_per_s is None for observation in used)
-        if lacking in (0, len(used)):
-            return None
-        return f"{lacking} of {len(used)} repetitions moved no bytes, or report no bandwidth"
-
-    @cached_property
-    def observations(self) -> list[Observation]:
-        """The valid ones that share a median."""
-        used = self.judged[0]
-        if self.partly is None:
-            return used
-        windows = [
-            replace(
-                observation.window,
-                bandwidth_bytes_per_s=None,
-                bytes_moved=None,
-                why_no_efficiency=self.partly,
-            )
-            for observation in used
-        ]
-        return [
-            Observation(observation.phase, window)
-            for observation, window in zip(used, windows, strict=True)
-        ]
-
-    @cached_property
-    def bandwidths(self) -> list[float]:
-        rates = [observation.window.bandwidth_bytes_per_s for observation in self.observations]
-        return [rate for rate in rates if rate is not None]
-
-    @cached_property
-    def rates(self) -> list[float]:
-        """Operations per second."""
-        rates = [observation.operations_per_s for observation in self.observations]
-        return [rate for rate in rates if rate is not None]
-
-    @cached_property
-    def uncounted(self) -> list[Phase]:
-        """Those whose bytes are not known."""
-        return [phase for phase in self.good if phase.bytes_moved is None]
-
-    @cached_property
-    def invalid_reasons(self) -> tuple[str, ...]:
-        of_runs = [reason for run in self.runs for reason in run.validity]
-        of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
-        return tuple(dict.fromkeys(of_runs + of_phases))
-
-    @property
-    def n(self) -> int:
-        """Repetitions with figures. Experiments that move uncounted bytes have time and power,
-        too."""
-        if self.bandwidths or self.rates:
-            return len(self.bandwidths) or len(self.rates)
-        return len(self.observations) if self.partly else len(self.uncounted)
-
-    @property
-    def durable(self) -> bool | None:
-        """All windows are of one kind; None if there is no write or no measurement."""
-        if not self.observations or not writes(self.first.operation):
-            return None
-        return bool(self.observations[0].window.durable)
-
-
-def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
+def _phase_row(repetitions: Repetitions, rules: Rules) -> Row:
     campaign, experiment = repetitions.campaign, repetitions.experiment
     observations, runs, first = repetitions.observations, repetitions.runs, repetitions.first
-    # The bytes of the repetitions stay known if their bandwidth is none of the row.
-    work = work_of(experiment, repetitions.judged[0])
+    remarks = _remarks(runs) | _levels(repetitions.bandwidths)
     sources = domain_figures(
         observations, idle_powers(campaign.idle), campaign.idle_reason, rules.busy
     )
-    sources = [
-        replace(figures, metrics=metrics.further(observations, figures.key)) for figures in sources
-    ]
+    sources = [_judged(repetitions, figures, remarks, rules) for figures in sources]
     measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
-    best = main_figures(measured, experiment.cost_domains)
+    phases = [observation.phase for observation in observations]
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -370,101 +213,102 @@ def _phase_row(repetitions: _Repetitions, rules: Rules) -> Row:
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
         n=repetitions.n,
         invalid_runs=len(runs) - len(repetitions.good),
-        bandwidth_bytes_per_s=quartiles(repetitions.bandwidths),
+        figures=_figures(repetitions, measured),
         bandwidth_values=tuple(repetitions.bandwidths),
-        operations_per_s=quartiles(repetitions.rates),
         domains=measured,
         estimates=tuple(figures for figures in sources if figures.energy_kind == "modelled"),
-        metrics=metrics.further(observations),
         details=campaign.details[experiment.id],
-        reasons={
-            **work.reasons,
-            **_why_no_drive(campaign),
-            **_why_no_bandwidth(repetitions),
-            **_why_no_cost(repetitions, measured, best),
-            **_why_not_of_operations(repetitions, measured, best),
-            **_why_not_durable(repetitions),
-        },
         invalid_reasons=repetitions.invalid_reasons,
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
-        remarks=_remarks(runs) | _levels(repetitions.bandwidths),
+        remarks=remarks,
         flush=flush_of(experiment, first.operation),
         durable=repetitions.durable,
-        work=work,
-        drive=campaign.machine.drive,
+        why_not_durable=_why_not_durable(repetitions),
+        spatiality_seen=_order_seen(phases),
+        spatiality_seen_by=_order_seen_by(phases),
+        journal=_journal(phases),
+        drive=_drive(campaign),
     )
 
 
-def _why_no_drive(campaign: Campaign) -> dict[str, str]:
-    if campaign.machine.drive is not None:
-        return {}
-    return {"drive": campaign.machine.missing.get("drive_id", _NO_IDENTITY)}
+def _judged(
+    repetitions: Repetitions, figures: DomainFigures, remarks: Mapping[str, str], rules: Rules
+) -> DomainFigures:
+    """With the contradictions of its meter over the complete campaign, and why it is not ranked."""
+    campaign = repetitions.campaign
+    doubts = (*figures.doubts, *agreement(campaign).doubts(figures.key))
+    lasted_s = quartiles([
+        observation.window.duration_s
+        for observation in repetitions.observations
+        if observation.window.duration_s is not None
+    ])  # fmt: skip
+    too_short = why_too_short(
+        lasted_s.median if lasted_s else None, campaign.design.protocol.min_phase_s
+    )
+    doubted = replace(figures, doubts=doubts)
+    why_not_durable = _why_not_durable(repetitions)
+    why_not = why_not_ranked(doubted, repetitions.durable, why_not_durable, rules, too_short)
+    return replace(doubted, ranked_reason=remarks.get(MEMORY_CACHE) or why_not)
 
 
-def _why_no_bandwidth(repetitions: _Repetitions) -> dict[str, str]:
-    if repetitions.bandwidths:
-        return {}
-    why = repetitions.partly or next(iter(repetitions.invalid_reasons), None)
-    if why is None:
-        has_bytes = not repetitions.uncounted
-        why = "the tool reported no bandwidth for this phase" if has_bytes else _NO_BYTES
-    reasons = {"bandwidth_bytes_per_s": why}
-    if repetitions.uncounted:
-        reasons["efficiency_bytes_per_j"] = why
-    return reasons
-
-
-def _why_no_cost(
-    repetitions: _Repetitions,
-    measured: Sequence[DomainFigures],
-    best: DomainFigures | None,
-) -> dict[str, str]:
-    """Why power, energy and the figures of a GB are missing; `best` is the main source."""
-    if best is None:
+def _figures(repetitions: Repetitions, measured: Sequence[DomainFigures]) -> dict[str, Figure]:
+    """The metrics of the row; those of power domains only if no source stands for it."""
+    observations = repetitions.observations
+    if not observations:
+        return _none(next(iter(repetitions.invalid_reasons), "no repetition is valid"))
+    figures = metrics.summaries(metrics.in_rows(of_domain=False), observations)
+    if repetitions.partly is not None:
+        figures["bandwidth_bytes_per_s"] = Missing(repetitions.partly)
+    if main_figures(measured, repetitions.experiment.cost_domains) is None:
         why = _why_no_energy(repetitions, measured)
-        return dict.fromkeys((*FIRST[1:], *_POWER), why)
-    reasons = dict(best.reasons)
-    if any(figures.efficiency_bytes_per_j for figures in measured):
-        return reasons
-    of_windows = [observation.window.why_no_efficiency for observation in repetitions.observations]
-    of_sources = [figures.reason for figures in measured if figures.power_w is not None]
-    why_not = next((why for why in (*of_windows, *of_sources) if why), None)
-    if why_not is not None:
-        reasons["efficiency_bytes_per_j"] = why_not
-    return reasons
+        unread = [replace(observation, why_not_read=Missing(why)) for observation in observations]
+        figures |= metrics.summaries(metrics.in_rows(of_domain=True), unread)
+    return figures
 
 
-def _why_not_of_operations(
-    repetitions: _Repetitions,
-    measured: Sequence[DomainFigures],
-    best: DomainFigures | None,
-) -> dict[str, str]:
-    """Of rows that count operations: why there are no figures of data, and none of an operation."""
-    reasons: dict[str, str] = {}
-    if (
-        repetitions.first.operation == "metadata"
-        and repetitions.good
-        and not repetitions.bandwidths
-    ):
-        reasons = dict.fromkeys(("bandwidth_bytes_per_s", *_OF_DATA), _NO_DATA)
-    if not repetitions.rates or (best is not None and best.energy_j_per_operation is not None):
-        return reasons
-    if best is None:
-        reasons["energy_j_per_operation"] = _why_no_energy(repetitions, measured)
-        return reasons
-    unpowered = [observation.why_operations_unpowered for observation in repetitions.observations]
-    why = next((why for why in unpowered if why), None)
-    if why is not None:
-        reasons["energy_j_per_operation"] = why
-    return reasons
+def _none(why: str) -> dict[str, Figure]:
+    """Every metric, missing for the same reason."""
+    return {metric.key: Missing(why) for metric in metrics.METRICS if metric.in_rows}
 
 
-def _why_not_durable(repetitions: _Repetitions) -> dict[str, str]:
-    reasons = [observation.window.durable_reason for observation in repetitions.observations]
-    why = next((reason for reason in reasons if reason), None)
+def _drive(campaign: Campaign) -> str | Missing:
+    if campaign.machine.drive is not None:
+        return campaign.machine.drive
+    why = campaign.machine.missing.get("drive_id")
+    return NO_IDENTITY if why is None else Missing(why)
+
+
+def _order_seen(phases: Sequence[Phase]) -> str | Missing:
+    orders = [phase.spatiality_seen for phase in phases if phase.spatiality_seen is not None]
+    if orders:
+        return "; ".join(dict.fromkeys(orders))
+    reasons = [phase.spatiality_seen_reason for phase in phases if phase.spatiality_seen_reason]
+    return Missing(reasons[0]) if reasons else NOT_OBSERVED
+
+
+def _order_seen_by(phases: Sequence[Phase]) -> str | None:
+    seen = [phase for phase in phases if phase.spatiality_seen is not None]
+    return (
+        "; ".join(dict.fromkeys(phase.spatiality_seen_by or "requests" for phase in seen)) or None
+    )
+
+
+def _journal(phases: Sequence[Phase]) -> dict[str, Quartiles] | Missing:
+    figures: dict[str, Quartiles] = {}
+    for name in JOURNAL:
+        of_phases = quartiles([phase.metrics[name] for phase in phases if name in phase.metrics])
+        if of_phases is not None:
+            figures[name] = of_phases
+    return figures or NOT_TRACED
+
+
+def _why_not_durable(repetitions: Repetitions) -> str | None:
     if repetitions.left_out is not None:
-        return {"durable": repetitions.left_out}
-    return {"durable": why} if repetitions.durable is False and why is not None else {}
+        return repetitions.left_out
+    if repetitions.durable is not False:
+        return None
+    reasons = [observation.window.durable_reason for observation in repetitions.observations]
+    return next(filter(None, reasons), None)
 
 
 def _remarks(runs: Sequence[Run]) -> dict[str, str]:
@@ -498,7 +342,7 @@ def _disk_cache(experiment: Experiment, runs: Sequence[Run]) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _why_no_energy(repetitions: _Repetitions, measured: Iterable[DomainFigures]) -> str:
+def _why_no_energy(repetitions: Repetitions, measured: Iterable[DomainFigures]) -> str:
     campaign, observations = repetitions.campaign, repetitions.observations
     for figures in measured:
         if figures.reason:

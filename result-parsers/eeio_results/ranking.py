@@ -51,8 +51,8 @@ def why_not_ranked(
     `why_too_short`: it precedes the uncertainty, which it increases."""
     if figures.energy_kind in MARKS:
         return f"{figures.energy_kind} power is not ranked"
-    if figures.efficiency_bytes_per_j is None:
-        return figures.reason or figures.reasons.get("energy_j_per_gb") or "it has no MB/J"
+    if figures["efficiency_bytes_per_j"] is None:
+        return figures.reason or figures.why("efficiency_bytes_per_j") or "it has no MB/J"
     if durable is False:
         unknown = durable_reason == FLUSH_UNKNOWN
         return FLUSH_UNKNOWN if unknown else f"not durable: {durable_reason}"
@@ -60,7 +60,7 @@ def why_not_ranked(
         return f"doubtful: {figures.doubts[0]}"
     if too_short is not None:
         return too_short
-    known = figures.uncertainty_relative
+    known = figures["uncertainty_relative"]
     if known is not None and known.median > rules.most_uncertain:
         return (
             f"{imprecise_energy(known.median)}; the ranking limit is "

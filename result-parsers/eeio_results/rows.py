@@ -1,32 +1,119 @@
 """A row of the characterization: one experiment and one kind of I/O, over its repetitions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from eeio_results.domains import DomainFigures, Marginal, Quartiles
+from eeio_results import metrics
+from eeio_results.domains import DomainFigures, DomainFiguresBody
 from eeio_results.io_label import io_label, operation_label
-from eeio_results.record import COST_DOMAINS, CacheLayers, Experiment, Level
+from eeio_results.observation import Missing, known
+from eeio_results.record import (
+    COST_DOMAINS,
+    KINDS,
+    LEVELS,
+    OPERATIONS,
+    SPATIALITIES,
+    CacheLayers,
+    Experiment,
+    Level,
+)
 from eeio_results.selection import main_figures
+from eeio_results.summary import Figure, Quartiles
 from eeio_results.tool_label import tool_label
 from eeio_results.tools import about
-from eeio_results.work import NAMES as WORK
-from eeio_results.work import NOTHING, Work
 
-FIRST = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
-LATER = (
-    *WORK, "drive", "energy_j_per_gb", "uncertainty_relative", "energy_j_per_operation",
-    *(f"marginal.{name}" for name in asdict(Marginal())),
-)  # fmt: skip
-"""Figures that came with version 2; their reasons are in `reasons` only."""
+
+class CacheBody(TypedDict):
+    buffer: Literal["on", "off"] | None
+    disk: Literal["on", "off"] | None
+
+
+class JournalBody(TypedDict):
+    """Activity of ext4's journal: commits, fast commits, fsync calls and those that waited for a
+    commit, counts of a run; means in s; null if it was not traced."""
+
+    journal_commits: NotRequired[Quartiles]
+    journal_commit_mean_s: NotRequired[Quartiles]
+    journal_fast_commits: NotRequired[Quartiles]
+    journal_fsyncs: NotRequired[Quartiles]
+    journal_fsync_mean_s: NotRequired[Quartiles]
+    journal_fsyncs_waiting: NotRequired[Quartiles]
+
+
+class RowBody(TypedDict):
+    """With the metrics of rows and of their main source (`eeio_results.metrics`), null with a
+    reason."""
+
+    campaign: str
+    preset: str
+    level: Annotated[str, LEVELS]
+    tool: str | None
+    operation: Annotated[str, OPERATIONS] | None
+    spatiality: Annotated[str, SPATIALITIES] | None
+    request_size_bytes: int | None
+    cache: CacheBody
+    phase: str | None
+    target: str | None
+    api: str | None
+    experiment_id: NotRequired[str | None]
+    details: NotRequired[Sequence[str]]
+    """How the experiment differs from others of its campaign with the same tool."""
+    processes: int | None
+    n: int
+    """Valid repetitions behind the bandwidth, or behind the rate of operations."""
+    invalid_runs: int
+    energy_kind: Annotated[str, KINDS] | None
+    """Kind of power_w, energy_j, efficiency; `modelled` if only `estimates` has values."""
+    power_domain: str | None
+    meter: str | None
+    leaves_drives_out: NotRequired[bool | None]
+    """True: power_w excludes the drives, so bytes/J are not the storage's."""
+    domains: Sequence[DomainFiguresBody]
+    """Every measured or device-reported source."""
+    estimates: Sequence[DomainFiguresBody]
+    """ESTIMATE: modelled power, never mixed with the above."""
+    reason: str | None
+    reasons: Mapping[str, str]
+    """The reason of each null figure."""
+    invalid_reasons: Sequence[str]
+    remarks: NotRequired[Mapping[str, str]]
+    """What else decided its figures, by kind, such as other I/O on the drive; absent if nothing
+    is known."""
+    flush: Literal["none", "end", "each", "unknown"] | None
+    """When the tool flushes its bytes to the device; unknown: a record of version 1; null: nothing
+    is written."""
+    durable: bool | None
+    """True: bandwidth, power and energy are until the bytes are on the device; null: nothing is
+    written or measured."""
+    spatiality_seen: str | None
+    """The observed order of requests; null with a reason."""
+    spatiality_seen_by: NotRequired[str | None]
+    """Requests: the program's own log; drive: the block layer."""
+    journal: NotRequired[JournalBody | None]
+    """Activity of ext4's journal: commits, fast commits, fsync calls and those that waited for a
+    commit, counts of a run; means in s; null if it was not traced."""
+    ranked: bool
+    """Whether efficiency_bytes_per_j is ranked."""
+    ranked_reason: str | None
+    """Why it is not ranked; null if it is."""
+    bytes_of: Literal["tool", "process", "drive"] | None
+    """The source of bytes: the tool's report, the kernel's count for its processes, or the drive.
+    """
+    drive: str | None
+    """Identity or label of the drive; null with a reason."""
+
+
+NOT_OBSERVED = Missing("the order of the requests was not observed")
+NOT_TRACED = Missing("the journal was not traced (--trace-journal, on ext4)")
+NO_IDENTITY = Missing("the record contains no identity of the drive, only the kernel's name")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One experiment, one kind of I/O. `domains` contains the measured sources, `estimates` the
-    modelled ones, which are never mixed with them. A null figure has its reason in `reasons`.
-    `operations_per_s` is the rate of operations that a tool counts (files, transactions), in the
-    row's window; None for a tool that counts none."""
+    """One experiment, one kind of I/O. `figures` contains the metrics by their keys; those of power
+    domains only where no source stands for the row. `domains` contains the measured sources,
+    `estimates` the modelled ones, which are never mixed with them."""
 
     campaign: str
     preset: str
@@ -39,12 +126,10 @@ class Row:
     cache: CacheLayers
     n: int
     invalid_runs: int
-    bandwidth_bytes_per_s: Quartiles | None
+    figures: Mapping[str, Figure]
     bandwidth_values: tuple[float, ...] = ()
-    operations_per_s: Quartiles | None = None
     domains: tuple[DomainFigures, ...] = ()
     estimates: tuple[DomainFigures, ...] = ()
-    reasons: dict[str, str] = field(default_factory=dict)
     invalid_reasons: tuple[str, ...] = ()
     device_checks: tuple[str, ...] = ()
     """Its runs' remarks on the comparison with the device's counters (Run.device_check)."""
@@ -54,13 +139,37 @@ class Row:
     """none, end, each or unknown; None for rows that write no data."""
     durable: bool | None = None
     """Whether bandwidth and energy run until the bytes are on the device; None as `flush`."""
-    work: Work = NOTHING
-    drive: str | None = None
-    """The identity of the drive behind the target; None if the record contains none."""
+    why_not_durable: str | None = None
+    spatiality_seen: str | Missing = NOT_OBSERVED
+    """The observed order of requests, of all repetitions."""
+    spatiality_seen_by: str | None = None
+    """At the file by the program's log (`requests`), or at the drive by the block layer (`drive`).
+    """
+    journal: Mapping[str, Quartiles] | Missing = NOT_TRACED
+    """The activity of ext4's journal: `traces.journal_figures.FIGURES`."""
+    drive: str | Missing = NO_IDENTITY
+    """The identity of the drive behind the target."""
     details: tuple[str, ...] = ()
     """How its experiment differs from others of its campaign with the same tool (`tool_label`)."""
-    metrics: Mapping[str, Quartiles] = field(default_factory=dict)
-    """Metrics of the registry that no field above is for (eeio_results.metrics)."""
+
+    def __getitem__(self, metric: str) -> Quartiles | None:
+        """A metric by its key, of power domains that of the main source; None if it is missing."""
+        if metric in self.figures:
+            return known(self.figures[metric])
+        return None if self.measured is None else self.measured[metric]
+
+    def figure(self, metric: metrics.Metric, domain: DomainFigures | None) -> Quartiles | None:
+        """A metric of the row, or of one of its power domains; None if it is missing."""
+        if not metric.of_domain:
+            return known(self.figures[metric.key])
+        return None if domain is None else domain[metric.key]
+
+    def why(self, metric: str) -> str | None:
+        """Why a metric is missing; None if it is not."""
+        if metric not in self.figures and self.measured is not None:
+            return self.measured.why(metric)
+        figure = self.figures[metric]
+        return figure.reason if isinstance(figure, Missing) else None
 
     @property
     def tool_label(self) -> str | None:
@@ -87,25 +196,29 @@ class Row:
     def ranked_reason(self) -> str | None:
         """Why its MB/J is not ranked; None if it is."""
         best = self.measured
-        return best.ranked_reason if best else self.reasons.get("efficiency_bytes_per_j")
+        return best.ranked_reason if best else self.why("efficiency_bytes_per_j")
 
     @property
     def ranked(self) -> bool:
         return self.measured is not None and self.ranked_reason is None
 
     @property
+    def order_seen(self) -> str | None:
+        return known(self.spatiality_seen)
+
+    @property
     def observed_otherwise(self) -> bool:
         """Whether requests arrived in another order than the requested one."""
-        observed = self.work.spatiality_seen
-        return observed is not None and not observed.startswith(self.spatiality or "")
+        order = self.order_seen
+        return order is not None and not order.startswith(self.spatiality or "")
 
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""
         best = self.measured
         experiment = self.experiment
-        # Figures that version 1 lacks do not make a row poor.
-        reasons = sorted({why for name, why in self.reasons.items() if name not in LATER})
-        kinds = [d.energy_kind for d in ([best] if best else self.estimates)]
+        named = best if best else next(iter(self.estimates), None)
+        figures, reasons = self._figures()
+        poor = {self.why(metric.key) for metric in metrics.METRICS if metric.level}
         return {
             "campaign": self.campaign,
             "preset": self.preset,
@@ -123,41 +236,50 @@ class Row:
             "processes": experiment.processes if experiment else None,
             "n": self.n,
             "invalid_runs": self.invalid_runs,
-            "bandwidth_bytes_per_s": _json(self.bandwidth_bytes_per_s),
-            "operations_per_s": _json(self.operations_per_s),
-            "power_w": _json(best.power_w if best else None),
-            "energy_j": _json(best.energy_j if best else None),
-            "efficiency_bytes_per_j": _json(best.efficiency_bytes_per_j if best else None),
-            "energy_kind": kinds[0] if kinds else None,
+            **figures,
+            "energy_kind": named.energy_kind if named else None,
             "power_domain": best.power_domain if best else None,
             "meter": best.meter if best else None,
             "leaves_drives_out": best.leaves_drives_out if best else None,
-            "domains": [figures.to_json() for figures in self.domains],
-            "estimates": [figures.to_json() for figures in self.estimates],
+            "domains": [of_domain.to_json() for of_domain in self.domains],
+            "estimates": [of_domain.to_json() for of_domain in self.estimates],
             "flush": self.flush,
             "durable": self.durable,
-            **self.work.to_json(),
-            "energy_j_per_gb": _json(best.energy_j_per_gb if best else None),
-            "uncertainty_relative": _json(best.uncertainty_relative if best else None),
-            "marginal": asdict(best.marginal if best else Marginal()),
-            "busy_energy_j_per_gb": _json(best.busy_energy_j_per_gb if best else None),
-            "energy_j_per_operation": _json(best.energy_j_per_operation if best else None),
+            "spatiality_seen": self.order_seen,
+            "spatiality_seen_by": self.spatiality_seen_by,
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
-            "drive": self.drive,
+            "drive": known(self.drive),
             "bytes_of": about(experiment.tool).bytes_of if experiment else None,
-            "reason": "; ".join(reasons) or None,
-            "reasons": self.reasons,
+            "reason": "; ".join(sorted(filter(None, {*poor, self.why_not_durable}))) or None,
+            "reasons": reasons,
             "invalid_reasons": list(self.invalid_reasons),
             **({"remarks": dict(self.remarks)} if self.remarks else {}),
-            **({"metrics": further} if (further := _further(self)) else {}),
         }
 
-
-def _further(row: Row) -> dict[str, dict[str, float]]:
-    of_domain = row.measured.metrics if row.measured else {}
-    return {key: asdict(found) for key, found in {**row.metrics, **of_domain}.items()}
-
-
-def _json(figures: Quartiles | None) -> dict[str, float] | None:
-    return asdict(figures) if figures else None
+    def _figures(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Every figure, null where it is missing, and the reason of each null."""
+        of_row, why_of_row = metrics.to_json(metrics.in_rows(of_domain=False), self.figures)
+        of_domains = self.figures if self.measured is None else self.measured.figures
+        of_source, why_of_source = metrics.to_json(metrics.in_rows(of_domain=True), of_domains)
+        texts = {
+            "spatiality_seen": self.spatiality_seen, "journal": self.journal, "drive": self.drive,
+        }  # fmt: skip
+        reasons = why_of_row | why_of_source
+        reasons |= {key: of.reason for key, of in texts.items() if isinstance(of, Missing)}
+        if self.why_not_durable is not None:
+            reasons["durable"] = self.why_not_durable
+        figures = of_row | of_source
+        figures["metrics"] = {**of_row.get("metrics", {}), **of_source.get("metrics", {})}
+        if not any(figures["latency_s"].values()):
+            figures["latency_s"] = None
+            why = reasons["latency_s.p50"]
+            reasons = {key: of for key, of in reasons.items() if not key.startswith("latency_s.")}
+            reasons["latency_s"] = why
+        if isinstance(self.journal, Missing):
+            figures["journal"] = None
+        else:
+            figures["journal"] = {key: asdict(of) for key, of in self.journal.items()}
+        if not figures["metrics"]:
+            del figures["metrics"]
+        return figures, reasons

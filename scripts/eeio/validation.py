@@ -164,15 +164,14 @@ def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
             continue
         name = f"{row.experiment.level}, {row_label(row)} ({row.experiment.id})"
         power = row.measured
-        measured = measured or bool(
-            power and (power.energy_j_per_gb or power.energy_j_per_operation)
-        )
+        if row["energy_j_per_gb"] is not None or row["energy_j_per_operation"] is not None:
+            measured = True
         if row.n < LEAST_REPETITIONS:
             yield name, f"{row.n} valid repetitions, fewer than {LEAST_REPETITIONS}"
         if power is not None:
             yield from ((name, what) for what in _broken_by(power, row.n))
         if row.durable is False:
-            why = row.reasons.get("durable", "the window ends before the data is durable")
+            why = row.why_not_durable or "the window ends before the data is durable"
             yield name, f"not durable: {why}"
     if not measured:
         yield "", "no energy of a byte or an operation was measured"
@@ -182,8 +181,8 @@ def _broken_by(power: DomainFigures, repetitions: int) -> Iterator[str]:
     """Rules that the power of an experiment breaks, which `eeio report` does not rank."""
     if power.n < min(repetitions, LEAST_REPETITIONS):
         yield f"power of {power.n} of {repetitions} repetitions: {power.reason}"
-    if power.power_w is not None and power.power_w.median <= 0:
+    power_w, known = power["power_w"], power["uncertainty_relative"]
+    if power_w is not None and power_w.median <= 0:
         yield f"the power of the {power.power_domain} is not above 0"
-    known = power.uncertainty_relative
     if unsure := why_unsure(power.doubts, None if known is None else known.median):
         yield unsure

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from eeio_limits.number_text import number
-from eeio_results.domains import quartiles
 from eeio_results.record import Experiment, Phase
 from eeio_results.store import load
+from eeio_results.summary import quartiles
 from tests.conftest import InProcess
 from tests.eeio_results.made import (
     EXPERIMENT,

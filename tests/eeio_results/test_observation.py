@@ -5,19 +5,21 @@ from dataclasses import replace
 import pytest
 
 from eeio_limits.reasons import NO_COST_OF_ACCELERATOR
+from eeio_results.metrics import in_rows, summaries
 from eeio_results.observation import (
+    NO_BASELINE,
     NO_READING,
     NO_WORK,
     NOT_READ,
+    Baseline,
     Missing,
     Observation,
-    Summary,
     known,
     observed,
     sources,
-    summarize,
 )
 from eeio_results.record import EnergyReading, Phase
+from eeio_results.summary import Quartiles, summarize
 from tests.eeio_results import made
 
 READING = made.energy(50.0)
@@ -32,7 +34,7 @@ def by_system(phase: Phase = PHASE, reading: EnergyReading | None = None) -> Obs
 def test_the_figures_of_a_complete_observation() -> None:
     one = by_system()
     assert (one.power_w, one.j_per_gb, one.bytes_per_j) == (50.0, 200.0, 5e6)
-    assert one.j_per_gb_of(20.0) == 80.0
+    assert replace(one, baseline=Baseline(30.0)).marginal_j_per_gb == 80.0
     assert one.why_no_cost is None and one.is_costed
 
 
@@ -41,9 +43,9 @@ def test_the_figures_of_a_complete_observation() -> None:
     [
         (replace(READING, valid=False, power_w=None, reasons=("it broke",)), "it broke",
          "it broke"),
-        (replace(READING, power_w=None), NO_READING, NO_READING),
+        (replace(READING, power_w=None), NO_READING.reason, NO_READING.reason),
         (replace(READING, domain="accelerator"), None, NO_COST_OF_ACCELERATOR),
-        (replace(READING, energy_j=None), None, NO_READING),
+        (replace(READING, energy_j=None), None, NO_READING.reason),
     ],
 )  # fmt: skip
 def test_the_reason_travels_in_the_value(
@@ -57,14 +59,14 @@ def test_the_reason_travels_in_the_value(
 
 def test_a_source_that_was_not_read() -> None:
     one = observed(made.EXPERIMENT, PHASE).by(("package", "other", "measured"))
-    assert one.power_w == one.j_per_gb == Missing(NOT_READ)
+    assert one.power_w == one.j_per_gb == NOT_READ
     assert not one.is_costed and one.uncertainty_relative != 0
 
 
 def test_without_bytes_and_bandwidth_there_is_no_figure_of_a_gb() -> None:
     bare = replace(PHASE, bytes_moved=None, bandwidth_bytes_per_s=None)
     one = by_system(bare)
-    assert one.power_w == 50.0 and one.j_per_gb == Missing(NO_WORK)
+    assert one.power_w == 50.0 and one.j_per_gb == NO_WORK
     by_rate = by_system(replace(PHASE, bytes_moved=None))
     assert by_rate.j_per_gb == 200.0
 
@@ -77,12 +79,19 @@ def test_next_to_no_power_gives_no_endless_efficiency(
     assert known(one.bytes_per_j) == (None if efficiency is None else pytest.approx(efficiency))
 
 
-def test_a_summary_keeps_values_and_reasons_in_order() -> None:
-    row = [
-        by_system(),
-        by_system(reading=replace(READING, valid=False, power_w=None, reasons=("it broke",))),
-        by_system(reading=replace(READING, power_w=60.0)),
-    ]
-    assert summarize(row, lambda one: one.power_w) == Summary((50.0, 60.0), ("it broke",))
-    assert summarize(row, lambda one: one.power_w).reason == "it broke"
+def test_a_summary_is_of_the_known_values_or_has_the_first_reason() -> None:
+    broken = by_system(reading=replace(READING, valid=False, power_w=None, reasons=("it broke",)))
+    row = [broken, by_system(), by_system(reading=replace(READING, power_w=60.0))]
+    assert summarize(one.power_w for one in row) == Quartiles(55.0, 52.5, 57.5)
+    assert summarize([broken.power_w, Missing("later")]) == Missing("it broke")
     assert sources(row) == [READING.key]
+
+
+def test_energy_above_idle_is_of_all_repetitions_or_of_none() -> None:
+    clear = replace(by_system(), baseline=Baseline(20.0))
+    unclear = replace(clear, baseline=Baseline(50.0))
+    key, of_domains = "marginal_energy_j_per_gb", in_rows(of_domain=True)
+    assert summaries(of_domains, [clear, clear])[key] == Quartiles(120.0, 120.0, 120.0)
+    why = "in 1 of 2 repetitions power is not above idle by more than its uncertainty"
+    assert summaries(of_domains, [clear, unclear])[key] == Missing(why)
+    assert summaries(of_domains, [by_system()])[key] == NO_BASELINE

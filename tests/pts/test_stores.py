@@ -73,7 +73,7 @@ def test_dlio_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     )
     assert sorted(row.phase for row in rows) == ["checkpoint", "restore", "train"]
     for row in rows:
-        assert row.operations_per_s is not None and row.operations_per_s.median > 0
+        assert row["operations_per_s"] is not None and row["operations_per_s"].median > 0
 
 
 @pytest.mark.skipif(
@@ -89,7 +89,7 @@ def test_io500_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         EEIO_IO500=os.environ.get("EEIO_IO500", ""), EEIO_IO500_INI=str(ini),
         EEIO_DROP_CACHES=str(caches),
     )  # fmt: skip
-    moved = {row.phase: row.work.bytes for row in rows}
+    moved = {row.phase: row["bytes"] for row in rows}
     segments = (4 << 20) // 47008
     for name in ("write", "read"):
         for phase, size in ((f"ior-easy-{name}", 8 << 20), (f"ior-hard-{name}", 94016 * segments)):
@@ -103,7 +103,7 @@ def test_an_object_store_runs_under_pts(tmp_path: Path, monkeypatch: pytest.Monk
     rows = rows_under_pts(tmp_path, {"objects": ("s3", "request_size=4k processes=2 objects=200")})
     assert sorted(row.phase for row in rows) == ["delete", "get", "list", "put"]
     for row in rows:
-        assert row.operations_per_s is not None and row.operations_per_s.median > 0
+        assert row["operations_per_s"] is not None and row["operations_per_s"].median > 0
 
 
 @pytest.mark.skipif(not HERE, reason="no C compiler, no MPI and no db_bench")
@@ -113,8 +113,8 @@ def test_each_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     rows = {row.experiment.tool: row for row in found if row.experiment is not None}
     assert set(rows) == set(HERE)
     for tool, row in rows.items():
-        assert row.operations_per_s is not None and row.operations_per_s.median > 0, tool
-        assert row.bandwidth_bytes_per_s is not None and row.durable, tool
+        assert row["operations_per_s"] is not None and row["operations_per_s"].median > 0, tool
+        assert row["bandwidth_bytes_per_s"] is not None and row.durable, tool
     if "checkpoint" in rows:
         # Of the stretches of writing alone, as `eeio run` reads it.
         (run,) = [r for r in store.load(paths.results_root() / "theirs").runs

@@ -9,12 +9,12 @@ from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.io_label import io_label
-from eeio_results.metrics import METRICS
-from eeio_results.observation import Key, Missing, Observation
-from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
+from eeio_results.metrics import in_cells
+from eeio_results.observation import Key, Missing, Observation, Value
+from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase
+from eeio_results.repetitions import Repetitions, repetitions_of
 from eeio_results.selection import (
     is_compared,
-    judged,
     main_source,
     repetitions_by_source,
     source_by_domain,
@@ -198,23 +198,15 @@ def _cells_of(campaign: Campaign) -> list[Cell]:
         "device": machine.drive_name,
         "type": kind,
     }
-    runs: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        if run.experiment.level != "context":
-            runs.setdefault(run.experiment.id, []).append(run)
     # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
     # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
-    found = []
-    for id, of_experiment in runs.items():
-        names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
-        found += [
-            replace(
-                _cell(place, of_experiment, name, planned.get(id)),
-                details=campaign.details.get(id, ()),
-            )
-            for name in names
-        ]
+    found = [
+        replace(_cell(place, repetitions, planned.get(id)), details=campaign.details.get(id, ()))
+        for id, of_experiment in repetitions_of(campaign).items()
+        for repetitions in of_experiment
+        if repetitions.experiment.level != "context"
+    ]
     doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
         found = [
@@ -235,35 +227,27 @@ class _Collected:
     efficiency_of: dict[str, None] = field(default_factory=dict)
     doubts: dict[str, None] = field(default_factory=dict)
 
-    def add(self, metric: str, place: int, value: float | Missing | None) -> None:
-        if value is not None and not isinstance(value, Missing):
-            self.values.setdefault(metric, {})[place] = value
+    def add(self, metric: str, place: int, value: Value) -> None:
+        if not isinstance(value, Missing):
+            self.values.setdefault(metric, {}).setdefault(place, value)
 
     def has(self, metric: str, place: int) -> bool:
         return place in self.values.get(metric, {})
 
 
 def _cell(
-    place: Mapping[str, str], runs: Sequence[Run], name: str, planned: PlannedExperiment | None
+    place: Mapping[str, str], repetitions: Repetitions, planned: PlannedExperiment | None
 ) -> Cell:
-    experiment = runs[0].experiment
-    first = next(phase for run in runs for phase in run.phases if phase.name == name)
-    taken = [
-        (run, phase)
-        for run in runs
-        if not run.validity
-        and (phase := next((p for p in run.phases if p.name == name), None)) is not None
-        and not phase.validity
-    ]
-    used, left_out = judged(experiment, [phase for _, phase in taken])
-    run_of = {id(phase): run for run, phase in taken}
+    experiment, first = repetitions.experiment, repetitions.first
+    used, left_out = repetitions.judged
+    run_of = repetitions.run_of
     collected = _Collected()
     if left_out is not None:
         collected.reasons["durable"] = left_out
     windows = [observation.window for observation in used]
-    repetitions = repetitions_by_source([window.energy for window in windows], is_compared)
-    meters = source_by_domain(repetitions)
-    main = main_source(repetitions, experiment.cost_domains)
+    by_source = repetitions_by_source([window.energy for window in windows], is_compared)
+    meters = source_by_domain(by_source)
+    main = main_source(by_source, experiment.cost_domains)
     for observation in used:
         _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
@@ -275,7 +259,7 @@ def _cell(
         {**place, **_factors(experiment, first, planned, windows)},
         {metric: tuple(of_run.values()) for metric, of_run in collected.values.items()},
         collected.reasons,
-        len(runs) - len(taken),
+        len(repetitions.runs) - len(repetitions.good),
         tuple(collected.efficiency_of),
         {domain: meter for domain, (_, meter, _) in meters.items()},
         tuple(collected.doubts),
@@ -308,10 +292,11 @@ def _collect(
             of_main = by_domain
         if reading.doubtful:
             collected.doubts.update(dict.fromkeys(reading.reasons))
-    collected.add(S_PER_GB, place, window.seconds_per_gb(window.duration_s))
-    for one in METRICS:
-        if one.value is not None:
-            collected.add(one.key, place, one.value(of_main))
+    s_per_gb = window.seconds_per_gb(window.duration_s)
+    if s_per_gb is not None:
+        collected.add(S_PER_GB, place, s_per_gb)
+    for of_cell in in_cells():
+        collected.add(of_cell.key, place, of_cell.value(of_main))
     widest = of_main.reading
     if widest is not None and collected.has(EFFICIENCY, place):
         without = " without drives" if widest.leaves_drives_out else ""

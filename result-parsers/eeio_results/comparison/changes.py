@@ -16,7 +16,7 @@ from eeio_results.comparison.cells import (
     Cell,
     largest_uncertainty,
 )
-from eeio_results.metrics import METRICS
+from eeio_results.metrics import METRICS, in_cells
 from eeio_results.record import DEMO
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.decision import Change, Rule, answered, change
@@ -30,7 +30,7 @@ OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
 
 def change_metrics() -> tuple[str, ...]:
     """The keys of the metrics that are compared, in the order of the tables."""
-    compared = [metric.key for metric in METRICS if metric.compared and metric.value]
+    compared = [metric.key for metric in in_cells() if metric.compared]
     return (*compared, *POWER.values())
 
 

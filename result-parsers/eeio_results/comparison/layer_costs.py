@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import imprecise_energy
@@ -12,6 +12,24 @@ from eeio_results.comparison.layers import Match
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.bootstrap import Estimate, difference_interval
 from eeio_results.statistics.pairs import MannWhitney, mann_whitney
+
+
+class LayerCostBody(TypedDict):
+    layer: str
+    below: str
+    request_size_bytes: int | None
+    operation: str
+    buffer: Literal["on", "off"] | None
+    flush: Literal["none", "end", "each", "unknown"] | None
+    spatiality: str
+    difference_j_per_gb: float | None
+    difference_s_per_gb: float | None
+    interval: tuple[float, float] | None
+    """Of difference_j_per_gb; null for too few repetitions."""
+    n: int
+    """Repetitions of the one with fewer."""
+    verdict: str
+    campaign: str
 
 
 @dataclass(frozen=True)

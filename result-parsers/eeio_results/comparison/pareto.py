@@ -8,6 +8,7 @@ figure (Gonzalez and Horowitz 1996), here for moving a GB.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
 
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.comparison.cells import (
@@ -43,6 +44,23 @@ class Choice:
     on_bandwidth_front: bool | None = None
     on_p99_front: bool | None = None
     reason: str | None = None
+
+
+class ParetoPointBody(TypedDict):
+    label: str
+    operation: str
+    buffer: Literal["on", "off", "as found"]
+    bandwidth_bytes_per_s: float | None
+    efficiency_bytes_per_j: float | None
+    latency_p99_s: float | None
+    energy_j_per_gb: float | None
+    energy_delay_j_s_per_gb2: float | None
+    """J/GB x s/GB."""
+    on_bandwidth_front: bool | None
+    """No other has more MB/J and more MB/s; null: not ranked."""
+    on_p99_front: bool | None
+    """No other has more MB/J and a lower p99; null: not ranked, or no p99."""
+    reason: str | None
 
 
 def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tuple[Choice, ...]:

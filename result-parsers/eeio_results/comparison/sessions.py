@@ -14,7 +14,7 @@ from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, cells_of
 from eeio_results.comparison.changes import OF_EFFICIENCY, Changes, by_what, changes
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
-from eeio_results.metrics import METRICS
+from eeio_results.metrics import in_cells
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
@@ -22,7 +22,7 @@ from eeio_results.store import Campaign
 
 def _metrics() -> tuple[str, ...]:
     """The keys of all metrics that vary between sessions."""
-    found = [one.key for one in METRICS if one.value and one.key != UNCERTAINTY]
+    found = [one.key for one in in_cells() if one.key != UNCERTAINTY]
     return (*found, *POWER.values())
 
 

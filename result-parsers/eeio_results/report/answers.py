@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from eeio_limits.number_text import number
 from eeio_results.campaign import AdaptiveProtocol, Design
@@ -104,6 +104,38 @@ def _open(question: Question) -> str:
         else change.reason or "too scattered"
     )
     return f"{question.label}: {header_and_unit(question.metric)[0]}{change_text}; {needed}"
+
+
+class QuestionBody(TypedDict):
+    experiment: str
+    metric: str
+    factor: str
+    before: str
+    after: str
+    answer: Literal["higher", "lower", "none above", "open"]
+    change_percent: float | None
+    """Of the geometric means, from before to after."""
+    interval_percent: Sequence[float] | None
+    """95 %."""
+    n: Sequence[int]
+    repetitions_needed: int | None
+    """Of each, for an answer; null if there is one, or for more than 1000."""
+    reason: str | None
+
+
+class AdaptiveBody(TypedDict):
+    campaign: str
+    time_s: float
+    """Of all runs, pauses and pilots."""
+    fixed_s: float | None
+    """Of the largest number of repetitions of each experiment, with the fixed pause; null if no run
+    shows it."""
+    alpha: float
+    """Level of each answer."""
+    indifference: float
+    floor: float
+    extensions: int
+    questions: Sequence[QuestionBody]
 
 
 def to_json(one: Answers, times: Mapping[str, float | None]) -> dict[str, Any]:

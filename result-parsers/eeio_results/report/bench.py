@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from eeio_limits.number_text import number
-from eeio_results.domains import Quartiles, bytes_per_j, quartiles
-from eeio_results.observation import Key, Missing, Observation
+from eeio_results.observation import Key, Missing, Observation, known
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report.columns import NONE, spread
 from eeio_results.report.document import Document
@@ -17,6 +16,7 @@ from eeio_results.report.parts import Table
 from eeio_results.selection import is_powered, main_source, repetitions_by_source
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
+from eeio_results.summary import Quartiles, bytes_per_j, quartiles, summarize
 from eeio_results.units import MB, prefixed
 from eeio_results.windows import GB, window_of
 
@@ -78,7 +78,7 @@ class Bench:
         """Over the runs."""
         values = self.values.get(figure, ())
         if figure == "efficiency_bytes_per_j":
-            return bytes_per_j(quartiles([GB / value for value in values]))
+            return known(bytes_per_j(summarize(GB / value for value in values))) if values else None
         return quartiles(values)
 
 
@@ -313,7 +313,7 @@ def _of_run(
         return reported, {**missing, **dict.fromkeys(
             ("energy_j", "power_w", "efficiency_bytes_per_j"), why)}, None  # fmt: skip
     reported |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
-    efficiency = Observation(phase, window, reading).bytes_per_j
+    efficiency = Observation(run.experiment, phase, window, reading).bytes_per_j
     if not isinstance(efficiency, Missing):
         reported["efficiency_bytes_per_j"] = efficiency
     elif phase.bytes_moved == 0:

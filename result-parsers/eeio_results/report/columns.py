@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from eeio_limits.number_text import number
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.metrics import METRICS, Metric, named
+from eeio_results.observation import known
 from eeio_results.record import DEMO
 from eeio_results.rows import Row
+from eeio_results.summary import Quartiles
 from eeio_results.units import percent
 
 NONE = "-"
@@ -96,7 +98,7 @@ def _columns(metric: Metric, show_spread: bool | None = None) -> list[TableColum
 
     def column(header: str, word: str, text: Callable[[Quartiles | None], str]) -> TableColumn:
         def cell(row: Row, figures: DomainFigures | None) -> str:
-            found = text(metric.of(row, figures))
+            found = text(row.figure(metric, figures))
             return _marked(figures, found, metric.of_storage) if metric.of_domain else found
 
         return TableColumn(header, cell, needed=metric.needed, word=word)
@@ -143,10 +145,10 @@ DOMAIN = TableColumn(
 _LOAD = TableColumn("Load", load_cell, needed=False)
 _TEXTS = {
     "seen": (
-        TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),
-        TableColumn("Seen by", lambda row, _: row.work.spatiality_seen_by or NONE, numeric=False),
+        TableColumn("Seen", lambda row, _: row.order_seen or NONE, numeric=False),
+        TableColumn("Seen by", lambda row, _: row.spatiality_seen_by or NONE, numeric=False),
     ),
-    "drive": (TableColumn("Drive", lambda row, _: row.drive or NONE, numeric=False),),
+    "drive": (TableColumn("Drive", lambda row, _: known(row.drive) or NONE, numeric=False),),
 }
 
 

@@ -4,15 +4,16 @@ experiment and power domain, SI units, empty = null."""
 from collections.abc import Callable
 from typing import Any
 
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.metrics import METRICS
 from eeio_results.report import paper_figures
 from eeio_results.report.document import Document
 from eeio_results.report.model import Report, to_json
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import tables
-from eeio_results.rows import FIRST, Row
+from eeio_results.rows import Row
 from eeio_results.studies import Chapter
+from eeio_results.summary import Quartiles
 
 _FACTORS = (
     "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
@@ -92,7 +93,7 @@ def records(report: Report) -> list[dict[str, Any]]:
 
 def _columns(first: bool) -> list[str]:
     """Those of the metrics of version 1, or of the others; estimates behind them."""
-    metrics = [one for one in METRICS if one.in_rows and (one.key in FIRST) == first]
+    metrics = [one for one in METRICS if one.in_rows and one.level == first]
     return [
         f"{prefix}{one.key}_{part}"
         for prefix in ("", "ESTIMATE_")
@@ -119,8 +120,8 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     for metric in METRICS:
         prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
         if metric.in_rows:
-            cells |= _parts(prefix + metric.key, metric.of(row, figures))
-    lacking = figures.lacks(row.n) if figures is not None and figures.power_w else None
+            cells |= _parts(prefix + metric.key, row.figure(metric, figures))
+    lacking = figures.lacks(row.n) if figures is not None and figures["power_w"] else None
     cells["reason"] = "; ".join(filter(None, (body["reason"], lacking))) or None
     return cells
 

@@ -24,7 +24,6 @@ from eeio_results.comparison.cells import (
     size_label,
 )
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
-from eeio_results.domains import quartiles
 from eeio_results.report import run_figures
 from eeio_results.report.drawing import (
     BLUE,
@@ -46,6 +45,7 @@ from eeio_results.report.run_figures import Readings, processors
 from eeio_results.stamps import stamp_of
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
+from eeio_results.summary import quartiles
 from eeio_results.units import MB, format_size
 
 _COLOURS = {"off": BLUE, "on": VERMILION, "as found": GREY}

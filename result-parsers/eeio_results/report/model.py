@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio_limits.number_text import number
 from eeio_results import studies
@@ -83,11 +83,11 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
         relative = (idle.uncertainty_j or 0.0) / idle.energy_j if idle.energy_j else 0.0
         least_w = idle.power_w * (1.0 - relative)
         powers_w = [
-            figures.power_w.median
+            figures["power_w"].median
             for row in rows
             if row.campaign == campaign.name
             for figures in row.domains
-            if figures.key == idle.key and figures.power_w is not None
+            if figures.key == idle.key and figures["power_w"] is not None
         ]
         below = [power_w for power_w in powers_w if power_w < least_w]
         if below:
@@ -128,6 +128,43 @@ def _power(found: Agreement) -> dict[str, Any]:
         ],
         "contradictions": [message for _, message in found.contradictions],
     }
+
+
+class IdleBody(TypedDict):
+    readings: Sequence[Mapping[str, Any]]
+    reason: str | None
+
+
+class MeanPowerBody(TypedDict):
+    domain: str
+    meter: str
+    kind: str
+    windows: int
+    power_w: float
+    uncertainty_w: float
+    """Uncertainty."""
+
+
+class PowerBody(TypedDict):
+    """The meters over all valid windows, compared with each other."""
+
+    means: Sequence[MeanPowerBody]
+    contradictions: Sequence[str]
+    """Means that contradict each other: their readings are doubtful."""
+
+
+class CampaignBody(TypedDict):
+    name: str
+    suite: str
+    preset: str
+    is_measurement: bool
+    """False: QUICK, not to be published."""
+    planned_runs: int
+    stored_runs: int
+    machine: Mapping[str, Any]
+    idle: IdleBody
+    power: PowerBody
+    """The meters over all valid windows, compared with each other."""
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -196,7 +233,7 @@ def sorted_by(report: Report, name: str) -> Report:
     metric = named(name)
 
     def key(row: Row) -> tuple[bool, float]:
-        found = metric.of(row, row.measured)
+        found = row.figure(metric, row.measured)
         if found is None:
             return True, 0.0
         return False, -found.median if metric.better == "more" else found.median

@@ -6,7 +6,7 @@ Studies provide the contents (`Chapter.beside`); this module depends on no paper
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from eeio_limits.number_text import number
 from eeio_results.report.columns import NONE
@@ -52,6 +52,25 @@ def plots(chapter: Chapter, mark: str) -> list[Plot]:
             name = "-".join(f"paper {chapter.paper} {topic}".replace(".", "").split()).lower()
             found.append(Plot(f"{name}.svg", title, drawing=partial(_drawing, both, title, mark)))
     return found
+
+
+class PaperFigureBody(TypedDict):
+    paper: str
+    campaign: str
+    topic: str
+    figure: str
+    unit: Literal["W", "x", "change"]
+    """Of both values; change: a share more or less (0.79 is +79 %)."""
+    source: str
+    """Its place in the paper."""
+    of: str
+    """The paper's system."""
+    paper_value: float
+    campaign_value: float | None
+    """Null if the campaign has no equivalent result; remark has the reason."""
+    ratio: float | None
+    """The campaign's value over the paper's; of changes, of their factors."""
+    remark: str
 
 
 def to_json(chapter: Chapter) -> list[dict[str, Any]]:

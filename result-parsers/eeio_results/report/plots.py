@@ -8,7 +8,6 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from eeio_results.domains import quartiles
 from eeio_results.io_label import sized
 from eeio_results.record import LEVELS
 from eeio_results.report.drawing import (
@@ -29,6 +28,7 @@ from eeio_results.report.parts import Plot
 from eeio_results.report.tables import ESTIMATE
 from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
+from eeio_results.summary import quartiles
 from eeio_results.units import MB
 
 # Colour and mark of each state of the buffer cache: never only the colour.

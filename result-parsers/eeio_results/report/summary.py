@@ -59,7 +59,7 @@ def summary(report: Report, page: Path | None) -> list[str]:
 
 
 def _has_figures(row: Row) -> bool:
-    return row.experiment is not None and (row.n > 0 or row.work.duration_s is not None)
+    return row.experiment is not None and (row.n > 0 or row["duration_s"] is not None)
 
 
 def _runs(campaign: Campaign) -> str:
@@ -103,27 +103,28 @@ def _cost(row: Row) -> float:
 
 def _slowness(row: Row) -> tuple[float, float]:
     """By bandwidth; by time where there is none."""
-    lasted = row.work.duration_s
-    speed = row.bandwidth_bytes_per_s.median if row.bandwidth_bytes_per_s else 0.0
+    lasted = row["duration_s"]
+    speed = row["bandwidth_bytes_per_s"].median if row["bandwidth_bytes_per_s"] else 0.0
     return -speed, lasted.median if lasted else 0.0
 
 
 def _j_per_gb(row: Row) -> float | None:
-    best = row.measured
-    return None if best is None or best.energy_j_per_gb is None else best.energy_j_per_gb.median
+    cost = row["energy_j_per_gb"]
+    return None if cost is None else cost.median
 
 
 def _figures(row: Row) -> str:
-    best, joules, lasted = row.measured, _j_per_gb(row), row.work.duration_s
-    if row.bandwidth_bytes_per_s is not None:
-        text = f"{number(row.bandwidth_bytes_per_s.median / _MB):>6} MB/s"
+    best, joules, lasted = row.measured, _j_per_gb(row), row["duration_s"]
+    bandwidth, energy_j = row["bandwidth_bytes_per_s"], row["energy_j"]
+    if bandwidth is not None:
+        text = f"{number(bandwidth.median / _MB):>6} MB/s"
         energy = None if joules is None else f"{number(joules):>7} J/GB"
     else:
         text = f"{number(lasted.median) if lasted else '-':>6} s   "
-        energy = f"{number(best.energy_j.median):>7} J" if best and best.energy_j else None
+        energy = None if energy_j is None else f"{number(energy_j.median):>7} J"
     if best is None or energy is None:
         return text
-    limit = best.uncertainty_relative
+    limit = best["uncertainty_relative"]
     known = f" ±{percent(limit.median)} %" if limit is not None else ""
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
 
@@ -146,14 +147,14 @@ def _missing(report: Report) -> Iterable[str]:
     ):
         if found:
             reasons = Counter(
-                next(iter(row.invalid_reasons), row.reasons.get("bandwidth_bytes_per_s", "not run"))
+                next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s") or "not run")
                 for row in found
             )
             yield _because(f"{text}: {len(found)} of {len(requested)} rows", reasons)
     rows = [row for row in requested if _has_figures(row)]
     without = [row for row in rows if row.measured is None]
     if without:
-        reasons = Counter(row.reasons.get("power_w", "no valid reading") for row in without)
+        reasons = Counter(row.why("power_w") or "no valid reading" for row in without)
         yield _because(f"without energy: {len(without)} of {len(rows)} rows", reasons)
     yield from _remarked(rows)
     poor = [row for row in rows if row.measured is not None and not row.ranked]

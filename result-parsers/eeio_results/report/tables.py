@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from eeio_limits.number_text import number
 from eeio_results.characterization import power_during
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.io_label import load_of, sized
+from eeio_results.observation import known
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
@@ -31,6 +32,7 @@ from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
 from eeio_results.rows import Row
 from eeio_results.store import Campaign
+from eeio_results.summary import Quartiles
 from eeio_results.tool_label import tool_label as tool_label  # studies of users import it from here
 from eeio_results.tools import about
 from eeio_results.units import format_size, prefixed
@@ -135,7 +137,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
         if row.level != level:
             continue
         if row.experiment is None or (row.n == 0 and row.phase is None):
-            notes.setdefault(next(iter(row.reasons.values())))
+            notes.setdefault(row.why("bandwidth_bytes_per_s") or "not measured")
         if row.experiment is None:
             continue
         if row.phase is None and row.n == 0 and not row.invalid_runs:
@@ -182,37 +184,43 @@ def _explaining_spread(table: Table) -> Table:
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     """The notes on a row below its table."""
     label = f"{row.tool_label}, {row.io_label}"
-    best = row.measured
     yield from row.device_checks
     yield from (f"{label}: {remark}" for remark in row.remarks.values())
-    if experiment.level == "application" and row.work.bytes is not None:
+    if experiment.level == "application" and row["bytes"] is not None:
         counted = _BYTES[about(experiment.tool).bytes_of]
         yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {counted}"
-    if row.operations_per_s is not None:
-        p99 = row.work.latency_s.get("p99")
-        yield (
-            f"{row.tool_label}, {row.phase}: {spread(row.operations_per_s)} operations/s"
-            + (f", p99 {spread(p99, 1e-3)} ms" if p99 else "")
-        )
-    if any(of.median for of in row.work.journal.values()):
-        yield f"{row.tool_label}, {row.phase}: {_journal(row.work.journal)}"
-    if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
-        yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
-    if best is not None and (lacking := best.lacks(row.n)):
-        yield f"{sized(label, row.request_size_bytes, ', ')}: {lacking}"
-    if best is None and row.n:
-        yield f"power, energy, efficiency: {row.reasons['power_w']}"
-    elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
-        yield f"MB/J: {row.reasons['efficiency_bytes_per_j']}"
-    if "durable" in row.reasons and row.n:
-        if row.flush == "unknown":
-            yield row.reasons["durable"]
-        else:
-            yield f"{label}: until durable: {row.reasons['durable']}"
+    rate, p99 = row["operations_per_s"], row["latency_p99_s"]
+    if rate is not None:
+        latency = f", p99 {spread(p99, 1e-3)} ms" if p99 else ""
+        yield f"{row.tool_label}, {row.phase}: {spread(rate)} operations/s{latency}"
+    journal = known(row.journal)
+    if journal is not None and any(of.median for of in journal.values()):
+        yield f"{row.tool_label}, {row.phase}: {_journal(journal)}"
+    if not row.n:
+        return
+    yield from _why_incomplete(row, label)
     if row.observed_otherwise:
-        at_drive = row.work.spatiality_seen_by == "drive"
+        at_drive = row.spatiality_seen_by == "drive"
         where = "reached the drive" if at_drive else "arrived at the target"
-        yield f"{label}: requests {where} as {row.work.spatiality_seen}"
+        yield f"{label}: requests {where} as {row.order_seen}"
+
+
+def _why_incomplete(row: Row, label: str) -> Iterator[str]:
+    """Why figures of a row with valid repetitions are missing."""
+    best, why_no_power = row.measured, row.why("power_w")
+    why_no_bandwidth = row.why("bandwidth_bytes_per_s")
+    why_no_efficiency = row.why("efficiency_bytes_per_j")
+    if why_no_bandwidth is not None:
+        yield f"MB/s, MB/J: {why_no_bandwidth}"
+    if best is None:
+        yield f"power, energy, efficiency: {why_no_power}"
+    elif lacking := best.lacks(row.n):
+        yield f"{sized(label, row.request_size_bytes, ', ')}: {lacking}"
+    if best is not None and why_no_efficiency is not None and why_no_bandwidth is None:
+        yield f"MB/J: {why_no_efficiency}"
+    if row.why_not_durable is not None:
+        until_durable = f"{label}: until durable: {row.why_not_durable}"
+        yield row.why_not_durable if row.flush == "unknown" else until_durable
 
 
 def _journal(figures: Mapping[str, Quartiles]) -> str:
@@ -234,10 +242,10 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     """MB/J at a glance: one line per pattern, the best first. Below, unordered, those that may not
     be ranked, with the reason. Estimates are in neither."""
     found = [
-        (figures.efficiency_bytes_per_j.median, row, figures)
+        (figures["efficiency_bytes_per_j"].median, row, figures)
         for row in report.rows
         for figures in row.domains
-        if figures.efficiency_bytes_per_j is not None
+        if figures["efficiency_bytes_per_j"] is not None
     ]
     ranked = sorted(
         (item for item in found if item[2].ranked_reason is None),
@@ -311,12 +319,9 @@ def _meter(row: Row, figures: DomainFigures) -> str:
 
 
 def _why_nothing_measured(report: Report) -> str:
-    reasons = dict.fromkeys(
-        row.reasons["efficiency_bytes_per_j"]
-        for row in report.rows
-        if row.n and "efficiency_bytes_per_j" in row.reasons
-    )
-    return "not measured: " + ("; ".join(reasons) or "no valid run")
+    reasons = [row.why("efficiency_bytes_per_j") for row in report.rows if row.n]
+    every = dict.fromkeys(reason for reason in reasons if reason is not None)
+    return "not measured: " + ("; ".join(every) or "no valid run")
 
 
 def _estimate_table(report: Report, several: bool) -> Table:
@@ -353,9 +358,9 @@ _IN_ESTIMATES = {"Power (W)": "W", "Energy (J)": "J"}
 
 
 def _band(figures: DomainFigures) -> str:
-    if figures.energy_uncertainty_j is None or figures.energy_j is None:
+    if figures.energy_uncertainty_j is None or figures["energy_j"] is None:
         return _NONE
-    energy_j = abs(figures.energy_j.median)
+    energy_j = abs(figures["energy_j"].median)
     return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %" if energy_j else _NONE
 
 
@@ -435,8 +440,9 @@ def _problem_table(report: Report) -> Table:
         cells = (row.level, *_factor_cells(row, False))
         if (load := load_cell(row)) != _NONE:
             cells = (*cells[:-2], f"{cells[-2]} at {load}", cells[-1])
-        if row.phase is None and row.reasons and not row.invalid_runs:
-            rows.append((*cells, row.reasons["power_w"]))
+        why_not = row.why("bandwidth_bytes_per_s")
+        if row.phase is None and why_not is not None and not row.invalid_runs:
+            rows.append((*cells, why_not))
         rows += [
             (*cells, f"{row.invalid_runs} invalid: {reason}") for reason in row.invalid_reasons
         ]

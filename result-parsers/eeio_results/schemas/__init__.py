@@ -18,6 +18,7 @@ from typing import (
     Any,
     Literal,
     NotRequired,
+    TypedDict,
     Union,
     get_args,
     get_origin,
@@ -26,9 +27,22 @@ from typing import (
 )
 
 from eeio_limits.quantities import Quantity
+from eeio_results import metrics
 from eeio_results.campaign import StoredDesign
+from eeio_results.characterization import ContextRowBody
+from eeio_results.comparison.layer_costs import LayerCostBody
+from eeio_results.comparison.pareto import ParetoPointBody
+from eeio_results.domains import DomainFiguresBody
 from eeio_results.record import SCHEMA_VERSION, Run
-from eeio_results.report.body import ReportBody
+from eeio_results.report.answers import AdaptiveBody
+from eeio_results.report.model import CampaignBody
+from eeio_results.report.paper_figures import PaperFigureBody
+from eeio_results.rows import RowBody
+from eeio_results.studies.chang2014.cells import JournalCellBody
+from eeio_results.studies.drive import Point, SteadyStateBody
+from eeio_results.studies.io500 import Points
+from eeio_results.studies.load import ProportionalityBody, Step
+from eeio_results.summary import Quartiles
 from eeio_results.tools.capture import StoredCapture
 from eeio_results.typed import PAIRS, key_of, may_lack
 
@@ -42,6 +56,38 @@ _VERSION: Mapping[str, Any] = types.MappingProxyType(
     {"schema_version": {"enum": list(range(1, SCHEMA_VERSION + 1))}}
 )
 _IDENTITY = {"experiment_id": {"type": "string", "pattern": "^[0-9a-f]{12}$"}}
+
+
+class ReportBody(TypedDict):
+    """Campaigns and their characterization; further parts for some suites."""
+
+    schema_version: Literal[2]
+    campaigns: Sequence[CampaignBody]
+    characterization: Sequence[RowBody]
+    context: Sequence[ContextRowBody]
+    cells: NotRequired[Sequence[JournalCellBody]]
+    """Only for studies of the journal: one workload on one variant at one frequency."""
+    adaptive: Sequence[AdaptiveBody]
+    """The time and the decisions of each adaptive campaign."""
+    beside_papers: NotRequired[Sequence[PaperFigureBody]]
+    """Figures of papers next to those of the campaigns; absent if no campaign belongs to such a
+    study."""
+    io500: NotRequired[Sequence[Points]]
+    """Experiments with IO500: medians over their valid runs; absent if there are none."""
+    drive: NotRequired[Sequence[Point]]
+    """Experiments of a preconditioned drive, or of engines; absent if there are none."""
+    steady_state: NotRequired[Sequence[SteadyStateBody]]
+    """How the drive came to its steady state."""
+    load_curve: NotRequired[Sequence[Step]]
+    """Steps of offered load; absent if no campaign has any."""
+    proportionality: NotRequired[ProportionalityBody]
+    """Of the only load curve; of several, each is in curves."""
+    pareto: Sequence[ParetoPointBody]
+    """Every experiment that moves bytes, with its medians, and whether it is Pareto-optimal among
+    those of its operation and buffer."""
+    layers: Sequence[LayerCostBody]
+    """The cost of a layer over the one below: experiments that differ only in it; empty if no two
+    do."""
 
 
 def published() -> dict[str, _Schema]:
@@ -125,6 +171,9 @@ def _object(kind: Any, parts: dict[str, _Schema]) -> _Schema:
         properties[key] = _of(hints[name], parts)
         if name in described:
             properties[key] |= {"description": described[name]}
+    figures = _figures(kind, parts)
+    properties |= figures
+    required += [name for name in figures if name != "metrics"]
     description = _first(kind.__doc__ or "")
     return {
         **({"description": description} if description else {}),
@@ -133,6 +182,39 @@ def _object(kind: Any, parts: dict[str, _Schema]) -> _Schema:
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _figures(kind: Any, parts: dict[str, _Schema]) -> dict[str, _Schema]:
+    """The properties of a row, or of one of its power domains, that are metrics: of the registry,
+    so that a new one needs no type."""
+    of_kind = {
+        RowBody: [metric for metric in metrics.METRICS if metric.in_rows],
+        DomainFiguresBody: metrics.in_rows(of_domain=True),
+    }
+    properties: dict[str, _Schema] = {}
+    groups: dict[str, dict[str, _Schema]] = {}
+    for metric in of_kind.get(kind, ()):
+        text = f"{metric.name}: median and quartiles over the valid repetitions, in SI units"
+        figure = {**_of(Quartiles | None, parts), "description": text}
+        group, _, name = metric.json.rpartition(".")
+        if group:
+            groups.setdefault(group, {})[name] = figure
+        elif name:
+            properties[name] = figure
+    for group, members in groups.items():
+        title = "".join(word.capitalize() for word in group.removesuffix("_s").split("_"))
+        parts[title] = {
+            "type": "object", "properties": members, "required": list(members),
+            "additionalProperties": False,
+        }  # fmt: skip
+        reference: _Schema = {"$ref": f"#/$defs/{title}"}
+        properties[group] = reference if group == "marginal" else _union([reference], null=True)
+    if properties:
+        properties["metrics"] = {
+            **_of(Mapping[str, Quartiles], parts),
+            "description": "Metrics of the registry that have no key of their own.",
+        }
+    return properties
 
 
 def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
@@ -157,7 +239,7 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return {"type": "array", "items": _of(arguments[0], parts)}
     if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
-        name = hint.__name__.removeprefix("_")
+        name = hint.__name__.removeprefix("_").removesuffix("Body")
         if name not in parts:
             parts[name] = {}  # of a type that contains itself
             parts[name] = _object(hint, parts)
@@ -190,9 +272,9 @@ def _descriptions(kind: Any) -> dict[str, str]:
         else [one for one in kind.__mro__ if "__dataclass_fields__" in vars(one)]
     )
     for each in reversed(classes):
-        body = ast.parse(inspect.getsource(each)).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for field, after in zip(body.body, body.body[1:], strict=False):
+        source = ast.parse(inspect.getsource(each)).body[0]
+        assert isinstance(source, ast.ClassDef)
+        for field, after in zip(source.body, source.body[1:], strict=False):
             if (
                 isinstance(field, ast.AnnAssign)
                 and isinstance(field.target, ast.Name)

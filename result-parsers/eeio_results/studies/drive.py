@@ -10,16 +10,18 @@ Campaigns that compare fio's engines have the same table: what polling costs the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.io_label import io_label, sized
+from eeio_results.metrics import LATENCIES
 from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
 from eeio_results.steady import State
 from eeio_results.studies import Chapter, Study
+from eeio_results.summary import Quartiles
 from eeio_results.units import MB, percent
 
 if TYPE_CHECKING:
@@ -83,10 +85,13 @@ def _point(row: "Row") -> Point:
     assert row.experiment is not None
     arguments = dict(row.experiment.arguments)
     best = row.measured
-    cpu = next((d for d in row.domains if d.power_domain == _CPU and d.iops_per_w), None)
-    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "latency_s")
-    reasons = {name: row.reasons[name] for name in alike if name in row.reasons}
-    if best is None or best.iops_per_w is None:
+    cpu = next((d for d in row.domains if d.power_domain == _CPU and d["iops_per_w"]), None)
+    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j")
+    latencies = {name: row[f"latency_{name}_s"] for name in LATENCIES}
+    reasons = {name: why for name in alike if (why := row.why(name)) is not None}
+    if not any(latencies.values()):
+        reasons["latency_s"] = str(row.why("latency_p50_s"))
+    if best is None or best["iops_per_w"] is None:
         reasons["iops_per_w"] = reasons.get("power_w") or _why_none(best, row)
     if cpu is None:
         reasons["cpu_j_per_request"] = _why_no_cpu(row)
@@ -99,14 +104,14 @@ def _point(row: "Row") -> Point:
         iodepth=int(arguments.get("iodepth", "1")),
         engine=arguments.get("engine", "psync"),
         n=row.n,
-        iops=row.work.iops,
-        bandwidth_bytes_per_s=row.bandwidth_bytes_per_s,
-        power_w=best.power_w if best else None,
+        iops=row["iops"],
+        bandwidth_bytes_per_s=row["bandwidth_bytes_per_s"],
+        power_w=best["power_w"] if best else None,
         power_domain=best.power_domain if best else None,
-        iops_per_w=best.iops_per_w if best else None,
-        efficiency_bytes_per_j=best.efficiency_bytes_per_j if best else None,
-        latency_s=row.work.latency_s or None,
-        cpu_j_per_request=_inverse(cpu.iops_per_w) if cpu else None,
+        iops_per_w=best["iops_per_w"] if best else None,
+        efficiency_bytes_per_j=best["efficiency_bytes_per_j"] if best else None,
+        latency_s={name: of for name, of in latencies.items() if of is not None} or None,
+        cpu_j_per_request=_inverse(cpu["iops_per_w"]) if cpu else None,
         reasons=reasons,
         details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
     )
@@ -120,7 +125,7 @@ def _why_none(best: DomainFigures | None, row: "Row") -> str:
 def _why_no_cpu(row: "Row") -> str:
     if not any(d.power_domain == _CPU for d in row.domains):
         return "no meter read the processor packages"
-    return row.reasons.get("iops") or "too little of the time was observed"
+    return row.why("iops") or "too little of the time was observed"
 
 
 def _inverse(figures: Quartiles | None) -> Quartiles | None:
@@ -261,6 +266,24 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
         f"the largest and the smallest value are within {percent(rule.range_share)} % of "
         f"their mean, and the fitted line changes by {percent(rule.slope_share)} % at most",
     )
+
+
+class SteadyExperimentBody(TypedDict):
+    experiment: str
+    bandwidth_bytes_per_s: Sequence[float | None]
+    range_share: float | None
+    slope_share: float | None
+    is_steady: bool
+
+
+class SteadyStateBody(TypedDict):
+    campaign: str
+    rounds: int
+    """Complete ones."""
+    first_round: int
+    """The first of those that are the measurement."""
+    is_steady: bool
+    experiments: Sequence[SteadyExperimentBody]
 
 
 def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio_limits.number_text import number
 from eeio_results.record import COST_DOMAINS, DEMO
@@ -221,6 +221,24 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
             "proportionality": _body(found),
         },
     )
+
+
+class CurveBody(TypedDict):
+    campaign: str | None
+    experiment: str | None
+    power_domain: str | None
+    idle_share: float | None
+    dynamic_range: float | None
+    linear_deviation: float | None
+    proportionality: float | None
+    overall_bytes_per_j: float | None
+    reason: str | None
+
+
+class ProportionalityBody(CurveBody):
+    """Of the only load curve; of several, each is in curves."""
+
+    curves: Sequence[CurveBody]
 
 
 def _body(found: Sequence[Proportionality]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.observation import Observation, sources, summarize
+from eeio_results.observation import Observation, known, sources
 from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run, mark
 from eeio_results.selection import judged
 from eeio_results.store import Campaign
@@ -128,14 +128,14 @@ def _energies(
             continue
         trials = tuple(_trial(run, readings.get(k)) for k, run in enumerate(runs))
         powers = [r.power_w or 0.0 for r in valid.values()]
-        efficiencies = summarize([by_source[k] for k in valid], lambda one: one.bytes_per_j)
+        efficiencies = [known(by_source[k].bytes_per_j) for k in valid]
         figures: list[tuple[str, str, str, list[float], str, QuantityEntry]] = [
             ("Power", "W", "LIB", powers, described,
              QuantityEntry("power_w", meter, domain, kind)),
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
              QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
             ("Mean Energy Efficiency", "MB/J", "HIB",
-             [value / 1e6 for value in efficiencies.values],
+             [value / 1e6 for value in efficiencies if value is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
         for label, scale, proportion, values, text, own in figures:

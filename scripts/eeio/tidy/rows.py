@@ -8,19 +8,19 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from eeio import __version__
 from eeio_power import samples
-from eeio_results.metrics import FURTHER
-from eeio_results.observation import Missing, Observation, known
+from eeio_results import metrics
+from eeio_results.observation import Missing, Observation, known, observed
 from eeio_results.record import EnergyReading, Phase, Run
 from eeio_results.selection import main_reading
 from eeio_results.store import Campaign
-from eeio_results.windows import Window, window_of
+from eeio_results.windows import Window
 
 SCHEMA_VERSION = 1
 
@@ -185,7 +185,8 @@ def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: 
 def _phase(
     campaign: Campaign, run: Run, phase: Phase, phase_id: str, run_id: str, source: _Source
 ) -> Iterator[tuple[str, Row]]:
-    window = window_of(run.experiment, phase)
+    observation = observed(run.experiment, phase)
+    window = observation.window
     arguments = dict(run.experiment.arguments)
     reading = main_reading(window) or next(iter(window.cost_energy), None)
     buffer = run.experiment.cache.buffer
@@ -217,7 +218,7 @@ def _phase(
         power_w=reading.power_w if reading else None,
         energy_j=reading.energy_j if reading else None,
         uncertainty_j=reading.uncertainty_j if reading else None,
-        j_per_gb=known(Observation(phase, window, reading).j_per_gb),
+        j_per_gb=known(replace(observation, reading=reading).j_per_gb),
         energy_reason=_why_none(window) if reading is None or reading.energy_j is None
         else reading.why_not_ranked or window.why_no_efficiency,
         valid=run.valid,
@@ -233,7 +234,7 @@ def _phase(
     for one in window.energy:
         figures = {
             "energy_j": one.energy_j, "power_w": one.power_w, "uncertainty_j": one.uncertainty_j,
-            "j_per_gb": known(Observation(phase, window, one).j_per_gb),
+            "j_per_gb": known(replace(observation, reading=one).j_per_gb),
         }  # fmt: skip
         for name, figure in figures.items():
             if figure is not None:
@@ -242,21 +243,21 @@ def _phase(
                     unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
                     meter=one.meter, energy_kind=one.kind,
                 )  # fmt: skip
-    for name, value, of in _of_registry(phase, window):
+    for name, value, of in _of_registry(observation):
         yield "metrics", _row(
             campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=None,
             domain=of and of.domain, meter=of and of.meter, energy_kind=of and of.kind,
         )  # fmt: skip
 
 
-def _of_registry(phase: Phase, window: Window) -> Iterator[tuple[str, float, EnergyReading | None]]:
+def _of_registry(observation: Observation) -> Iterator[tuple[str, float, EnergyReading | None]]:
     """Name and value of the metrics of the registry that neither the record nor a column has, and
     the reading that they are of."""
-    for metric in FURTHER:
-        assert metric.value is not None
-        for reading in window.cost_energy if metric.of_domain else (None,):
-            value = metric.value(Observation(phase, window, reading))
-            if value is not None and not isinstance(value, Missing):
+    for metric in metrics.further():
+        readings = observation.window.cost_energy if metric.of_domain else (None,)
+        for reading in readings:
+            value = metric.value(replace(observation, reading=reading))
+            if not isinstance(value, Missing):
                 yield metric.key, value, reading
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eeio_limits.number_text import page_number
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.report.page.model import Line, Page, figures_of
+from eeio_results.summary import Quartiles
 from eeio_results.units import MB, percent
 
 _DOUBTFUL_ABOVE = 0.25
@@ -75,7 +76,7 @@ def _ranked(page: Page) -> tuple[list[_Of], bool]:
         for place, line in enumerate(page.lines)
         if (figures := figures_of(line.row, page.key)) is not None
         and figures.ranked_reason is None
-        and figures.efficiency_bytes_per_j is not None
+        and figures["efficiency_bytes_per_j"] is not None
         and not page.estimated
     ]
     direct = [item for item in found if item[1].row.cache.buffer == "off"]
@@ -106,20 +107,20 @@ def answer(page: Page) -> list[Part]:
 
 def _cost(of: _Of) -> list[Part]:
     figures = of[2]
-    if figures.energy_j_per_gb is None:
-        assert figures.efficiency_bytes_per_j is not None
-        return [
-            Part(f"1 J for {page_number(figures.efficiency_bytes_per_j.median / MB)} MB", "strong")
-        ]
+    cost = figures["energy_j_per_gb"]
+    if cost is None:
+        efficiency = figures["efficiency_bytes_per_j"]
+        assert efficiency is not None
+        return [Part(f"1 J for {page_number(efficiency.median / MB)} MB", "strong")]
     limit = _limit(figures)
     return [
-        Part(f"{page_number(figures.energy_j_per_gb.median)} J", "strong"),
+        Part(f"{page_number(cost.median)} J", "strong"),
         *([Part(" "), limit] if limit else []),
     ]
 
 
 def _limit(figures: DomainFigures) -> Part | None:
-    relative = figures.uncertainty_relative
+    relative = figures["uncertainty_relative"]
     if relative is None:
         return None
     kind = "unsure" if relative.median > _DOUBTFUL_ABOVE else ""
@@ -127,7 +128,7 @@ def _limit(figures: DomainFigures) -> Part | None:
 
 
 def _factor(best: _Of, worst: _Of) -> list[Part]:
-    low, high = best[2].energy_j_per_gb, worst[2].energy_j_per_gb
+    low, high = best[2]["energy_j_per_gb"], worst[2]["energy_j_per_gb"]
     if low is None or high is None or not low.median:
         return [Part(".")]
     return [Part(f": a factor of {page_number(high.median / low.median)}.")]
@@ -138,9 +139,10 @@ def _power(page: Page) -> list[Part]:
     assert page.key is not None
     domain = page.key[0]
     busy = [
-        figures.power_w.median
+        power_w.median
         for line in page.lines
-        if (figures := figures_of(line.row, page.key)) is not None and figures.power_w is not None
+        if (figures := figures_of(line.row, page.key)) is not None
+        and (power_w := figures["power_w"]) is not None
     ]
     idle = _idle(page)
     parts = [Part(f" The {domain} draws ")]
@@ -165,7 +167,7 @@ def _range(values: Sequence[float]) -> str:
 
 def _why(page: Page) -> list[Part]:
     reasons = dict.fromkeys(
-        line.row.reasons["power_w"] for line in page.lines if "power_w" in line.row.reasons
+        line.row.why("power_w") for line in page.lines if line.row.why("power_w") is not None
     )
     return [Part(f"{next(iter(reasons), 'no experiment was run')}. ")]
 
@@ -183,7 +185,7 @@ def _why_not_ranked(page: Page) -> list[Part]:
 
 
 def _bandwidths(page: Page) -> list[Part]:
-    found = [q.median / MB for line in page.lines if (q := line.row.bandwidth_bytes_per_s)]
+    found = [q.median / MB for line in page.lines if (q := line.row["bandwidth_bytes_per_s"])]
     if not found:
         return [Part("No bandwidth was measured either.")]
     return [Part("I/O ran at "), Part(f"{_range(found)} MB/s", "strong"), Part(".")]
@@ -225,15 +227,12 @@ def _none(title: str) -> Tile:
 
 def _efficiency_tile(title: str, of: _Of) -> Tile:
     place, _, figures = of
-    assert figures.efficiency_bytes_per_j is not None
-    below = []
-    if figures.energy_j_per_gb is not None:
-        below.append(Part(f"{page_number(figures.energy_j_per_gb.median)} J/GB "))
+    efficiency, cost = figures["efficiency_bytes_per_j"], figures["energy_j_per_gb"]
+    assert efficiency is not None
+    below = [] if cost is None else [Part(f"{page_number(cost.median)} J/GB ")]
     limit = _limit(figures)
     below.append(limit or Part("the meter states no uncertainty"))
-    return Tile(
-        title, page_number(figures.efficiency_bytes_per_j.median / MB), "MB/J", tuple(below), place
-    )
+    return Tile(title, page_number(efficiency.median / MB), "MB/J", tuple(below), place)
 
 
 def _idle_parts(page: Page) -> tuple[Part, ...]:
@@ -254,9 +253,9 @@ def _span(page: Page, place: int) -> tuple[str, str]:
     """The J/GB of a domain from the least to the most, and a word of it."""
     key = page.keys[place]
     found = [
-        figures.energy_j_per_gb.median
+        figures["energy_j_per_gb"].median
         for line in page.lines
-        if (figures := figures_of(line.row, key)) is not None and figures.energy_j_per_gb
+        if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]
     ]
     if key[2] == "modelled" or not found:
         return "none", "" if found else f"{key[0]}: no bytes were recorded"
@@ -267,9 +266,9 @@ def _span(page: Page, place: int) -> tuple[str, str]:
 def _iops_tile(ranked: Sequence[_Of]) -> Tile:
     title = "IOPS per watt, random, best"
     found = [
-        (figures.iops_per_w.median, place)
+        (figures["iops_per_w"].median, place)
         for place, line, figures in ranked
-        if figures.iops_per_w is not None and line.row.spatiality == "random"
+        if figures["iops_per_w"] is not None and line.row.spatiality == "random"
     ]
     if not found:
         return Tile(title, "none", "", (Part("no ranked random experiment reports its requests"),))
@@ -282,9 +281,9 @@ def _other_tiles(page: Page) -> list[Tile]:
     if page.estimated:
         found += _estimated_tiles(page)
     speeds = [
-        (line.row.bandwidth_bytes_per_s.median / MB, place)
+        (line.row["bandwidth_bytes_per_s"].median / MB, place)
         for place, line in enumerate(page.lines)
-        if line.row.bandwidth_bytes_per_s is not None
+        if line.row["bandwidth_bytes_per_s"] is not None
     ]
     for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
         found.append(_speed_tile(title, speeds, choose))
@@ -303,8 +302,8 @@ def _speed_tile(title: str, speeds: Sequence[tuple[float, int]], choose: _Choose
 
 def _estimated_tiles(page: Page) -> list[Tile]:
     figures = [f for line in page.lines if (f := figures_of(line.row, page.key)) is not None]
-    per_gb = [f.energy_j_per_gb.median for f in figures if f.energy_j_per_gb is not None]
-    limits = [f.uncertainty_relative for f in figures if f.uncertainty_relative is not None]
+    per_gb = [cost.median for f in figures if (cost := f["energy_j_per_gb"]) is not None]
+    limits = [of for f in figures if (of := f["uncertainty_relative"]) is not None]
     idle = _idle(page)
     value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}" if per_gb else "none"
     unit = "J" if per_gb else ""

@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from eeio_limits.reasons import NO_DURABLE_TIME
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.io_label import sized
 from eeio_results.observation import Key
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
 from eeio_results.rows import Row
+from eeio_results.summary import Quartiles
 from eeio_results.units import MB, format_size
 
 MODELLED = "modelled"
@@ -110,7 +111,7 @@ class Page:
 def figures_of(row: Row, key: Key | None) -> DomainFigures | None:
     """Those of a power domain, measured or modelled; None where the row has no power in it."""
     for figures in (*row.domains, *row.estimates):
-        if figures.key == key and figures.power_w is not None:
+        if figures.key == key and figures["power_w"] is not None:
             return figures
     return None
 
@@ -122,7 +123,7 @@ def why_no_power(row: Row, key: Key | None) -> str | None:
     reason = next((d.reason for d in row.domains if d.key == key and d.reason), None)
     if row.measured is not None and reason is None:
         return f"not measured by this meter: see {row.measured.power_domain}"
-    return reason or row.reasons.get("power_w") or "not measured"
+    return reason or row.why("power_w") or "not measured"
 
 
 def domain_label(key: Key) -> str:
@@ -197,8 +198,8 @@ def _order(line: Line, key: Key | None) -> tuple[int, float]:
         return (2 if line.row.n else 3, 0.0)
     if figures.energy_kind == MODELLED or figures.ranked_reason or not figures.efficiency_values:
         return (1, 0.0)
-    assert figures.efficiency_bytes_per_j is not None
-    return (0, -figures.efficiency_bytes_per_j.median)
+    assert figures["efficiency_bytes_per_j"] is not None
+    return (0, -figures["efficiency_bytes_per_j"].median)
 
 
 def _keys(rows: Sequence[Row]) -> tuple[Key, ...]:
@@ -206,7 +207,7 @@ def _keys(rows: Sequence[Row]) -> tuple[Key, ...]:
     for row in rows:
         for figures in (*row.domains, *row.estimates):
             is_cost = row.experiment is None or figures.power_domain in row.experiment.cost_domains
-            if figures.power_w is not None and is_cost:
+            if figures["power_w"] is not None and is_cost:
                 ranked = figures.ranked_reason is None and bool(figures.efficiency_values)
                 found[figures.key] = found.get(figures.key, False) or ranked
     return tuple(
@@ -258,11 +259,11 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
         "levels": places,
         "n": row.n,
         "invalid": row.invalid_runs,
-        "mbs": spread(row.bandwidth_bytes_per_s, MB),
+        "mbs": spread(row["bandwidth_bytes_per_s"], MB),
         "d": [_domain(figures_of(row, key)) for key in page.keys],
     }
     if row.durable is False:
-        body["lasting"] = row.reasons.get("durable", NO_DURABLE_TIME)
+        body["lasting"] = row.why_not_durable or NO_DURABLE_TIME
     why = {
         str(place): why
         for place, key in enumerate(page.keys or (None,))
@@ -272,8 +273,8 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
         body["why"] = why
     if row.invalid_reasons:
         body["reasons"] = list(row.invalid_reasons)
-    if row.bandwidth_bytes_per_s is None:
-        body["still"] = row.reasons.get("bandwidth_bytes_per_s")
+    if row["bandwidth_bytes_per_s"] is None:
+        body["still"] = row.why("bandwidth_bytes_per_s")
     return {name: value for name, value in body.items() if value is not None}
 
 
@@ -281,10 +282,10 @@ def _domain(figures: DomainFigures | None) -> dict[str, Any] | None:
     if figures is None:
         return None
     body: Mapping[str, Any] = {
-        "w": spread(figures.power_w),
-        "jgb": spread(figures.energy_j_per_gb),
-        "mbj": spread(figures.efficiency_bytes_per_j, MB),
-        "limit": middle(figures.uncertainty_relative, 0.01),
+        "w": spread(figures["power_w"]),
+        "jgb": spread(figures["energy_j_per_gb"]),
+        "mbj": spread(figures["efficiency_bytes_per_j"], MB),
+        "limit": middle(figures["uncertainty_relative"], 0.01),
         "unranked": figures.ranked_reason,
     }
     return {name: value for name, value in body.items() if value is not None}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from eeio_results.metrics import LATENCIES
 from eeio_results.observation import Key, Observation, known, observed
 from eeio_results.record import Phase, Run
 from eeio_results.report.page.model import Page, shortened
@@ -15,7 +16,6 @@ from eeio_results.report.page.series import (
 )
 from eeio_results.store import Campaign
 from eeio_results.units import MB
-from eeio_results.work import LATENCIES
 
 Power = Callable[[Campaign], Sequence[PowerSeries]]
 """Returns the power samples of a campaign; none if it stored none."""
@@ -88,7 +88,7 @@ def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
         "mbs": _in(window.bandwidth_bytes_per_s, MB),
         "s": shortened(window.duration_s),
         "mb": _in(window.bytes_moved, MB),
-        "iops": shortened(observation.iops),
+        "iops": shortened(known(observation.iops)),
         "ms": latencies if any(value is not None for value in latencies) else None,
         "d": [_reading(observation.by(key)) for key in page.keys],
     }

@@ -139,7 +139,7 @@ def _lines(bundle: Bundle, shown: Sequence[Column], prices: Mapping[str, float])
             if row.experiment is None or row.phase is None:
                 continue
             every = (*row.domains, *row.estimates)
-            found: list[DomainFigures | None] = [f for f in every if f.power_w is not None]
+            found: list[DomainFigures | None] = [f for f in every if f["power_w"] is not None]
             for figures in found or [None]:
                 yield _line(bundle, campaign, row, figures, shown, prices)
 
@@ -155,7 +155,7 @@ def _line(
     drive = campaign.machine.drive_name
     price = prices.get(drive)
     why = _why_not_ranked(bundle, row, figures)
-    efficiency = None if figures is None else figures.efficiency_bytes_per_j
+    efficiency = None if figures is None else figures["efficiency_bytes_per_j"]
     assert row.experiment is not None
     size = None if row.request_size_bytes is None else format_size(row.request_size_bytes)
     cache = {"on": "page cache", "off": "direct I/O"}.get(row.cache.buffer or "")
@@ -187,10 +187,10 @@ def _line(
 
 def _why_not_ranked(bundle: Bundle, row: Row, figures: DomainFigures | None) -> str | None:
     if figures is None:
-        return row.reasons.get("power_w") or "no power was measured"
+        return row.why("power_w") or "no power was measured"
     if figures.ranked_reason is not None:
         return figures.ranked_reason
-    if figures.efficiency_bytes_per_j is None:
+    if figures["efficiency_bytes_per_j"] is None:
         return figures.reason or "it has no MB/J"
     return "the bundle is not publishable" if bundle.why_not else None
 

@@ -11,9 +11,9 @@ from markupsafe import Markup, escape
 
 from eeio_limits.number_text import page_number
 from eeio_limits.text import shown
-from eeio_results.domains import Quartiles
 from eeio_results.report.page.model import MODELLED, Line, Page, domain_label, figures_of
 from eeio_results.report.page.scale import Frame, Scale, plain, steps
+from eeio_results.summary import Quartiles
 from eeio_results.units import MB
 
 _FRAME = Frame(1000, 480, left=62, right=60, top=26, bottom=46)
@@ -33,13 +33,13 @@ class _Point:
 def still(page: Page) -> Markup:
     """Empty where no line has both bandwidth and power."""
     points = [
-        _Point(line, bandwidth, figures.power_w)
+        _Point(line, bandwidth, figures["power_w"])
         for line in page.lines
-        if (bandwidth := line.row.bandwidth_bytes_per_s) is not None
+        if (bandwidth := line.row["bandwidth_bytes_per_s"]) is not None
         and bandwidth.q1 > 0
         and (figures := figures_of(line.row, page.key)) is not None
-        and figures.power_w is not None
-        and figures.power_w.q1 > 0
+        and figures["power_w"] is not None
+        and figures["power_w"].q1 > 0
     ]
     if not points or page.key is None:
         return Markup()

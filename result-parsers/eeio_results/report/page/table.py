@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eeio_limits.number_text import page_number
-from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.domains import DomainFigures
 from eeio_results.metrics import METRICS, Metric
-from eeio_results.observation import Key
+from eeio_results.observation import Key, known
 from eeio_results.record import MARKS
 from eeio_results.report.page.model import Line, Page, figures_of, why_no_power
 from eeio_results.rows import Row
+from eeio_results.summary import Quartiles
 
 NONE = "–"
 
@@ -54,8 +55,8 @@ def columns() -> list[Column]:
         n,
         *(_column(metric) for metric in METRICS if metric.in_rows),
         Column("unranked", "Why not ranked", "", _why_not_ranked, energy=True, sets=("energy",)),
-        Column("seen", "Order observed", "", lambda row, _: _text_cell(row.work.spatiality_seen)),
-        Column("drive", "Drive", "", lambda row, _: _text_cell(row.drive)),
+        Column("seen", "Order observed", "", lambda row, _: _text_cell(row.order_seen)),
+        Column("drive", "Drive", "", lambda row, _: _text_cell(known(row.drive))),
     ]  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def _text_cell(text: str | None) -> Cell:
 
 def _column(metric: Metric) -> Column:
     def cell(row: Row, figures: DomainFigures | None) -> Cell:
-        found = metric.of(row, figures)
+        found = row.figure(metric, figures)
         if found is None:
             return Cell(NONE)
         small = [_range(found, metric.unit)] if metric.spread else []
@@ -146,7 +147,7 @@ def _range(figures: Quartiles, unit: float) -> str:
 
 
 def _limit(figures: DomainFigures) -> str:
-    relative = figures.uncertainty_relative
+    relative = figures["uncertainty_relative"]
     return "" if relative is None else f"±{page_number(100 * relative.median)} %"
 
 

@@ -7,12 +7,12 @@ docs/studies/chang2014.md. Needs no scientific library: the runner asks it when 
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import EnergyReading, Experiment, Phase, Run
+from eeio_results.record import KINDS, EnergyReading, Experiment, Phase, Run
 from eeio_results.selection import judged
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
@@ -54,6 +54,73 @@ def _read(phase: Phase, name: str) -> float | None:
     if name == PARENT:
         return phase.bandwidth_bytes_per_s if phase.name == "write" else None
     return phase.metrics.get(_METRICS[name])
+
+
+class CellEnergyBody(TypedDict):
+    domain: str
+    meter: str
+    kind: Annotated[str, KINDS]
+    n: int
+    power_w: float | None
+    energy_j: float | None
+    joules_per_file: float | None
+    bytes_per_j: float | None
+    reason: str | None
+
+
+class JournalCellBody(TypedDict):
+    campaign: str
+    experiment_id: str
+    tool: str
+    description: str
+    variant: Literal["ext4", "nojc", "fast_commit", "delayjc"]
+    frequency_hz: int | None
+    """Null: not set; reasons.frequency_hz has the reason."""
+    processes: int
+    request_size_bytes: int | None
+    arguments: Mapping[str, str]
+    phase: str
+    n: int
+    invalid_runs: int
+    converged: bool | None
+    """Whether the 95 % interval of the mean is as narrow as the suite requires; null for a fixed
+    number of repetitions."""
+    figure: Literal["children_bytes_per_s", "creates_per_s", "rate_eq9_per_s"]
+    """The figure of rsd, half_width, speedup and ratio_to_ext4."""
+    children_bytes_per_s: float | None
+    creates_per_s: float | None
+    unblocked_bytes_per_s: float | None
+    rate_eq9_per_s: float | None
+    rate_eq10_per_s: float | None
+    commits: float | None
+    fast_commits: float | None
+    blocked: float | None
+    threads_not_blocked: float | None
+    threads_fully_blocked: float | None
+    threads_partly_blocked: float | None
+    threads_ended_inside: float | None
+    write_held_mean_s: float | None
+    commit_wait_mean_s: float | None
+    threads_behind_a_commit: float | None
+    until_durable_mean_s: float | None
+    until_durable_max_s: float | None
+    delayjc_held_mean_s: float | None
+    parent_bytes_per_s: float | None
+    """Means over the valid repetitions, as all figures here."""
+    model_ratio: float | None
+    """Throughput or creation rate by the trace over the tool's own, median."""
+    rsd: float | None
+    half_width: float | None
+    speedup: float | None
+    """To the same variant at the lowest frequency."""
+    ratio_to_ext4: float | None
+    """To the variant ext4 at the same frequency."""
+    until_durable_ratio_to_ext4: float | None
+    model_ratio_range: tuple[float, float] | None
+    energy: Sequence[CellEnergyBody]
+    estimates: Sequence[CellEnergyBody]
+    """ESTIMATE: modelled power, never mixed with the above."""
+    reasons: Mapping[str, str]
 
 
 @dataclass(frozen=True)

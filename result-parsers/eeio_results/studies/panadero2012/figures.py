@@ -22,7 +22,6 @@ from eeio_results.comparison.cells import (
     UNCERTAINTY,
     Cell,
 )
-from eeio_results.domains import quartiles
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
@@ -37,6 +36,7 @@ from eeio_results.report.drawing import (
     stamp,
 )
 from eeio_results.studies.panadero2012.references import Reference
+from eeio_results.summary import quartiles
 from eeio_results.units import MB, format_size, percent
 
 _SCREEN_INCHES = 8.0

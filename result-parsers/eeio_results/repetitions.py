@@ -1,0 +1,121 @@
+"""The repetitions of an experiment's phase, and which of them share a median."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from eeio_results.observation import Missing, Observation
+from eeio_results.record import Experiment, Phase, Run
+from eeio_results.selection import judged
+from eeio_results.store import Campaign, once
+from eeio_results.windows import writes
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """The phases of one name in the runs of an experiment: what a row of a report and a cell of a
+    comparison summarize."""
+
+    campaign: Campaign
+    experiment: Experiment
+    runs: Sequence[Run]
+    name: str
+
+    @cached_property
+    def pairs(self) -> list[tuple[Run, Phase]]:
+        return [
+            (run, phase) for run in self.runs for phase in run.phases if phase.name == self.name
+        ]
+
+    @cached_property
+    def good(self) -> list[Phase]:
+        """The valid ones."""
+        return [phase for run, phase in self.pairs if not run.validity and not phase.validity]
+
+    @cached_property
+    def first(self) -> Phase:
+        return self.pairs[0][1]
+
+    @cached_property
+    def judged(self) -> tuple[list[Observation], str | None]:
+        """The valid ones that may share a median, and why others may not."""
+        return judged(self.experiment, self.good)
+
+    @cached_property
+    def run_of(self) -> dict[int, Run]:
+        """The run of each phase, by the identity of the object."""
+        return {id(phase): run for run, phase in self.pairs}
+
+    @property
+    def left_out(self) -> str | None:
+        """Why some of the valid ones may not share a median with the others."""
+        return self.judged[1]
+
+    @cached_property
+    def partly(self) -> str | None:
+        """Why the bandwidths of some repetitions are none of the row: a median of a part of the
+        repetitions is not one of the row."""
+        used = self.judged[0]
+        lacking = sum(observation.window.bandwidth_bytes_per_s is None for observation in used)
+        if lacking in (0, len(used)):
+            return None
+        return f"{lacking} of {len(used)} repetitions moved no bytes, or report no bandwidth"
+
+    @cached_property
+    def observations(self) -> list[Observation]:
+        """The valid ones that share a median."""
+        used = self.judged[0]
+        if self.partly is None:
+            return used
+        windows = [
+            replace(observation.window, bandwidth_bytes_per_s=None, why_no_efficiency=self.partly)
+            for observation in used
+        ]
+        return [
+            Observation(self.experiment, observation.phase, window)
+            for observation, window in zip(used, windows, strict=True)
+        ]
+
+    @cached_property
+    def bandwidths(self) -> list[float]:
+        rates = [observation.window.bandwidth_bytes_per_s for observation in self.observations]
+        return [rate for rate in rates if rate is not None]
+
+    @cached_property
+    def invalid_reasons(self) -> tuple[str, ...]:
+        of_runs = [reason for run in self.runs for reason in run.validity]
+        of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
+        return tuple(dict.fromkeys(of_runs + of_phases))
+
+    @property
+    def n(self) -> int:
+        """Repetitions with figures. Experiments that move uncounted bytes have time and power,
+        too."""
+        if self.bandwidths:
+            return len(self.bandwidths)
+        rates = [each.operations_per_s for each in self.observations]
+        counted = sum(not isinstance(rate, Missing) for rate in rates)
+        uncounted = sum(phase.bytes_moved is None for phase in self.good)
+        return counted or (len(self.observations) if self.partly else uncounted)
+
+    @property
+    def durable(self) -> bool | None:
+        """All windows are of one kind; None if there is no write or no measurement."""
+        if not self.observations or not writes(self.first.operation):
+            return None
+        return bool(self.observations[0].window.durable)
+
+
+def repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
+    """Id of an experiment with runs -> the repetitions of each of its phases."""
+    made: dict[str, list[Repetitions]] = once(campaign, "repetitions", _repetitions_of)
+    return made
+
+
+def _repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
+    made = {}
+    for id, runs in campaign.runs_by_experiment().items():
+        names = dict.fromkeys(phase.name for run in runs for phase in run.phases)
+        experiment = runs[0].experiment
+        made[id] = [Repetitions(campaign, experiment, runs, name) for name in names]
+    return made
