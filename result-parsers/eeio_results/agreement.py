@@ -83,7 +83,7 @@ def _agreement(campaign: Campaign) -> Agreement:
     # The pairs first: of three that contradict each other, two may suffice.
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
     for group in [*groups, keys] if len(keys) > 2 else groups:
-        shared = [window for window in windows if all(key in window for key in group)]
+        shared = [window for window in windows if window.keys() >= set(group)]
         if len(shared) < LEAST_WINDOWS or (len(group) > 2 and found):
             continue
         compared = [

@@ -60,24 +60,28 @@ def disagreement(phase: Any) -> str | None:
     return None
 
 
+def _no_power(reading: EnergyReading) -> str | None:
+    """Why a reading that is called valid has no power; None if it has."""
+    name = f"{reading.meter} {reading.domain}"
+    if reading.power_w is None or reading.energy_j is None:
+        return f"{name}: a valid reading without power or energy"
+    if reading.samples < 1 or reading.coverage <= 0.0:
+        seen = f"{reading.samples} samples over {reading.coverage:.0%} of the time"
+        return f"{name}: {seen} give no power"
+    return None
+
+
 def idle_disagreement(
     readings: Sequence[EnergyReading], medians: Sequence[IdleMedian]
 ) -> str | None:
     """The figures of an idle baseline that contradict each other; None if none do. All its meters
     were read over one time, which energy and mean power show."""
+    valid = [reading for reading in readings if reading.valid]
     lasted_s = []
-    for reading in readings:
-        if not reading.valid:
-            continue
-        name = f"{reading.meter} {reading.domain}"
-        if reading.power_w is None or reading.energy_j is None:
-            return f"{name}: a valid reading without power or energy"
-        if reading.samples < 1 or reading.coverage <= 0.0:
-            return (
-                f"{name}: {reading.samples} samples over {reading.coverage:.0%} of the time give "
-                "no power"
-            )
-        if reading.power_w != 0.0:
+    for reading in valid:
+        if (why := _no_power(reading)) is not None:
+            return why
+        if reading.power_w and reading.energy_j is not None:
             lasted_s.append(reading.energy_j / reading.power_w)
     if lasted_s and not _LEAST_IDLE_S <= min(lasted_s) <= max(lasted_s) <= DURATION.most:
         return f"energy and power are of {min(lasted_s):.3g} s to {max(lasted_s):.3g} s"

@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from eeio_results.campaign import Design, SteadyProtocol
 from eeio_results.record import Run
@@ -82,9 +83,8 @@ def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
     by_round: dict[int, dict[str, Run]] = {}
     for run in runs:
         by_round.setdefault(run.repetition, {})[run.experiment.id] = run
-    rounds = 0
-    while ids and len(by_round.get(rounds + 1, ())) == len(set(ids)):
-        rounds += 1
+    complete = {number for number, of_round in by_round.items() if len(of_round) == len(set(ids))}
+    rounds = next(number for number in count() if number + 1 not in complete)
     first = max(1, rounds - rule.rounds + 1)
     writing = [p.experiment.id for p in design.experiments if p.experiment.operation in _CHANGES]
     found = []

@@ -22,19 +22,23 @@ def differences(experiment: Experiment) -> tuple[str, ...]:
     processors."""
     arguments = dict(experiment.arguments)
     told = about(experiment.tool)
+    named = told.named or ()
     parts = [experiment.api] if experiment.api != "posix" else []
     if experiment.processes > 1:
         parts.append(f"x{experiment.processes}")
     if "files" in arguments:
         parts.append(f"{arguments['files']} files")
-    written = {name for (name, value) in told.words if arguments.get(name) == value}
-    parts += [text for (name, value), text in told.words.items() if arguments.get(name) == value]
+    written = set()
+    for (name, value), text in told.words.items():
+        if arguments.get(name) == value:
+            written.add(name)
+            parts.append(text)
     if "variant" in arguments:
         parts.append(arguments["variant"])
-    parts += [f"{name}={arguments[name]}" for name in told.named or () if name in arguments]
+    parts += [f"{name}={arguments[name]}" for name in named if name in arguments]
     if told.named is None or _IMPORTED in arguments:
-        known = {*_OF_ALL, *(told.named or ()), *written}
-        parts += [f"{name}={arguments[name]}" for name in arguments if name not in known]
+        others = [name for name in arguments if name not in {*_OF_ALL, *named, *written}]
+        parts += [f"{name}={arguments[name]}" for name in others]
     return tuple(parts)
 
 

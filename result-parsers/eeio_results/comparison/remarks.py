@@ -1,7 +1,7 @@
 """Remarks that come before any difference: on runs, power, and experiments without a match."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from eeio_results.comparison.cells import UNKNOWN, Cell
 from eeio_results.stamps import stamp_of
@@ -102,16 +102,19 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
         found.append(
             f"MB/J is not the storage's, for the drives are not in it: {'; '.join(listed)}"
         )
+    return [*found, *_different_meters(cells), *doubts]
+
+
+def _different_meters(cells: Sequence[Cell]) -> Iterator[str]:
     meters: dict[str, dict[str, dict[str, None]]] = {}
     for cell in cells:
         for domain, meter in cell.meters.items():
-            of = meters.setdefault(domain, {}).setdefault(cell.factors["machine"], {})
-            of[meter] = None
-    for domain, of_place in meters.items():
-        if len({meter for of in of_place.values() for meter in of}) > 1:
-            named = "; ".join(f"{place}: {', '.join(of)}" for place, of in of_place.items())
-            found.append(
+            of_machine = meters.setdefault(domain, {}).setdefault(cell.factors["machine"], {})
+            of_machine[meter] = None
+    for domain, of_machines in meters.items():
+        if len({meter for each in of_machines.values() for meter in each}) > 1:
+            named = "; ".join(f"{name}: {', '.join(each)}" for name, each in of_machines.items())
+            yield (
                 f"the power of the {domain} is by different meters, and a difference between the "
                 f"meters looks like one of the I/O: {named}"
             )
-    return [*found, *doubts]

@@ -104,7 +104,6 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
         return f"{system.name} has it with the disk cache on and off: state cache.disk"
     if len(flushed := dict.fromkeys(cell.flushed for cell in cells)) > 1:
         return f"{system.name} has it with {' and '.join(flushed)}: state flush"
-    usable = []
     reasons = []
     for cell in cells:
         name = f"{system.name} {cell.variant}".strip()
@@ -112,16 +111,14 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
         why = why or _unusable(cell.power_w, "power")
         if why:
             reasons.append(f"{name}: {why}")
-        else:
-            usable.append(cell)
     if reasons:
         # The best or worst variant could be the one that cannot be used.
         return "; ".join(reasons)
-    if len(usable) > 1 and choice == "medians":
-        variants = ", ".join(cell.variant or "(unnamed)" for cell in usable)
+    if len(cells) > 1 and choice == "medians":
+        variants = ", ".join(cell.variant or "(unnamed)" for cell in cells)
         return f"{system.name} has several variants ({variants}): give one, or choose best-worst"
     pick = max if best else min
-    return pick(usable, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
+    return pick(cells, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
 
 
 def why_not_equal(traditional: CellValues, low_power: CellValues) -> str | None:

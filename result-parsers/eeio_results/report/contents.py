@@ -108,14 +108,7 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     cells = {key: body[key] for key in (*_FACTORS, *_TEXT_COLUMNS) if key in body}
     cells["details"] = " ".join(body["details"])
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
-    for key in ("power_domain", "meter", "energy_kind"):
-        cells[key] = getattr(figures, key) if figures else None
-    if figures is not None:
-        cells |= {key: "+".join(getattr(figures, key)) for key in ("includes", "leaves_out")}
-        cells["leaves_drives_out"] = figures.leaves_drives_out
-        cells["doubts"] = "; ".join(figures.doubts)
-        cells["ranked"] = figures.ranked_reason is None
-        cells["ranked_reason"] = figures.ranked_reason
+    cells |= _of_domain(figures)
     estimated = figures is not None and figures.energy_kind == "modelled"
     for metric in METRICS:
         prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
@@ -124,6 +117,23 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     lacking = figures.lacks(row.n) if figures is not None and figures["power_w"] else None
     cells["reason"] = "; ".join(filter(None, (body["reason"], lacking))) or None
     return cells
+
+
+def _of_domain(figures: DomainFigures | None) -> dict[str, Any]:
+    """The cells of a power domain that are no figures."""
+    if figures is None:
+        return dict.fromkeys(("power_domain", "meter", "energy_kind"))
+    return {
+        "power_domain": figures.power_domain,
+        "meter": figures.meter,
+        "energy_kind": figures.energy_kind,
+        "includes": "+".join(figures.includes),
+        "leaves_out": "+".join(figures.leaves_out),
+        "leaves_drives_out": figures.leaves_drives_out,
+        "doubts": "; ".join(figures.doubts),
+        "ranked": figures.ranked_reason is None,
+        "ranked_reason": figures.ranked_reason,
+    }
 
 
 def _parts(name: str, figures: Quartiles | None) -> dict[str, float]:

@@ -65,16 +65,10 @@ def _pieces(table: Table) -> list[list[tuple[str, ...]]]:
 
 def _without_common(table: Table) -> tuple[Table, str]:
     """Without the text columns that are the same in every row, and these as text."""
-    same = [
-        place
-        for place, name in enumerate(table.header)
-        if place
-        and name
-        and place not in table.numeric
-        and len(table.rows) > 1
-        and len({row[place] for row in table.rows}) == 1
-    ]
-    if not same:
+    texts = [place for place, name in enumerate(table.header) if place and name]
+    texts = [place for place in texts if place not in table.numeric]
+    same = [place for place in texts if len({row[place] for row in table.rows}) == 1]
+    if not same or len(table.rows) < 2:
         return table, ""
     kept = [place for place in range(len(table.header)) if place not in same]
     common = ", ".join(f"{table.header[place]} {table.rows[0][place]}" for place in same)

@@ -48,12 +48,7 @@ def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
         f"{_repetitions(campaign.runs, protocol.repetitions, rule is None)}, in {order} (seed "
         f"{options.seed})."
     )
-    if rule is not None:
-        has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
-        found.append(_rounds(protocol.repetitions, rule, None if has_idle else protocol.settle_s))
-        found += [sentence] if (sentence := drift_taken_out(campaign)) else []
-    elif protocol.settle_s:
-        found.append(f"Before each run the machine rested for {protocol.settle_s:g} s.")
+    found += _pauses(campaign)
     if protocol.work_bytes is not None:
         found.append(f"Each run moved {format_size(protocol.work_bytes)}.")
     if protocol.min_phase_s is not None:
@@ -89,6 +84,25 @@ def _of_imported(report: Report, campaign: Campaign) -> list[str]:
     return found
 
 
+def _pauses(campaign: Campaign) -> list[str]:
+    protocol = campaign.design.protocol
+    rule, settle_s = protocol.adaptive, protocol.settle_s
+    if rule is None:
+        rested = f"Before each run the machine rested for {settle_s:g} s."
+        return [rested] if settle_s else []
+    has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
+    rounds = _rounds(protocol.repetitions, rule, None if has_idle else settle_s)
+    drift = drift_taken_out(campaign)
+    return [rounds, drift] if drift else [rounds]
+
+
+def _size(device_bytes: int | None) -> str:
+    if not device_bytes:
+        return ""
+    factor, unit = prefixed(device_bytes, "B")
+    return f", {number(device_bytes / factor)} {unit}"
+
+
 def _machine(machine: Machine) -> str:
     parts = [
         machine.cpu_model and f"{machine.logical_cpus or '?'} x {machine.cpu_model}",
@@ -101,11 +115,7 @@ def _machine(machine: Machine) -> str:
     ]
     drive = machine.device_model or machine.device
     if drive:
-        size = ""
-        if machine.device_size_bytes:
-            factor, unit = prefixed(machine.device_size_bytes, "B")
-            size = f", {number(machine.device_size_bytes / factor)} {unit}"
-        parts.append(f"drive {drive.strip()}{size}")
+        parts.append(f"drive {drive.strip()}{_size(machine.device_size_bytes)}")
     if machine.filesystem:
         options = f" ({machine.mount_options})" if machine.mount_options else ""
         parts.append(f"file system {machine.filesystem}{options}")
@@ -147,19 +157,23 @@ def _rounds(least: int, rule: AdaptiveProtocol, pause_s: float | None) -> str:
     )
 
 
+def _page_cache(runs: Sequence[Run]) -> list[str]:
+    if not runs:
+        return []
+    dropped = Counter(run.cache_dropped for run in runs)
+    if set(dropped) == {None}:
+        return ["Whether the page cache was dropped before runs is not recorded."]
+    parts = [
+        label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)"
+        for label, count in dropped.items()
+        if label is not None
+    ]
+    return [f"Page cache before each run: {'; '.join(parts)}."]
+
+
 def _caches(campaign: Campaign) -> list[str]:
     runs = [run for run in campaign.runs if run.experiment.level != "context"]
-    dropped = Counter(run.cache_dropped for run in runs)
-    found = []
-    known = {label: count for label, count in dropped.items() if label is not None}
-    if known:
-        parts = [
-            label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)"
-            for label, count in known.items()
-        ]
-        found.append(f"Page cache before each run: {'; '.join(parts)}.")
-    elif runs:
-        found.append("Whether the page cache was dropped before runs is not recorded.")
+    found = _page_cache(runs)
     setting = campaign.design.options.disk_cache
     cache = campaign.machine.device_write_cache
     state = f" ({cache})" if cache else ""
@@ -195,20 +209,21 @@ def _power(report: Report, campaign: Campaign) -> list[str]:
     notes = verification_notes(
         (key[0] for key in readings), campaign.design.options.meters, report.verification
     )
-    found += [f"Meters {note}." for note in notes]
-    if campaign.idle:
-        length = campaign.design.protocol.idle_s
-        parts = [
-            f"{r.domain} {number(r.power_w)} W ({r.meter}{_kind(r.kind)})"
-            for r in campaign.idle
-            if r.power_w is not None
-        ]
-        if parts:
-            lasted = f" of {length:g} s" if length else ""
-            found.append(f"Idle baseline{lasted} before the runs: {', '.join(parts)}.")
-    elif campaign.idle_reason:
-        found.append(f"Idle power was not measured: {campaign.idle_reason}.")
-    return found
+    return [*found, *(f"Meters {note}." for note in notes), *_idle(campaign)]
+
+
+def _idle(campaign: Campaign) -> list[str]:
+    if not campaign.idle:
+        reason = campaign.idle_reason
+        return [f"Idle power was not measured: {reason}."] if reason else []
+    powers = [
+        f"{reading.domain} {number(reading.power_w)} W ({reading.meter}{_kind(reading.kind)})"
+        for reading in campaign.idle
+        if reading.power_w is not None
+    ]
+    length_s = campaign.design.protocol.idle_s
+    lasted = f" of {length_s:g} s" if length_s else ""
+    return [f"Idle baseline{lasted} before the runs: {', '.join(powers)}."] if powers else []
 
 
 def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]) -> str:

@@ -241,6 +241,12 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
     )  # fmt: skip
 
 
+def _watts(traces: Sequence[Trace], panel: tuple[tuple[str, ...], str, str]) -> list[float]:
+    """The readings of a machine and drive, a kind of experiment and a state of the page cache."""
+    of_panel = [trace for trace in traces if (trace.place, trace.kind, trace.buffer) == panel]
+    return [watts for trace in of_panel for watts in trace.watts]
+
+
 def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
     """Figure 1 of Pavan et al. 2017: a panel a machine and drive, a box an experiment, of all
     single readings of all its repetitions; the states of the page cache side by side."""
@@ -253,12 +259,7 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
         for number, buffer in enumerate(buffers):
             boxes, at = [], []
             for where, kind in enumerate(kinds):
-                watts = [
-                    w
-                    for trace in traces
-                    if (trace.place, trace.kind, trace.buffer) == (place, kind, buffer)
-                    for w in trace.watts
-                ]
+                watts = _watts(traces, (place, kind, buffer))
                 if watts:
                     boxes.append(_box(watts))
                     at.append(where + (number - (len(buffers) - 1) / 2) * 0.3)
@@ -400,11 +401,10 @@ def _of_processors(
     look: Look,
 ) -> Drawing:
     """A panel a machine, drive and experiment, a line a repetition; all on one scale."""
-    shown = {
-        (place, kind): [one for its_kind, one in taken if its_kind == kind]
-        for place, taken in series.items()
-        for kind in dict.fromkeys(its_kind for its_kind, _ in taken)
-    }
+    shown: dict[tuple[tuple[str, str], str], list[ProcessorSeries]] = {}
+    for place, of_place in series.items():
+        for kind, repetition in of_place:
+            shown.setdefault((place, kind), []).append(repetition)
     figure, panels = _panels(len(shown), look, ["a repetition"], sharex=True)
     for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
         _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)

@@ -152,23 +152,25 @@ def _written(value: Any, indent: str) -> str:
     return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
 
 
+def _keys(kind: Any) -> tuple[dict[str, str], list[str]]:
+    """Field -> key in JSON, of a dataclass or a TypedDict; and the required keys."""
+    if is_typeddict(kind):
+        names = list(get_type_hints(kind))
+        required = [name for name in names if name in kind.__required_keys__]
+        return dict(zip(names, names, strict=True)), required
+    here = [item for item in fields(kind) if item.init]
+    names_of = {item.name: key_of(item) for item in here}
+    return names_of, [key_of(item) for item in here if not may_lack(item)]
+
+
 def _object(kind: Any, parts: dict[str, _Schema]) -> _Schema:
     hints = get_type_hints(kind, include_extras=True)
     described = _descriptions(kind)
-    if is_typeddict(kind):
-        names = {name: name for name in hints}
-        required = [name for name in hints if name in kind.__required_keys__]
-        hints = {
-            name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-            for name, hint in hints.items()
-        }
-    else:
-        here = [item for item in fields(kind) if item.init]
-        names = {item.name: key_of(item) for item in here}
-        required = [key_of(item) for item in here if not may_lack(item)]
+    names, required = _keys(kind)
     properties = {}
     for name, key in names.items():
-        properties[key] = _of(hints[name], parts)
+        hint = hints[name]
+        properties[key] = _of(get_args(hint)[0] if get_origin(hint) is NotRequired else hint, parts)
         if name in described:
             properties[key] |= {"description": described[name]}
     figures = _figures(kind, parts)
@@ -229,15 +231,8 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
                       type(None) in arguments)  # fmt: skip
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is tuple and arguments[-1] is Ellipsis:
-        return {"type": "array", "items": _of(arguments[0], parts)}
-    if origin is tuple:
-        each = [_of(one, parts) for one in arguments]
-        return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _of(arguments[1], parts)}
-    if isinstance(origin, type) and issubclass(origin, Sequence):
-        return {"type": "array", "items": _of(arguments[0], parts)}
+    if isinstance(origin, type):
+        return _container(origin, arguments, parts)
     if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
         name = hint.__name__.removeprefix("_").removesuffix("Body")
         if name not in parts:
@@ -245,6 +240,16 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
             parts[name] = _object(hint, parts)
         return {"$ref": f"#/$defs/{name}"}
     return {} if hint is Any else {"type": _PLAIN[hint]}
+
+
+def _container(kind: type, arguments: tuple[Any, ...], parts: dict[str, _Schema]) -> _Schema:
+    """Of a mapping, a sequence or a tuple."""
+    if issubclass(kind, Mapping):
+        return {"type": "object", "additionalProperties": _of(arguments[1], parts)}
+    if kind is tuple and arguments[-1] is not Ellipsis:
+        each = [_of(hint, parts) for hint in arguments]
+        return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+    return {"type": "array", "items": _of(arguments[0], parts)}
 
 
 def _number(quantity: Quantity, whole: bool) -> _Schema:

@@ -162,6 +162,21 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 _LATENCIES = (("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("p9999", "p99.99 (ms)"))
 
 
+def _why_missing(each: Sequence[Point]) -> list[str]:
+    """Why columns are empty; then why experiments have no figures."""
+    reasons: dict[str, None] = {}
+    failed = []
+    for point in each:
+        if point.n == 0:
+            why = point.reasons.get("bandwidth_bytes_per_s", "see the problems")
+            failed.append(f"{point.engine}, {_label(point)}, depth {point.iodepth}: {why}")
+            continue
+        for name in ("iops_per_w", "cpu_j_per_request", "latency_s"):
+            if name in point.reasons:
+                reasons.setdefault(f"{name}: {point.reasons[name]}")
+    return [*reasons, *failed]
+
+
 def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
     order = {"libaio": 0, "io_uring": 1}
     rows = tuple(
@@ -183,19 +198,6 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         )
     )
     domains = dict.fromkeys(p.power_domain for p in each if p.power_domain is not None)
-    reasons = dict.fromkeys(
-        f"{name}: {why}"
-        for point in each
-        if point.n > 0
-        for name, why in point.reasons.items()
-        if name in ("iops_per_w", "cpu_j_per_request", "latency_s")
-    )
-    failed = "".join(
-        f"\n{point.engine}, {_label(point)}, depth {point.iodepth}: "
-        f"{point.reasons.get('bandwidth_bytes_per_s', 'see the problems')}"
-        for point in each
-        if point.n == 0
-    )
     what = "The drive" if _factor(campaign) == "precondition" else "Engines"
     note = f"power of the {', '.join(domains)}; " if domains else ""
     return Table(
@@ -207,7 +209,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
-        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in reasons) + failed,
+        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in _why_missing(each)),
     )  # fmt: skip
 
 

@@ -177,19 +177,16 @@ def _step(
     reached = None
     if offered and bandwidth is not None:
         reached = bandwidth / statistics.median(offered)
-    reason = None
+    why = []
     if bandwidth is None:
-        reason = cell.reasons.get(BANDWIDTH, "not measured")
-    else:
-        why = []
-        if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
-            why.append(f"the load was not reached: {100 * reached:.1f} % of the offer")
-        if power_w is None:
-            why.append(cell.reasons.get(power or POWER["system"], "power was not measured"))
-        reason = "; ".join(why) or None
+        why.append(cell.reasons.get(BANDWIDTH, "not measured"))
+    elif reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
+        why.append(f"the load was not reached: {100 * reached:.1f} % of the offer")
+    if bandwidth is not None and power_w is None:
+        why.append(cell.reasons.get(power or POWER["system"], "power was not measured"))
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, reached, domain, reason,
+        latency or None, reached, domain, "; ".join(why) or None,
     )  # fmt: skip
 
 

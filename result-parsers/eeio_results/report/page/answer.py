@@ -338,6 +338,6 @@ def _validity(page: Page) -> Tile:
         parts.append(Part(f" · {without} experiments without power"))
     if page.quick:
         parts.append(Part(" · QUICK: not for publication"))
-    kind = "invalid" if invalid else "quick" if page.quick else ""
-    value = "all valid" if not invalid else f"{len(invalid)} invalid"
-    return Tile("Validity", value, "", tuple(parts), kind=kind)
+    if invalid:
+        return Tile("Validity", f"{len(invalid)} invalid", "", tuple(parts), kind="invalid")
+    return Tile("Validity", "all valid", "", tuple(parts), kind="quick" if page.quick else "")

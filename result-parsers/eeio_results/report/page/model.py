@@ -156,7 +156,7 @@ def page_of(report: Report) -> Page:
     rows = [row for row in report.rows if row.experiment is not None]
     keys = _keys(rows)
     levels = [tuple(level(row) for _, level in _FACTORS) for row in rows]
-    names = [name for name, _ in _FACTORS]
+    names = tuple(name for name, _ in _FACTORS)
     varying = [
         place
         for place, name in enumerate(names)
@@ -164,20 +164,17 @@ def page_of(report: Report) -> Page:
     ]
     campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
     count = Counter(map(_name, rows))
-    lines = [
-        Line(
-            row,
-            campaigns[row.campaign],
-            _name(row),
-            ", ".join(_reported(names[p], of_row[p]) for p in varying if of_row[p] != NONE),
-            of_row,
-            " · ".join((_name(row), *(row.details if count[_name(row)] > 1 else ()))),
-        )
-        for row, of_row in zip(rows, levels, strict=True)
-    ]
+    lines = []
+    for row, of_row in zip(rows, levels, strict=True):
+        name = _name(row)
+        further = [(names[place], of_row[place]) for place in varying]
+        more = [_reported(factor, level) for factor, level in further if level != NONE]
+        details = row.details if count[name] > 1 else ()
+        full_name = " · ".join((name, *details))
+        place = campaigns[row.campaign]
+        lines.append(Line(row, place, name, ", ".join(more), of_row, full_name))
     key = keys[0] if keys else None
-    return Page(report, keys, tuple(sorted(lines, key=lambda line: _order(line, key))),
-                tuple(names))  # fmt: skip
+    return Page(report, keys, tuple(sorted(lines, key=lambda line: _order(line, key))), names)
 
 
 def _name(row: Row) -> str:

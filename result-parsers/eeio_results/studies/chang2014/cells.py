@@ -250,6 +250,16 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     return [_compared(cell, found) for cell in found]
 
 
+def _spreads(phases: Sequence[Phase]) -> dict[str, stopping.Spread]:
+    """Of each figure that a phase has."""
+    spreads = {}
+    for name in _FIGURES:
+        values = [value for phase in phases if (value := _read(phase, name)) is not None]
+        if values:
+            spreads[name] = stopping.spread(values)
+    return spreads
+
+
 def _cell(
     campaign: Campaign,
     planned: PlannedExperiment,
@@ -259,12 +269,9 @@ def _cell(
     experiment = planned.experiment
     fewest = campaign.design.protocol.repetitions
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
-    spreads = {
-        name: stopping.spread(values)
-        for name in _FIGURES
-        if (values := [v for phase in phases if (v := _read(phase, name)) is not None])
-    }
-    kind = phases[0].name if phases else ("write" if experiment.tool == "iozone" else "create")
+    spreads = _spreads(phases)
+    of_tool = "write" if experiment.tool == "iozone" else "create"
+    kind = phases[0].name if phases else of_tool
     main = spreads.get(THE_FIGURE[kind])
     ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
     return VariantCell(
@@ -339,16 +346,21 @@ def _of_meter(
         reasons += reading.reasons
         if not reading.valid or reading.energy_j is None or reading.power_w is None:
             continue
-        if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
+        if (reading.uncertainty_j or 0.0) <= _LARGEST_UNCERTAINTY * reading.energy_j:
+            powers_w.append(reading.power_w)
+            known.append((phase, reading.energy_j))
+        else:
             reasons.append(
                 f"the phase is too short for {meter}: the uncertainty of its energy "
                 f"exceeds {_LARGEST_UNCERTAINTY:.0%}"
             )
-            continue
-        powers_w.append(reading.power_w)
-        known.append((phase, reading.energy_j))
-    counted = [(joules, phase.metrics.get("operations")) for phase, joules in known]
-    moved = [(p.bytes_moved, joules) for p, joules in known if p.bytes_moved and joules > 0]
+    per_file, per_j = [], []
+    for phase, joules in known:
+        files = phase.metrics.get("operations")
+        if files:
+            per_file.append(joules / files)
+        if phase.bytes_moved and joules > 0:
+            per_j.append(phase.bytes_moved / joules)
     return Energy(
         domain,
         meter,
@@ -356,8 +368,8 @@ def _of_meter(
         n=len(known),
         power_w=_mean(powers_w),
         energy_j=_mean([joules for _, joules in known]),
-        joules_per_file=_mean([joules / files for joules, files in counted if files]),
-        bytes_per_j=_mean([count / joules for count, joules in moved]),
+        joules_per_file=_mean(per_file),
+        bytes_per_j=_mean(per_j),
         reason=None if known else next(iter(reasons), "no valid reading"),
     )
 

@@ -39,14 +39,13 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     busy = [cell.median(metric) for cell in cells if cell.n(metric)]
     idle_w = campaign.idle_power_w("system")
     no_idle = campaign.idle_reason or "idle was not measured in the domain system"
-    no_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
+    busy_w = statistics.fmean(busy) if busy else None
+    of_busy = f"mean of {len(busy)} of {len(cells)} experiments"
+    if not busy:
+        of_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
     values = (
         ("idle", idle_w, no_idle if idle_w is None else "idle baseline"),
-        (
-            "during the experiments",
-            statistics.fmean(busy) if busy else None,
-            f"mean of {len(busy)} of {len(cells)} experiments" if busy else no_busy,
-        ),
+        ("during the experiments", busy_w, of_busy),
     )
     return [
         PaperFigure(

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
-from eeio_results.comparison.differences import differences, largest
+from eeio_results.comparison.differences import Difference, differences, largest
 from eeio_results.comparison.normality import NormalityCount, normality_counts
 from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
@@ -117,6 +117,16 @@ def replicate(sources: Sequence[Source]) -> Replication:
     return Replication(answers, tuple(data.cells), normality, tuple(data.missing()))
 
 
+def _unconfirmed(claim: Claim, most: Difference) -> Answer:
+    """Of the largest difference, which the test does not confirm."""
+    agrees = agreement(claim.printed, claim.decimals, most.percent)
+    verdict: Verdict = "no" if agrees is None else "partial"
+    reason = f"the test does not confirm it (p = {most.p:.2g})"
+    if most.percent <= 0:
+        reason = "the direction is the other one"
+    return Answer(claim, most.percent, most.p, verdict, names_of(most), reason)
+
+
 def _answer(claim: Claim, data: Data) -> Answer:
     if claim.value is not None:
         return _value_answer(claim, data)
@@ -127,15 +137,7 @@ def _answer(claim: Claim, data: Data) -> Answer:
         return Answer(claim, None, None, "no", (), "the data contain no such experiments")
     best = largest(found)
     if best is None:
-        most = max(found, key=lambda d: d.percent)
-        agrees = agreement(claim.printed, claim.decimals, most.percent)
-        verdict: Verdict = "no" if agrees is None else "partial"
-        reason = (
-            "the direction is the other one"
-            if most.percent <= 0
-            else f"the test does not confirm it (p = {most.p:.2g})"
-        )
-        return Answer(claim, most.percent, most.p, verdict, names_of(most), reason)
+        return _unconfirmed(claim, max(found, key=lambda difference: difference.percent))
     agrees = agreement(claim.printed, claim.decimals, best.percent)
     if agrees is not None:
         return Answer(claim, best.percent, best.p, agrees, names_of(best), None)
