@@ -132,28 +132,36 @@ class Cell:
             if name not in set(without) and level != "as found"
         }
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
-        if self.command:
-            return f"{place}: " * bool(place) + self.command
-        kind = left.get("spatiality", "")
-        if "operation" in left:
-            kind = io_label(left["operation"], left.get("spatiality"), left.get("phase"))
-        elif "phase" in left:
-            kind = f"{kind} ({left['phase']})".strip()
-        rest = [left["size"]] if "size" in left else []
-        rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
-        arguments = left.get("arguments", "").split()
-        if "load" not in without:
-            rest += [f"load {one[5:]} %" for one in arguments if one.startswith("load=")]
-        rest += [left["frequency"]] if "frequency" in left else []
-        rest += [f"{k} {left[k]}" for k in ("smt", "turbo") if k in left]
-        rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []
-        rest += ["not durable"] if left.get("durable") == "no" else []
-        if tool:
-            left["tool"] = " ".join((left["tool"], *self.details)) if "tool" in left else ""
-            rest += [left[k] for k in ("level", "tool", "target") if left.get(k)]
-        else:
-            rest += self.details
-        return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
+        names = self._tool(left) if tool else self.details
+        parts = [part for part in (_kind(left), *_settings(left, without), *names) if part]
+        text = self.command or ", ".join(parts)
+        return f"{place}: {text}" if place else text
+
+    def _tool(self, levels: Mapping[str, str]) -> list[str]:
+        """Its level, tool with details, and target."""
+        tool = " ".join((levels["tool"], *self.details)) if "tool" in levels else ""
+        return [text for text in (levels.get("level"), tool, levels.get("target")) if text]
+
+
+def _kind(levels: Mapping[str, str]) -> str:
+    if "operation" in levels:
+        return io_label(levels["operation"], levels.get("spatiality"), levels.get("phase"))
+    phase = f"({levels['phase']})" if "phase" in levels else ""
+    return f"{levels.get('spatiality', '')} {phase}".strip()
+
+
+def _settings(levels: Mapping[str, str], without: Iterable[str]) -> list[str]:
+    """`32 KiB`, `buffer off`, `load 50 %`, `flush end`."""
+    texts = [levels["size"]] if "size" in levels else []
+    texts += [f"{name} {levels[name]}" for name in ("buffer", "disk") if name in levels]
+    if "load" not in without:
+        arguments = [text.partition("=") for text in levels.get("arguments", "").split()]
+        texts += [f"load {value} %" for name, _, value in arguments if name == "load"]
+    texts += [levels["frequency"]] if "frequency" in levels else []
+    texts += [f"{name} {levels[name]}" for name in ("smt", "turbo") if name in levels]
+    if levels.get("flush", UNKNOWN) != UNKNOWN:
+        texts.append(f"flush {levels['flush']}")
+    return [*texts, "not durable"] if levels.get("durable") == "no" else texts
 
 
 def size_label(size_bytes: int | None) -> str:

@@ -105,29 +105,18 @@ def gate(before: Side, after: Side, share: float, metric: str | None, alpha: flo
         raise EeioError(
             f"--fail-if: {metric} cannot become {100 * share:g} % worse, as 100 % is all of it"
         )
-    untested = {
-        id(cell): why
-        for cell, other, key in pairs
-        if (why := _why_not_tested(cell, other, key, before, after)) is not None
-    }
-    tested = [
-        _Tested(cell.label(PLACE, tool=True), cell.values[key], other.values[key], metric, share)
-        for cell, other, key in pairs
-        if id(cell) not in untested and other is not None
-    ]
-    found = iter(_judged(tested, alpha))
-    return Gate(
-        before.name,
-        after.name,
-        metric,
-        share,
-        tuple(
-            GateRow(cell.label(PLACE, tool=True), "not tested", reason=untested[id(cell)])
-            if id(cell) in untested
-            else next(found)
-            for cell, _, _ in pairs
-        ),
-    )
+    tested: list[_Tested] = []
+    untested: dict[int, GateRow] = {}
+    for position, (cell, other, key) in enumerate(pairs):
+        label = cell.label(PLACE, tool=True)
+        reason = _why_not_tested(cell, other, key, before, after)
+        if reason is not None:
+            untested[position] = GateRow(label, "not tested", reason=reason)
+        elif other is not None:
+            tested.append(_Tested(label, cell.values[key], other.values[key], metric, share))
+    judged = iter(_judged(tested, alpha))
+    rows = (untested.get(position) or next(judged) for position in range(len(pairs)))
+    return Gate(before.name, after.name, metric, share, tuple(rows))
 
 
 def _headline(cells: Sequence[Cell]) -> str:

@@ -1,8 +1,8 @@
 """Idle against busy: the domains in which power exceeds idle power."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from eeio_results.comparison.cells import POWER, Cell
 from eeio_results.store import Campaign
@@ -39,31 +39,39 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     readings = {r.domain: r for r in campaign.idle if r.valid and r.kind != "modelled"}
     place = (busiest.factors["machine"], busiest.factors["device"])
     label = busiest.label(without=("machine", "device"))
-    found = []
+    by_domain: dict[str, IdleBusy] = {}
     for domain, metric in POWER.items():
         if metric not in measured:
             continue
-        idle = readings.get(domain)
-        idle_w = None if idle is None else idle.power_w
-        median_w = None if idle is None else campaign.idle_median_w(idle)
+        idle_w, median_w = None, None
+        reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
+        if domain in readings:
+            idle_w, median_w = readings[domain].power_w, campaign.idle_median_w(readings[domain])
         busy_w = busiest.known(metric)
-        reason = None
-        if idle_w is None:
-            reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
-        extra_w = _less(busy_w, [idle_w])
-        found.append(IdleBusy(*place, domain, idle_w, median_w, busy_w, extra_w, label, reason))
-    by_domain = {item.domain: item for item in found}
+        by_domain[domain] = IdleBusy(
+            *place, domain, idle_w, median_w, busy_w, _less(busy_w, [idle_w]), label,
+            reason if idle_w is None else None,
+        )  # fmt: skip
+    return [*by_domain.values(), *_rest(by_domain)]
+
+
+def _rest(by_domain: Mapping[str, IdleBusy]) -> list[IdleBusy]:
+    """The system's power less that of its parts; empty if one of them was not measured."""
     # A module contains its package and memory: either it is a part of the system, or they are.
     inner = ("package", "dram") if "module" in by_domain else ("module",)
-    parts = [item for item in found if item.domain not in ("system", *inner)]
-    if "system" in by_domain and parts:
-        total = by_domain["system"]
-        names = ", ".join(item.domain for item in parts)
-        idle_w = _less(total.idle_w, [item.idle_w for item in parts])
-        busy_w = _less(total.busy_w, [item.busy_w for item in parts])
-        reason, extra_w = f"system less {names}", _less(busy_w, [idle_w])
-        found.append(IdleBusy(*place, "rest", idle_w, None, busy_w, extra_w, label, reason))
-    return found
+    parts = [item for name, item in by_domain.items() if name not in ("system", *inner)]
+    total = by_domain.get("system")
+    if total is None or not parts:
+        return []
+    idle_w = _less(total.idle_w, [item.idle_w for item in parts])
+    busy_w = _less(total.busy_w, [item.busy_w for item in parts])
+    reason = f"system less {', '.join(item.domain for item in parts)}"
+    return [
+        replace(
+            total, domain="rest", idle_w=idle_w, idle_median_w=None, busy_w=busy_w,
+            extra_w=_less(busy_w, [idle_w]), reason=reason,
+        )
+    ]  # fmt: skip
 
 
 def _less(total: float | None, parts: Sequence[float | None]) -> float | None:

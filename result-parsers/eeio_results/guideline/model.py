@@ -142,18 +142,25 @@ def _check(
         if not (math.isfinite(count) and count > 0):
             raise EeioError(f"{count} low-power servers: the number must be positive")
     for system in (traditional, low_power):
-        seen = set()
-        for cell in system.cells:
-            place = (cell.key, cell.variant)
-            if place in seen:
-                raise EeioError(f"{system.name}: {cell.key.label} {cell.variant} is repeated")
-            seen.add(place)
-        for name in ("idle_power_w", "server_price", "device_price", "devices"):
-            value = getattr(system, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise EeioError(f"{system.name}: {name} is {value}; it cannot be negative")
-    if costs is None:
-        return
+        _check_system(system)
+    if costs is not None:
+        _check_costs(costs)
+
+
+def _check_system(system: Server) -> None:
+    known = set()
+    for cell in system.cells:
+        variant = (cell.key, cell.variant)
+        if variant in known:
+            raise EeioError(f"{system.name}: {cell.key.label} {cell.variant} is repeated")
+        known.add(variant)
+    for name in ("idle_power_w", "server_price", "device_price", "devices"):
+        value = getattr(system, name)
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise EeioError(f"{system.name}: {name} is {value}; it cannot be negative")
+
+
+def _check_costs(costs: Costs) -> None:
     for name in ("price_per_kwh", "years", "pue"):
         value = getattr(costs, name)
         if not (math.isfinite(value) and value > 0):

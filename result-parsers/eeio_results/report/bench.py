@@ -398,15 +398,7 @@ def _table(found: Sequence[Bench]) -> Table:
 
 def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
     """The missing figures, each reason once; then which command takes more."""
-    missing: dict[str, dict[str, list[str]]] = {}
-    for one in found:
-        for name, why in one.reasons.items():
-            missing.setdefault(why, {}).setdefault(name, []).append(one.label)
-    lines = []
-    for why, names in missing.items():
-        of = dict.fromkeys(label for commands in names.values() for label in commands)
-        whose = "" if len(of) == len(found) else f" of {'; '.join(of)}"
-        lines.append(f"not there: {', '.join(names)}{whose}: {why}")
+    lines = _why_missing(found)
     lines += [f"doubtful: W and J of {one.label}: {why}" for one in found for why in one.doubts]
     lines += [
         f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took "
@@ -415,23 +407,40 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         "or --prepare"
         for one in found if one.outliers
     ]  # fmt: skip
-    kinds = {one.kind for one in found}
+    is_demo = any(one.kind == DEMO for one in found)
     for pair in compared:
-        ratio, interval = pair.ratio, pair.interval
-        if not ratio or pair.metric not in _NAMES:
-            continue
-        a, b = pair.a, pair.b
-        if ratio < 1:
-            a, b, ratio = b, a, 1 / ratio
-            interval = None if interval is None else (1 / interval[1], 1 / interval[0])
-        limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
-        verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
-        lines.append(
-            f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
-            f"{verdict.get(pair.verdict, '')}"
-            f"{' (demo)' if DEMO in kinds and pair.metric == 'energy_j' else ''}"
-        )
+        if pair.ratio and pair.metric in _NAMES:
+            demo = " (demo)" if is_demo and pair.metric == "energy_j" else ""
+            lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
+
+
+def _why_missing(found: Sequence[Bench]) -> list[str]:
+    """Each reason once, with its figures and commands."""
+    missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for one in found:
+        for name, why in one.reasons.items():
+            names, labels = missing.setdefault(why, ({}, {}))
+            names.setdefault(name)
+            labels.setdefault(one.label)
+    lines = []
+    for why, (names, labels) in missing.items():
+        whose = "" if len(labels) == len(found) else f" of {'; '.join(labels)}"
+        lines.append(f"not there: {', '.join(names)}{whose}: {why}")
+    return lines
+
+
+def _which_takes_more(pair: Comparison, ratio: float) -> str:
+    a, b, interval = pair.a, pair.b, pair.interval
+    if ratio < 1:
+        a, b, ratio = b, a, 1 / ratio
+        interval = None if interval is None else (1 / interval[1], 1 / interval[0])
+    limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
+    verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
+    return (
+        f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
+        f"{verdict.get(pair.verdict, '')}"
+    )
 
 
 def _plain(one: Bench, name: str, unit: float = 1.0) -> str:

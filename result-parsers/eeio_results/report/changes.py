@@ -1,6 +1,6 @@
 """Changes from one campaign to another, as tables, as JSON, and as one line with the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eeio_limits.number_text import number
@@ -10,6 +10,7 @@ from eeio_results.comparison.changes import (
     Changes,
     ExperimentChange,
     MetricChange,
+    Verdict,
     change_metrics,
 )
 from eeio_results.metrics import METRICS
@@ -29,7 +30,6 @@ def header_and_unit(key: str) -> tuple[str, float]:
 def answer(changes: Changes) -> str:
     """Did it help? In the headline's metric, over all experiments that both campaigns have."""
     metric, limit = changes.headline, _share(changes.rule.indifference)
-    name = header_and_unit(metric)[0]
     counts = changes.counted(metric)
     better, worse, none, still_open = (
         counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
@@ -41,34 +41,42 @@ def answer(changes: Changes) -> str:
     if tested == 0:
         why = next((e.metrics[metric].reason for e in changes.experiments), None)
         return f"{head}not answered: {why or 'they have no experiment in common'}."
-    if better and not worse:
-        helps = "partly" if still_open > better else "yes, it helps"
-        text = f"{helps}: {name} better in {better} of {tested} experiments{_most(changes, 1)}"
-    elif worse and not better:
-        text = (
-            f"no, it is worse: {name} worse in {worse} of {tested} experiments{_most(changes, -1)}"
-        )
-    elif better:
-        text = (
-            f"mixed: {name} better in {better}{_most(changes, 1)} and worse in {worse}"
-            f"{_most(changes, -1)} of {tested} experiments"
-        )
-    elif still_open == 0:
-        text = (
-            f"no difference: {name} differs by no more than {limit} in any of {tested} experiments"
-        )
-    else:
-        text = f"not answered: {name} is open in {still_open} of {tested} experiments"
-    rest = [f"{none} without a difference above {limit}"] if none and (better or worse) else []
-    rest += (
-        [f"{none} without one above {limit}"] if none and text.startswith("not answered") else []
-    )
-    rest += [f"{still_open} open"] if still_open and (better or worse) else []
+    text = _verdict(changes, counts, tested)
+    rest = []
+    if none and (better or worse):
+        rest.append(f"{none} without a difference above {limit}")
+    elif none and still_open:
+        rest.append(f"{none} without one above {limit}")
+    if still_open and (better or worse):
+        rest.append(f"{still_open} open")
     if (mean := changes.mean_ratio(metric)) is not None:
         rest.append(f"on average {_percent(mean)}")
     if left := counts.get("not compared", 0):
         rest.append(f"{left} not compared")
     return head + "; ".join([text, *rest]) + "."
+
+
+def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> str:
+    """The first part of the answer: what the tests of the headline's metric say."""
+    name = header_and_unit(changes.headline)[0]
+    better, worse = counts.get("better", 0), counts.get("worse", 0)
+    still_open = counts.get("open", 0)
+    most_better = _most(changes, 1) if better else ""
+    most_worse = _most(changes, -1) if worse else ""
+    if better and not worse:
+        helps = "partly" if still_open > better else "yes, it helps"
+        return f"{helps}: {name} better in {better} of {tested} experiments{most_better}"
+    if worse and not better:
+        return f"no, it is worse: {name} worse in {worse} of {tested} experiments{most_worse}"
+    if better:
+        return (
+            f"mixed: {name} better in {better}{most_better} and worse in {worse}{most_worse} of "
+            f"{tested} experiments"
+        )
+    if still_open:
+        return f"not answered: {name} is open in {still_open} of {tested} experiments"
+    limit = _share(changes.rule.indifference)
+    return f"no difference: {name} differs by no more than {limit} in any of {tested} experiments"
 
 
 def label(experiment: ExperimentChange, changes: Changes) -> str:

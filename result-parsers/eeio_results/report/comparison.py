@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_limits.number_text import number
-from eeio_results.comparison.campaigns import Comparison
+from eeio_results.comparison.campaigns import Comparison, Group
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
 from eeio_results.comparison.differences import Difference
 from eeio_results.comparison.effects import FACTORS, Effect
@@ -106,19 +106,23 @@ def document(comparison: Comparison, page: Callable[[], str] | None = None) -> D
     )
 
 
+def _effects(group: Group) -> Iterator[Table]:
+    """A table of sentences for each metric."""
+    title = ", ".join(f"{name} {level}" for name, level in group.levels)
+    for metric in dict.fromkeys(effect.metric for effect in group.effects):
+        of_metric = [effect for effect in group.effects if effect.metric == metric]
+        sentences = [sentence(effect) for effect in of_metric if effect.largest is not None]
+        sentences += _not_confirmed([e for e in of_metric if e.largest is None])
+        heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
+        yield Table(heading, ("",), tuple((line,) for line in sentences))
+
+
 def _parts(comparison: Comparison) -> Iterator[Table | str]:
     for found in comparison.changes:
         yield changes.answer(found)
         yield from changes.tables(found)
     for group in comparison.groups:
-        title = ", ".join(f"{name} {level}" for name, level in group.levels)
-        for metric in dict.fromkeys(effect.metric for effect in group.effects):
-            of_metric = [effect for effect in group.effects if effect.metric == metric]
-            sentences = [sentence(effect) for effect in of_metric if effect.largest is not None]
-            sentences += _not_confirmed([e for e in of_metric if e.largest is None])
-            heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
-            rows = tuple((line,) for line in sentences)
-            yield Table(heading, ("",), rows)
+        yield from _effects(group)
     if comparison.idle_busy:
         yield _idle_table(comparison.idle_busy)
     if (front := pareto.pareto_table(comparison.pareto)) is not None:

@@ -88,21 +88,17 @@ def drawn(
 
 def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> Iterator[Trace]:
     of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
+    valid = [(run, phase) for run in campaign.runs if run.valid for phase in run.phases]
     runs = [
-        (run, phase, cell)
-        for run in campaign.runs
-        if not run.validity
-        for phase in run.phases
-        if (cell := of.get((run.experiment.id, phase.name))) is not None and not phase.validity
+        (run, phase, of[run.experiment.id, phase.name])
+        for run, phase in valid
+        if not phase.validity and (run.experiment.id, phase.name) in of
     ]
     series = [one for one in readings(campaign) if one.key[2] != "modelled"] if runs else []
     if not series:
         return
-    apart = [
-        name
-        for name in _APART
-        if len({cell.factors.get(name, "as found") for cell in cells} - {"as found"}) > 1
-    ]
+    levels = {name: {cell.factors.get(name, "as found") for cell in cells} for name in _APART}
+    apart = [name for name, of_name in levels.items() if len(of_name - {"as found"}) > 1]
     domain = min((one.key[0] for one in series), key=list(DOMAINS).index)
     meter = next(one.key[1] for one in series if one.key[0] == domain)
     series = [one for one in series if one.key[:2] == (domain, meter)]

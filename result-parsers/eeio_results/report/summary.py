@@ -129,44 +129,36 @@ def _figures(row: Row) -> str:
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
 
 
-def _remarked(rows: Sequence[Row]) -> Iterable[str]:
-    """Rows that something else decided, such as a limit, each with its first remark."""
-    remarked = [row for row in rows if row.remarks]
-    if remarked:
-        texts = Counter(next(iter(row.remarks.values())) for row in remarked)
-        yield _because(f"with remarks: {len(remarked)} of {len(rows)} rows", texts)
-
-
 def _missing(report: Report) -> Iterable[str]:
     """Rows without a figure or energy, each with its most frequent reason."""
     requested = [row for row in report.rows if row.experiment is not None]
-    absent = [row for row in requested if not _has_figures(row)]
-    for text, found in (
-        ("left out", [row for row in absent if not row.invalid_runs]),
-        ("failed or invalid", [row for row in absent if row.invalid_runs]),
-    ):
-        if found:
-            reasons = Counter(
-                next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s") or "not run")
-                for row in found
-            )
-            yield _because(f"{text}: {len(found)} of {len(requested)} rows", reasons)
     rows = [row for row in requested if _has_figures(row)]
-    without = [row for row in rows if row.measured is None]
-    if without:
-        reasons = Counter(row.why("power_w") or "no valid reading" for row in without)
-        yield _because(f"without energy: {len(without)} of {len(rows)} rows", reasons)
-    yield from _remarked(rows)
-    poor = [row for row in rows if row.measured is not None and not row.ranked]
-    if poor:
-        reasons = Counter(row.ranked_reason or "unknown" for row in poor)
-        yield _because(f"not ranked: {len(poor)} of {len(rows)} rows", reasons)
+    absent = [row for row in requested if not _has_figures(row)]
+    left_out = [_why_absent(row) for row in absent if not row.invalid_runs]
+    failed = [_why_absent(row) for row in absent if row.invalid_runs]
+    yield from _because("left out", left_out, requested)
+    yield from _because("failed or invalid", failed, requested)
+    unpowered = [row.why("power_w") for row in rows if row.measured is None]
+    yield from _because("without energy", unpowered, rows)
+    remarks = [next(iter(row.remarks.values())) for row in rows if row.remarks]
+    yield from _because("with remarks", remarks, rows)
+    poor = [row.ranked_reason for row in rows if row.measured is not None and not row.ranked]
+    yield from _because("not ranked", poor, rows)
 
 
-def _because(text: str, reasons: Counter[str]) -> str:
-    reason, _ = reasons.most_common(1)[0]
-    others = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
-    return f"{text}: {reason.removeprefix('not measured: ')}{others}"
+def _why_absent(row: Row) -> str | None:
+    return row.invalid_reasons[0] if row.invalid_reasons else row.why("bandwidth_bytes_per_s")
+
+
+def _because(text: str, reasons: Sequence[str | None], rows: Sequence[Row]) -> Iterable[str]:
+    """How many of the rows have a reason, and the most frequent one."""
+    if not reasons:
+        return
+    counts = Counter(reason or "not known" for reason in reasons)
+    reason, _ = counts.most_common(1)[0]
+    others = f" (and {len(counts) - 1} more reasons)" if len(counts) > 1 else ""
+    counted = f"{text}: {len(reasons)} of {len(rows)} rows"
+    yield f"{counted}: {reason.removeprefix('not measured: ')}{others}"
 
 
 def _precision(campaign: Campaign) -> Iterable[str]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from eeio_results.domains import DomainFigures
 from eeio_results.io_label import io_label, sized
 from eeio_results.metrics import LATENCIES
 from eeio_results.report.columns import middle, plain
@@ -85,15 +84,11 @@ def _point(row: "Row") -> Point:
     assert row.experiment is not None
     arguments = dict(row.experiment.arguments)
     best = row.measured
-    cpu = next((d for d in row.domains if d.power_domain == _CPU and d["iops_per_w"]), None)
-    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j")
+    cpu = [domain["iops_per_w"] for domain in row.domains if domain.power_domain == _CPU]
+    cpu_j_per_request = _inverse(next(filter(None, cpu), None))
     latencies = {name: row[f"latency_{name}_s"] for name in LATENCIES}
-    reasons = {name: why for name in alike if (why := row.why(name)) is not None}
-    if not any(latencies.values()):
-        reasons["latency_s"] = str(row.why("latency_p50_s"))
-    if best is None or best["iops_per_w"] is None:
-        reasons["iops_per_w"] = reasons.get("power_w") or _why_none(best, row)
-    if cpu is None:
+    reasons = _why_none(row)
+    if cpu_j_per_request is None:
         reasons["cpu_j_per_request"] = _why_no_cpu(row)
     return Point(
         campaign=row.campaign,
@@ -106,20 +101,24 @@ def _point(row: "Row") -> Point:
         n=row.n,
         iops=row["iops"],
         bandwidth_bytes_per_s=row["bandwidth_bytes_per_s"],
-        power_w=best["power_w"] if best else None,
+        power_w=row["power_w"],
         power_domain=best.power_domain if best else None,
-        iops_per_w=best["iops_per_w"] if best else None,
-        efficiency_bytes_per_j=best["efficiency_bytes_per_j"] if best else None,
+        iops_per_w=row["iops_per_w"],
+        efficiency_bytes_per_j=row["efficiency_bytes_per_j"],
         latency_s={name: of for name, of in latencies.items() if of is not None} or None,
-        cpu_j_per_request=_inverse(cpu["iops_per_w"]) if cpu else None,
+        cpu_j_per_request=cpu_j_per_request,
         reasons=reasons,
         details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
     )
 
 
-def _why_none(best: DomainFigures | None, row: "Row") -> str:
-    reason = None if best is None else best.reason or best.ranked_reason
-    return reason or row.ranked_reason or "not measured"
+def _why_none(row: "Row") -> dict[str, str]:
+    """The reasons of figures that are missing."""
+    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "iops_per_w")
+    reasons = {name: why for name in alike if (why := row.why(name)) is not None}
+    if all(row[f"latency_{name}_s"] is None for name in LATENCIES):
+        reasons["latency_s"] = str(row.why("latency_p50_s"))
+    return reasons
 
 
 def _why_no_cpu(row: "Row") -> str:

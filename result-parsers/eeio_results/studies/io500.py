@@ -84,7 +84,15 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
 
     totals = [_total(run, domain) for run in runs]
     known = [total for total in totals if not isinstance(total, str)]
-    complete = len(known) == len(runs)
+    power_w, energy_j, points_per_kw = None, None, None
+    if len(known) == len(runs):
+        scores = [one[name] for one, name in zip(figures, names, strict=True)]
+        power_w = statistics.median(joules / seconds for joules, seconds in known)
+        energy_j = statistics.median(joules for joules, _ in known)
+        points_per_kw = statistics.median(
+            1000 * score * seconds / joules
+            for score, (joules, seconds) in zip(scores, known, strict=True)
+        )
     return Points(
         campaign,
         tool_label(runs[0].experiment),
@@ -94,14 +102,9 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
         median_of("_bandwidth"),
         median_of("_metadata"),
         domain,
-        statistics.median(j / s for j, s in known) if complete else None,
-        statistics.median(j for j, _ in known) if complete else None,
-        statistics.median(
-            1000 * one[name] * s / j
-            for one, name, (j, s) in zip(figures, names, known, strict=True)
-        )
-        if complete
-        else None,
+        power_w,
+        energy_j,
+        points_per_kw,
         next((total for total in totals if isinstance(total, str)), None),
         tuple(
             _phase([p for p in every if p.name == name], domain)

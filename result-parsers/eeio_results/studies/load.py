@@ -69,27 +69,24 @@ class Proportionality:
     reason: str | None = None
 
 
+def _of_step(step: Step) -> str:
+    return f"the step of {100 * step.offered_share:g} %: {step.reason or 'not measured'}"
+
+
 def proportionality(steps: Sequence[Step]) -> Proportionality:
     """Of the steps of one curve, in any order."""
     first = steps[0]
     nothing = Proportionality(first.campaign, first.experiment, first.power_domain)
-    points = sorted(
-        (step.offered_share, step.power_w, step.bandwidth_bytes_per_s)
-        for step in steps
-        if step.power_w is not None and step.bandwidth_bytes_per_s is not None
-    )
-    lacking = [step for step in steps if step.power_w is None or step.bandwidth_bytes_per_s is None]
-    if lacking:
-        reason = lacking[0].reason or "not measured"
-        why = f"the step of {100 * lacking[0].offered_share:g} %: {reason}"
-        return _because(nothing, why)
-    unreached = next(
-        (s for s in steps if s.held is not None and abs(s.held - 1.0) > MOST_DEVIATION), None
-    )
-    if unreached is not None:
-        return _because(
-            nothing, f"the step of {100 * unreached.offered_share:g} %: {unreached.reason}"
-        )
+    points: list[tuple[float, float, float]] = []
+    for step in steps:
+        if step.power_w is None or step.bandwidth_bytes_per_s is None:
+            return _because(nothing, _of_step(step))
+        points.append((step.offered_share, step.power_w, step.bandwidth_bytes_per_s))
+    points.sort()
+    held = [(abs(step.held - 1.0), step) for step in steps if step.held is not None]
+    unreached = [step for deviation, step in held if deviation > MOST_DEVIATION]
+    if unreached:
+        return _because(nothing, _of_step(unreached[0]))
     if len(points) < 3 or points[0][0] != 0.0 or points[-1][0] != 1.0:
         return _because(nothing, "the steps do not reach from idle to 100 %")
     idle_w, peak_w = points[0][1], points[-1][1]
@@ -105,8 +102,7 @@ def proportionality(steps: Sequence[Step]) -> Proportionality:
         dynamic_range=1.0 - idle_w / peak_w,
         linear_deviation=area / ((idle_w + peak_w) / 2) - 1.0,
         proportionality=2.0 - area / (peak_w / 2),
-        overall_bytes_per_j=sum(b or 0.0 for _, _, b in points)
-        / sum(p or 0.0 for _, p, _ in points),
+        overall_bytes_per_j=sum(rate for _, _, rate in points) / sum(w for _, w, _ in points),
     )
 
 

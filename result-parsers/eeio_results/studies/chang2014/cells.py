@@ -300,19 +300,22 @@ def _reasons(
 ) -> dict[str, str]:
     """Why figures are missing."""
     found = {}
-    problems = [*(r for run in runs for r in run.validity),
-                *(r for run in runs for p in run.phases for r in p.validity)]  # fmt: skip
+    phases = [phase for run in runs for phase in run.phases]
+    problems = [reason for run in runs for reason in run.validity]
+    problems += [reason for phase in phases for reason in phase.validity]
+    notes = [note for run in runs for note in run.notes]
+    doubts = [note for note in notes if _is_doubt(note)]
     if not runs:
         found["n"] = "not run yet; continue with `eeio resume`"
     elif problems:
         found["n"] = problems[0]
     if planned.frequency_hz is None:
         found["frequency_hz"] = campaign.design.frequency_reason or "left as it was found"
-    elif doubts := [note for run in runs for note in run.notes if _is_doubt(note)]:
+    elif doubts:
         found["frequency_hz"] = doubts[0].removeprefix("frequency ")
     if "commits" not in spreads:
-        notes = [n for run in runs for n in run.notes if n.startswith("journal not traced")]
-        found["commits"] = notes[0] if notes else "the journal was not traced"
+        untraced = [note for note in notes if note.startswith("journal not traced")]
+        found["commits"] = untraced[0] if untraced else "the journal was not traced"
         return found
     fast = spreads.get("fast_commits")
     if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from eeio_results.report.document import Document
     from eeio_results.report.parts import Plot
     from eeio_results.store import Campaign
+    from eeio_results.studies.panadero2012.references import Reference
 
 
 def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None":
@@ -39,6 +40,21 @@ _APART = (
 _SUITE = "eeio-panadero2012"
 
 
+def _remark(item: "Reference", percent: float | None) -> str:
+    """What the deviation is of, or why there is none."""
+    from eeio_results.comparison.cells import POWER
+
+    if item.reference is None:
+        return item.reason or "no reference"
+    if percent is None:
+        cells = (item.application, item.reference)
+        reasons = (cell.reasons.get(POWER["system"]) for cell in cells)
+        return next((reason for reason in reasons if reason), "not measured")
+    factors = item.application.factors
+    remark = f"{factors['phase']} {factors['arguments']}".strip()
+    return f"{remark}; reference differs in {', '.join(item.differs)}" if item.differs else remark
+
+
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     """Table I next to the figures of each campaign with BT-IO."""
     from eeio_results.comparison.cells import POWER, cells_of
@@ -53,15 +69,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
             if factors["tool"] != "btio" or factors["operation"] not in ("write", "read"):
                 continue
             percent = item.deviation_percent(POWER["system"])
-            remark = f"{factors['phase']} {factors['arguments']}".strip()
-            if item.reference is None:
-                remark = item.reason or "no reference"
-            elif percent is None:
-                cells = (item.application, item.reference)
-                reasons = (cell.reasons.get(POWER["system"]) for cell in cells)
-                remark = next((reason for reason in reasons if reason), "not measured")
-            elif item.differs:
-                remark += f"; reference differs in {', '.join(item.differs)}"
+            remark = _remark(item, percent)
             for system, write, read in _PRINTED:
                 found.append(
                     PaperFigure(
