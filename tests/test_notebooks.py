@@ -56,9 +56,9 @@ def test_the_notebook_has_the_points_of_the_page(name: str, tmp_path: Path) -> N
     page = page_of(build([load(DATA / "campaigns" / name)]))
     expected = set()
     for line in page.lines:
-        speed, figures = line.row.bandwidth_bytes_per_s, figures_of(line.row, page.key)
-        if speed is not None and figures is not None and figures.power_w is not None:
-            power = figures.power_w
+        speed, figures = line.row["bandwidth_bytes_per_s"], figures_of(line.row, page.key)
+        if speed is not None and figures is not None and figures["power_w"] is not None:
+            power = figures["power_w"]
             expected.add(tuple(
                 round(value, 6) for value in (speed.q1 / 1e6, speed.median / 1e6, speed.q3 / 1e6,
                                               power.q1, power.median, power.q3)

@@ -285,17 +285,17 @@ def summaries(metrics: Sequence[Metric], observations: Sequence[Observation]) ->
 def to_json(
     metrics: Iterable[Metric], figures: Mapping[str, Figure]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Their figures as in the JSON of a row, null where missing; and the reason of each null."""
+    """Their figures as in the JSON of a row, null where missing, or absent of further metrics; and
+    the reason of each missing one."""
     body: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     for metric in metrics:
         figure = figures[metric.key]
         value = None if isinstance(figure, Missing) else asdict(figure)
         group, _, name = metric.place.rpartition(".")
-        if group:
-            body.setdefault(group, {})[name] = value
-        else:
-            body[name] = value
+        if value is not None or metric.json:
+            of_group = body.setdefault(group, {}) if group else body
+            of_group[name] = value
         if isinstance(figure, Missing):
             reasons[metric.place] = figure.reason
     return body, reasons

@@ -34,7 +34,6 @@ NO_BASELINE = Missing("idle power was not measured by this meter in this domain"
 NO_DUTY_CYCLE = Missing("no duty cycle was given (--duty-cycle)")
 NO_UNCERTAINTY = Missing("the meter states no uncertainty")
 NO_ENERGY = Missing("its energy is next to 0 J")
-NO_WORK = Missing("the record has neither bytes nor bandwidth")
 NO_BYTES = Missing("the number of bytes is unknown, and therefore the bandwidth")
 NO_COUNT_OF_BYTES = Missing("the record has no count of bytes")
 NO_BANDWIDTH = Missing("the tool reported no bandwidth for this phase")
@@ -149,9 +148,10 @@ class Observation:
         window = self.window
         if window.why_no_efficiency is not None:
             return Missing(window.why_no_efficiency)
-        if window.bytes_moved or window.bandwidth_bytes_per_s:
+        bandwidth = self.bandwidth_bytes_per_s
+        if window.bytes_moved or known(bandwidth):
             return None
-        return NO_DATA if self.phase.operation == "metadata" else NO_WORK
+        return bandwidth if isinstance(bandwidth, Missing) else NO_BANDWIDTH
 
     @property
     def j_per_gb(self) -> Value:

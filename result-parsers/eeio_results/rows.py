@@ -270,7 +270,9 @@ class Row:
         if self.why_not_durable is not None:
             reasons["durable"] = self.why_not_durable
         figures = of_row | of_source
-        figures["metrics"] = {**of_row.get("metrics", {}), **of_source.get("metrics", {})}
+        further = {**of_row.get("metrics", {}), **of_source.get("metrics", {})}
+        if further:
+            figures["metrics"] = further
         if not any(figures["latency_s"].values()):
             figures["latency_s"] = None
             why = reasons["latency_s.p50"]
@@ -280,6 +282,4 @@ class Row:
             figures["journal"] = None
         else:
             figures["journal"] = {key: asdict(of) for key, of in self.journal.items()}
-        if not figures["metrics"]:
-            del figures["metrics"]
         return figures, reasons

@@ -8,8 +8,8 @@ from eeio_limits.reasons import NO_COST_OF_ACCELERATOR
 from eeio_results.metrics import in_rows, summaries
 from eeio_results.observation import (
     NO_BASELINE,
+    NO_BYTES,
     NO_READING,
-    NO_WORK,
     NOT_READ,
     Baseline,
     Missing,
@@ -66,7 +66,7 @@ def test_a_source_that_was_not_read() -> None:
 def test_without_bytes_and_bandwidth_there_is_no_figure_of_a_gb() -> None:
     bare = replace(PHASE, bytes_moved=None, bandwidth_bytes_per_s=None)
     one = by_system(bare)
-    assert one.power_w == 50.0 and one.j_per_gb == NO_WORK
+    assert one.power_w == 50.0 and one.j_per_gb == NO_BYTES
     by_rate = by_system(replace(PHASE, bytes_moved=None))
     assert by_rate.j_per_gb == 200.0
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from eeio_results.comparison import remarks
 from eeio_results.comparison.cells import Cell, Where, fits, machine_names, why_too_slow
@@ -64,19 +65,22 @@ def compare(
     """Compares the cells of each campaign (`named_cells`) that fit `where` and whose median p99
     latency is at most `max_p99_s`, separately for each level of the factors `by`; None if there is
     no such cell."""
-    fitting = [cell for of_one in cells for cell in of_one if fits(cell, where or {})]
-    chosen = [cell for cell in fitting if why_too_slow(cell, max_p99_s) is None]
-    too_slow = [
-        f"{cell.label(tool=True)}: left out: {why}"
-        for cell in fitting
-        if (why := why_too_slow(cell, max_p99_s)) is not None
-    ]
+    chosen, too_slow = [], []
+    for cell in chain.from_iterable(cells):
+        why = why_too_slow(cell, max_p99_s)
+        if fits(cell, where or {}) and why is None:
+            chosen.append(cell)
+        elif fits(cell, where or {}):
+            too_slow.append(f"{cell.label(tool=True)}: left out: {why}")
     if not chosen:
         return None
     wanted = {id(cell) for cell in chosen}
     parts: dict[Levels, list[Cell]] = {}
     for cell in chosen:
         parts.setdefault(tuple((name, cell.factors[name]) for name in by), []).append(cell)
+    idle_busy: list[IdleBusy] = []
+    for campaign, of_campaign in zip(campaigns, cells, strict=True):
+        idle_busy += idle_and_busy(campaign, [cell for cell in of_campaign if id(cell) in wanted])
     return Comparison(
         campaigns=tuple(campaign.name for campaign in campaigns),
         adjustment=adjustment,
@@ -84,11 +88,7 @@ def compare(
         groups=tuple(
             Group(levels, tuple(effects(part, adjustment, alpha))) for levels, part in parts.items()
         ),
-        idle_busy=tuple(
-            item
-            for campaign, of_one in zip(campaigns, cells, strict=True)
-            for item in idle_and_busy(campaign, [c for c in of_one if id(c) in wanted])
-        ),
+        idle_busy=tuple(idle_busy),
         changes=_changes(campaigns, cells, chosen, rule or Rule(alpha=alpha), adjustment),
         pareto=choices(chosen),
         normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 
 from eeio_results.comparison.campaigns import named_cells
-from eeio_results.comparison.cells import J_PER_GB
+from eeio_results.comparison.cells import J_PER_GB, Cell
 from eeio_results.comparison.changes import OF_EFFICIENCY, PLACE, What, by_what
 from eeio_results.metrics import METRICS, named
 from eeio_results.record import Machine
@@ -65,6 +65,28 @@ _Place = tuple[str, str, str, What]
 """Machine, drive, power domain with its meter, experiment."""
 
 
+def _place_of(campaign: Campaign, experiment: What, cell: Cell, key: str) -> _Place:
+    """Another drive is another series, and energy of another domain or by another meter."""
+    domain, meter = next(iter(cell.meters.items()), ("", ""))
+    source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
+    # The number of a loop device is another one each time.
+    drive = re.sub(r"^(loop|nbd|zram)\d+$", r"\1", campaign.machine.drive_name)
+    return campaign.machine.hostname, drive, source, experiment
+
+
+def _distinguish(labels: dict[_Place, str]) -> None:
+    """Adds what tells several series of one experiment apart: the drive, and the source."""
+    kinds: dict[tuple[object, object], list[_Place]] = {}
+    for place in labels:
+        kinds.setdefault((place[0], place[3]), []).append(place)
+    for places in kinds.values():
+        drives, sources = {place[1] for place in places}, {place[2] for place in places}
+        for place in places:
+            drive = place[1] if len(drives) > 1 else ""
+            source = place[2] if len(sources) > 1 else ""
+            labels[place] = ", ".join(filter(None, (labels[place], drive, source)))
+
+
 def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None) -> History:
     """Of campaigns of one suite. `metric` is the name of one that `compare` gates; without it J/GB,
     or MB/s where no campaign has energy."""
@@ -80,25 +102,11 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
             value = cell.known(key)
             if value is None or value <= 0:
                 continue
-            # Another drive is another series, and energy of another domain or by another meter.
-            domain, meter = next(iter(cell.meters.items()), ("", ""))
-            source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
-            machine = campaign.machine
-            # The number of a loop device is another one each time.
-            drive = re.sub(r"^(loop|nbd|zram)\d+$", r"\1", machine.drive_name)
-            place = (machine.hostname, drive, source, experiment)
+            place = _place_of(campaign, experiment, cell, key)
             labels.setdefault(place, cell.label(PLACE, tool=True))
             point = Point(campaign.name, campaign.design.created_utc, value)
             found.setdefault(place, []).append((campaign, point))
-    # What tells several series of one experiment apart is in their labels.
-    kinds = {(place[0], place[3]): set[_Place]() for place in found}
-    for place in found:
-        kinds[place[0], place[3]].add(place)
-    for places in kinds.values():
-        drives, sources = {place[1] for place in places}, {place[2] for place in places}
-        for place in places:
-            told = [place[1]] * (len(drives) > 1) + [place[2]] * (len(sources) > 1)
-            labels[place] = ", ".join([labels[place], *filter(None, told)])
+    _distinguish(labels)
     return History(
         suite=suite,
         metric=next(one.name for one in METRICS if one.key == key),

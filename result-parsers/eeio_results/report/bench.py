@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -222,16 +223,28 @@ _OF_ALL = (
 """A median of some of the repetitions is none of these figures."""
 
 
+_OWN = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
+"""Arguments of a command that are no parameters."""
+
+
+def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
+    """Exit code -> in how many executions."""
+    codes: Counter[int] = Counter()
+    for phase in phases:
+        for name, count in phase.metrics.items():
+            if name.startswith("exit_code_"):
+                codes[int(name.removeprefix("exit_code_"))] += int(count)
+    return dict(codes)
+
+
 def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
-    own = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
-    parameters = {name: value for name, value in arguments.items() if name not in own}
+    parameters = {name: value for name, value in arguments.items() if name not in _OWN}
     values: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
-    codes: dict[int, int] = {}
     source: EnergyReading | None = None
     doubts: dict[str, None] = {}
     used = []
-    meter = _meter_of(runs)
+    main = _meter_of(runs)
     for run in runs:
         phase = run.phases[0] if run.phases else None
         why = [*run.validity, *(phase.validity if phase else ())]
@@ -240,7 +253,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
                 reasons.setdefault(name, why[0] if why else "the run reported no value")
             continue
         used.append(phase)
-        reported, missing, reading = _of_run(run, phase, meter)
+        reported, missing, reading = _of_run(run, phase, main)
         source = source or reading
         if reading is not None and reading.doubtful:
             doubts |= dict.fromkeys(reading.reasons)
@@ -248,21 +261,17 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
             values.setdefault(name, []).append(value)
         for name, reason in missing.items():
             reasons.setdefault(name, reason)
-        for name, count in phase.metrics.items():
-            if name.startswith("exit_code_"):
-                code = int(name.removeprefix("exit_code_"))
-                codes[code] = codes.get(code, 0) + int(count)
     for name in _OF_ALL:
         if 0 < len(values.get(name, ())) < len(used):
             lacking = len(used) - len(values.pop(name))
             reasons[name] = f"{reasons[name]} (in {lacking} of {len(used)} repetitions)"
     if not runs:
         reasons = dict.fromkeys(FIGURES, "it was not run")
+    domain, meter, power_kind = (None, None, None) if source is None else source.key
     return Bench(
         label, parameters, {name: tuple(found) for name, found in values.items()},
-        {name: why for name, why in reasons.items() if name not in values}, len(used), codes,
-        source.domain if source else None, source.meter if source else None, tuple(used),
-        tuple(doubts), source.kind if source else None,
+        {name: why for name, why in reasons.items() if name not in values}, len(used),
+        _exit_codes(used), domain, meter, tuple(used), tuple(doubts), power_kind,
     )  # fmt: skip
 
 

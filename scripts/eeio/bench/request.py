@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
-from itertools import zip_longest
 
 from eeio.errors import RejectedError
 
@@ -32,6 +31,25 @@ class Command:
         return json.dumps(self.call if isinstance(self.call, str) else list(self.call))
 
 
+def _plain(
+    texts: Sequence[str], program: Sequence[str], names: Sequence[str], shell: str | None
+) -> list[Command]:
+    """The commands with their names, before parameters are filled in."""
+    if texts and program:
+        raise RejectedError("give commands in quotes, or one after `--`, not both")
+    plain = [Command(text, _call(text, shell)) for text in texts]
+    if program:
+        plain = [Command(" ".join(program), tuple(program))]
+    if not plain or not all(command.text.strip() for command in plain):
+        raise RejectedError("no command; give one in quotes, such as eeio bench 'cp a b'")
+    if len(names) > len(plain):
+        raise RejectedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
+    if not all(map(str.strip, names)):
+        raise RejectedError("-n: a name is empty")
+    named = [replace(command, name=name) for command, name in zip(plain, names, strict=False)]
+    return named + plain[len(names) :]
+
+
 def commands(
     texts: Sequence[str],
     program: Sequence[str],
@@ -45,21 +63,7 @@ def commands(
     first commands; `shell` runs the texts (None: /bin/sh, `none`: no shell). RejectedError for no
     command, a repeated one, an unused parameter, or names that fit no command.
     """
-    if texts and program:
-        raise RejectedError("give commands in quotes, or one after `--`, not both")
-    plain = [Command(text, _call(text, shell)) for text in texts]
-    if program:
-        plain = [Command(" ".join(program), tuple(program))]
-    if not plain or not all(command.text.strip() for command in plain):
-        raise RejectedError("no command; give one in quotes, such as eeio bench 'cp a b'")
-    if len(names) > len(plain):
-        raise RejectedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
-    if not all(map(str.strip, names)):
-        raise RejectedError("-n: a name is empty")
-    plain = [
-        replace(command, name=name) for command, name in zip_longest(plain, names, fillvalue=None)
-        if command is not None
-    ]  # fmt: skip
+    plain = _plain(texts, program, names, shell)
     found = [
         _filled(command, dict(zip(parameters, values, strict=True)))
         for command in plain
@@ -69,14 +73,19 @@ def commands(
     if unused:
         raise RejectedError(f"no command has the parameter {{{unused[0]}}}")
     once = {command.text: command for command in found}
-    twice = [name for name, n in Counter(c.name for c in once.values()).items() if name and n > 1]
-    if twice:
-        raise RejectedError(f"-n {twice[0]}: two commands have this name; name them differently")
     if len(once) < len(found) and not parameters:
         raise RejectedError("a command is repeated; set repetitions with --repetitions")
     if len(once) > MOST_COMMANDS:
         raise RejectedError(f"{len(once)} commands: {MOST_COMMANDS} at most")
+    _check_names(list(once.values()))
     return list(once.values())
+
+
+def _check_names(named: Sequence[Command]) -> None:
+    counts = Counter(command.name for command in named if command.name)
+    for name, count in counts.items():
+        if count > 1:
+            raise RejectedError(f"-n {name}: two commands have this name; name them differently")
 
 
 def scanned(name: str, least: str, most: str, step: str | None) -> tuple[str, list[str]]:

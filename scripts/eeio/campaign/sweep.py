@@ -106,11 +106,12 @@ def _values(text: str, piece: str) -> Iterator[str]:
             )
         yield piece
         return
-    first, last, step = (None if word is None else _number(text, word) for word in span.groups())
-    assert first is not None and last is not None
+    words = [word for word in span.groups() if word is not None]
+    first, last, *steps = [_number(text, word) for word in words]
+    step = steps[0] if steps else None
     if not 0 < first <= last or step == 0:
         raise RejectedError(f"--sweep {shortened(text)}: {piece} must start above 0 and increase")
-    in_bytes = any(word is not None and not word.isdigit() for word in span.groups())
+    in_bytes = not all(map(str.isdigit, words))
     value, made = first, 0
     while value <= last:
         made += 1
@@ -142,6 +143,15 @@ def _size_word(size_bytes: int) -> str:
     return str(size_bytes)
 
 
+def _of_entry(sweeps: Sequence[Sweep], profile: Profile, factors: Mapping[str, str]) -> list[Sweep]:
+    """The sweeps of an experiment's factors. RejectedError for two of one factor."""
+    own = [sweep for sweep in sweeps if sweep.is_of(profile, factors)]
+    if len({_target(sweep) for sweep in own}) != len(own):
+        both = " and ".join(sweep.requested for sweep in own)
+        raise RejectedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
+    return own
+
+
 def swept(
     entries: Sequence[SuiteEntry],
     sweeps: Sequence[Sweep],
@@ -157,17 +167,15 @@ def swept(
     used: set[str] = set()
     for entry in entries:
         profile, factors = profile_of(entry), factors_of(entry)
-        own = [sweep for sweep in sweeps if sweep.is_of(profile, factors)]
+        own = _of_entry(sweeps, profile, factors)
         used.update(sweep.requested for sweep in own)
-        if len({_target(sweep) for sweep in own}) != len(own):
-            both = " and ".join(sweep.requested for sweep in own)
-            raise RejectedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
         if not own:
             made[entry] = entry
             continue
         requested.update((entry.profile, sweep.factor) for sweep in own)
+        names = [sweep.name for sweep in own]
         for values in product(*(sweep.values for sweep in own)):
-            swept_values = {s.name: value for s, value in zip(own, values, strict=True)}
+            swept_values = dict(zip(names, values, strict=True))
             new = _with(entry, profile.tool, factors, swept_values)
             key = (new.profile, frozenset(new.factors.items()))
             if key not in seen:
@@ -178,13 +186,13 @@ def swept(
             raise RejectedError(
                 f"--sweep: more than {MOST_EXPERIMENTS} experiments; give fewer values"
             )
-    for sweep in sweeps:
-        if sweep.requested not in used:
-            raise RejectedError(
-                f"--sweep {sweep.requested}: no experiment of this suite has {sweep.name}"
-                f"{f' with {sweep.tool}' if sweep.tool else ''}; they have "
-                f"{', '.join(_known(entries, profile_of, factors_of))}"
-            )
+    unused = [sweep for sweep in sweeps if sweep.requested not in used]
+    for sweep in unused:
+        tool = f" with {sweep.tool}" if sweep.tool else ""
+        raise RejectedError(
+            f"--sweep {sweep.requested}: no experiment of this suite has {sweep.name}{tool}; they "
+            f"have {', '.join(_known(entries, profile_of, factors_of))}"
+        )
     return Swept(made, values_of, frozenset(requested))
 
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,12 +176,13 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     ):  # fmt: skip
         if given:
             raise RejectedError(f"{name}: not with --sessions")
-    names = [[name for name in group.split(",") if name] for group in arguments.campaigns]
+    names = [list(filter(None, group.split(","))) for group in arguments.campaigns]
     if not all(names):
         raise RejectedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
-    loaded = iter(load_campaigns([name for group in names for name in group]))
-    groups = [[next(loaded) for _ in group] for group in names]
-    reject_mixed_demo([campaign for group in groups for campaign in group])
+    campaigns = load_campaigns(list(chain.from_iterable(names)))
+    reject_mixed_demo(campaigns)
+    loaded = iter(campaigns)
+    groups = [list(islice(loaded, len(group))) for group in names]
     try:
         found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
@@ -189,7 +191,7 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
         (" + ".join(names), of_group, group)
         for names, of_group, group in zip(found.groups, found.cells, groups, strict=True)
     ]
-    warnings = [text for group in groups for one in group for text in warnings_of(one)]
+    warnings = [text for campaign in campaigns for text in warnings_of(campaign)]
     document = report.document(found, tuple(dict.fromkeys(warnings)))
     return _answer(arguments, document, _gates(sides, arguments))
 

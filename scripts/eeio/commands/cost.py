@@ -151,6 +151,15 @@ def _each(convert: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
     return lambda text: tuple(convert(part) for part in text.split(","))
 
 
+def _not_given(inputs: CostInputs) -> list[str]:
+    remarks = []
+    if inputs.pue is None:
+        remarks.append("no --pue: only the machine's energy, without that of its site")
+    if inputs.duty is None:
+        remarks.append("no --duty-cycle: the cost of moving a TB excludes idle energy")
+    return remarks
+
+
 def cost_of(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results.guideline.cost import costs
@@ -180,10 +189,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
     remarks = [f"{one.name}: {remark}" for one in campaigns for remark in warnings_of(one)]
     if (remark := domain_remark(domain, len(campaigns))) is not None:
         remarks.append(remark)
-    if given[0].pue is None:
-        remarks.append("no --pue: only the machine's energy, without that of its site")
-    if given[0].duty is None:
-        remarks.append("no --duty-cycle: the cost of moving a TB excludes idle energy")
+    remarks += _not_given(given[0])
     if len(names) > 1:
         remarks.append(
             "one session each: what changed between the campaigns (temperature, updates) is part "

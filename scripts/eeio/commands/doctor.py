@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 
 from eeio.arguments import add_format
@@ -88,16 +89,18 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
         return code
     for line in can_measure(findings):
         print(line)
-    kind = ""
-    for finding in findings:
-        if finding.kind != kind:
-            kind = finding.kind
-            print(f"{kind}:")
-        print(f"  {'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")
-        if not finding.found:
-            print(f"           costs: {finding.cost}")
-            print(f"           get it: {finding.remedy}")
+    for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
+        print(f"{kind}:")
+        for finding in of_kind:
+            _print(finding)
     return code
+
+
+def _print(finding: Finding) -> None:
+    print(f"  {'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")
+    if not finding.found:
+        print(f"           costs: {finding.cost}")
+        print(f"           get it: {finding.remedy}")
 
 
 def _json(findings: Sequence[Finding]) -> str:

@@ -111,6 +111,21 @@ class PtsExperiment:
         return next((trials[number] for trials in measured if number < len(trials)), None)
 
 
+def _bytes_per_s(test: PtsExperiment, result: Result) -> float | None:
+    """The bytes/s of one in the scale of a result; None for files per second. Profiles of PTS call
+    MiB MB."""
+    if result.scale == composite.FILES_PER_S:
+        return None
+    return 1e6 if test.profile.startswith("eeio-") else float(MIB)
+
+
+def _energies_of(result: Result, identifier: str) -> list[QuantityEntry]:
+    """The energies of one system in a result."""
+    own = [own_of(entry) for entry in result.entries if entry.identifier == identifier]
+    quantities = [one for one in own if isinstance(one, QuantityEntry)]
+    return [quantity for quantity in quantities if quantity.quantity == ENERGY]
+
+
 def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> list[PtsExperiment]:
     """Those of one system; `preset` is used if the file does not contain one.
 
@@ -132,28 +147,20 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
         test = tests.setdefault((result.identifier, result.arguments, told_apart), test)
         phase = _phase_name(test, result, column.own)
         if phase is not None and entry.values:
-            bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
             if phase in test.phases:
                 raise SchemaError(
                     f"{result.identifier}: two results of {identifier} are {result.description!r}: "
                     "give them different descriptions"
                 )
-            test.phases[phase] = (
-                column,
-                None if result.scale == composite.FILES_PER_S else bytes_per_s,
-            )
+            test.phases[phase] = (column, _bytes_per_s(test, result))
             phase_of[result.comparison_hash] = (test, phase)
         elif test.experiment.level == "context" and entry.values:
             label = result.description.removeprefix(test.description).strip() or result.description
             test.context.append((label, result.scale, column))
     for result in file.results:
-        owner = phase_of.get(result.parent)
-        for entry in result.entries:
-            if owner is None or entry.identifier != identifier:
-                continue
-            energy = own_of(entry)
-            if isinstance(energy, QuantityEntry) and energy.quantity == ENERGY:
-                test, phase = owner
+        if result.parent in phase_of:
+            test, phase = phase_of[result.parent]
+            for energy in _energies_of(result, identifier):
                 test.energies.append((phase if energy.phase is not None else "", energy))
     return _told_apart([test for test in tests.values() if test.phases or test.context])
 
@@ -348,19 +355,17 @@ _NO_WINDOW = "PTS reports only the start and end of the complete trial, not of i
 
 def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
     measured = test.trial(trial)
-    taken = {
-        name: (value, unit)
-        for name, (column, unit) in test.phases.items()
-        if (value := column.value(trial)) is not None
-    }
-    figures = [
-        (label, scale, value[0])
-        for label, scale, column in test.context
-        if (value := column.value(trial)) is not None
-    ]
-    times = [t for (_, t), _ in taken.values() if t is not None]
+    taken = {}
+    for name, (column, unit) in test.phases.items():
+        if (value := column.value(trial)) is not None:
+            taken[name] = value, unit
+    context = []
+    for label, scale, column in test.context:
+        if (value := column.value(trial)) is not None:
+            context.append(ContextValue(label.lower(), value[0], scale))
+    times = [time_s for (_, time_s), _ in taken.values() if time_s is not None]
     duration_s = (measured.duration_s if measured else None) or (times[0] if times else 0.0)
-    failed = not taken and not figures
+    failed = not taken and not context
     run = Run(
         experiment=test.experiment,
         repetition=trial + 1,
@@ -372,12 +377,12 @@ def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
         exit_code=1 if failed else 0,
         phases=tuple(_phases(test, trial, taken, duration_s)),
         raw="",
-        context=tuple(ContextValue(label.lower(), value, scale) for label, scale, value in figures),
+        context=tuple(context),
         device_reason="PTS keeps no counters of the device",
         validity=("the trial failed under PTS",) if failed else (),
     )
-    label = (column.own.reported_of(trial) for column in test.columns if column.own)
-    return with_reported(run, next((one for one in label if one is not None), None))
+    reported = [column.own.reported_of(trial) for column in test.columns if column.own]
+    return with_reported(run, next((one for one in reported if one is not None), None))
 
 
 def _phases(
@@ -386,15 +391,17 @@ def _phases(
     taken: Mapping[str, tuple[tuple[float, float | None], float | None]],
     duration_s: float,
 ) -> list[Phase]:
-    rates = {name: value for name, ((value, _), unit) in taken.items() if unit is None}
-    bandwidths: dict[str, float | None] = {
-        name: None if unit is None else value * unit for name, ((value, _), unit) in taken.items()
-    }
+    rates: dict[str, float] = {}
+    bandwidths: dict[str, float | None] = {}
+    for name, ((value, _), unit) in taken.items():
+        bandwidths[name] = None if unit is None else value * unit
+        if unit is None:
+            rates[name] = value
     metrics: dict[str, float] = {}
     if test.experiment.tool == "fio" and len(bandwidths) == 2:
         # fio reads and writes at once: one phase, for its energy cannot be divided.
-        both = {name: value for name, value in bandwidths.items() if value is not None}
-        metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in both.items()}
+        both = {name: rate for name, rate in bandwidths.items() if rate is not None}
+        metrics = {f"{name}_bandwidth_bytes_per_s": rate for name, rate in both.items()}
         bandwidths = {"mixed": sum(both.values())}
     is_complete = len(bandwidths) == 1 and duration_s > 0
     return [

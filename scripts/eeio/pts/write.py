@@ -138,19 +138,18 @@ def _energies(
              [value / 1e6 for value in efficiencies if value is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
+        without = ", without drives" if any(r.leaves_drives_out for r in valid.values()) else ""
         for label, scale, proportion, values, text, own in figures:
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
                 continue  # metadata, other work meanwhile, or too little of the window was seen
-            shown = f"{_prefix(kind)}{label} ({meter} {domain})"
-            if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
-                shown += ", without drives"
+            excluded = without if scale == "MB/J" else ""
             results.append(
                 Result(
                     identifier="",
                     title=bandwidth.title + (f" ({MARKS[kind]})" if kind in MARKS else ""),
                     app_version=bandwidth.app_version,
                     arguments=bandwidth.arguments,
-                    description=f"{text} - {shown}",
+                    description=f"{text} - {_prefix(kind)}{label} ({meter} {domain}){excluded}",
                     scale=scale,
                     proportion=proportion,
                     parent=bandwidth.comparison_hash,

@@ -8,6 +8,7 @@ were measured. 14: each phase of an application next to its reference value.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -61,7 +62,8 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
     width = look.width_inches or _SCREEN_INCHES
     columns = 1 if width < 5 or len(panels) == 1 else 2
     rows = -(-len(panels) // columns)
-    doubtful = any(_is_doubtful(cell, metric) for cell in every for metric, _, _ in panels)
+    shown = [metric for metric, _, _ in panels]
+    doubtful = any(_is_doubtful(cell, metric) for cell, metric in product(every, shown))
     labels = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
     figure = sheet(width, _PANEL_INCHES * rows + 0.5, labels)
     axes = figure.subplots(rows, columns, squeeze=False).flat
@@ -71,7 +73,7 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
             _line(axis, line, metric, unit, *_style(number))
         _size_axis(axis, sizes)
         axis.set_ylabel(label, fontsize=7)
-        values = [v for cell in every for v in cell.values.get(metric, ())]
+        values = list(chain.from_iterable(cell.values.get(metric, ()) for cell in every))
         if is_logarithmic(values):
             axis.set_yscale("log")
         else:
@@ -80,10 +82,8 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
             stamp(axis, stamped, 0.8 * width / columns)
     for axis in list(axes)[len(panels) :]:
         axis.set_axis_off()
-    handles = [
-        Line2D([], [], marker=mark, color=colour, markersize=4)
-        for colour, mark in (_style(number) for number in range(len(lines)))
-    ]
+    styles = [_style(number) for number in range(len(lines))]
+    handles = [Line2D([], [], marker=mark, color=colour, markersize=4) for colour, mark in styles]
     handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
     if doubtful:
         handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))

@@ -96,11 +96,8 @@ def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
     where = {name: level for name, level in claim.where.items() if name not in _PLACE}
     chosen = [cell for cell in cells if fits(cell, where)]
     both = list(pairs(chosen, claim.higher, claim.lower))
-    measured = [
-        (high, low)
-        for high, low in both
-        if high.n(claim.metric) and low.n(claim.metric) and low.median(claim.metric) > 0
-    ]
+    known = [pair for pair in both if all(cell.n(claim.metric) for cell in pair)]
+    measured = [(high, low) for high, low in known if low.median(claim.metric) > 0]
     ours, remark = None, "the campaign has no such experiments"
     if measured:
         high, low = max(measured, key=lambda pair: _ratio(pair, claim.metric))
