@@ -80,19 +80,22 @@ def above_idle(busy: Sequence[Share], idle: Sequence[Share]) -> tuple[Share, ...
 
 
 def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -> Share:
-    found = [r for r in readings if r.domain == domain]
-    valid = [r for r in found if r.valid and r.power_w is not None]
+    of_domain = [reading for reading in readings if reading.domain == domain]
+    valid = [reading for reading in of_domain if reading.valid and reading.power_w is not None]
+    if not of_domain:
+        return Share(domain, None, None, None, None, f"no meter reads {domain}")
     if not valid:
-        reason = "; ".join(found[0].reasons) if found else f"no meter reads {domain}"
+        reason = "; ".join(of_domain[0].reasons)
         return Share(domain, None, None, None, None, reason)
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
-    others = [r.meter for r in valid if domain in SEVERAL and r.meter != best.meter]
-    remarks = (
-        [f"excludes the power from {', '.join(others)}, if it measures another device"]
-        if others
-        else []
-    )
+    others = [reading.meter for reading in valid if reading.meter != best.meter]
+    if domain not in SEVERAL:
+        others = []
+    remarks = []
+    if others:
+        named = ", ".join(others)
+        remarks.append(f"excludes the power from {named}, if it measures another device")
     remarks += [f"doubtful: {'; '.join(best.reasons)}"] if best.doubtful else []
     remark = "; ".join(remarks) or None
     return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)

@@ -82,13 +82,16 @@ def _agreement(campaign: Campaign) -> Agreement:
     means = {key: _mean(key, of_key[key]) for key in keys}
     # The pairs first: of three that contradict each other, two may suffice.
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
-    for group in [*groups, keys] if len(keys) > 2 else groups:
+    if len(keys) > 2:
+        groups.append(keys)
+    for group in groups:
         shared = [window for window in windows if window.keys() >= set(group)]
         if len(shared) < LEAST_WINDOWS or (len(group) > 2 and found):
             continue
-        compared = [
-            means[key] if len(of_key[key]) == len(shared) else _mean(key, shared) for key in group
-        ]
+        means_of_shared = {
+            key: _mean(key, shared) for key in group if len(of_key[key]) > len(shared)
+        }
+        compared = [means_of_shared.get(key, means[key]) for key in group]
         for readings, message in contradictions(compared):
             text = f"over {len(shared)} windows of the campaign: {message}"
             found.setdefault(text, tuple(mean.key for mean in readings))

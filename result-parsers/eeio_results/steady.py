@@ -8,7 +8,7 @@ definitions of "steady state" and "measurement window").
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import count
 
@@ -77,14 +77,19 @@ class State:
         return tuple(one for one in self.tracked if not one.is_steady)
 
 
+def _complete_rounds(by_round: Mapping[int, Mapping[str, Run]], ids: Set[str]) -> int:
+    """How many rounds, from the first one, have a run of every experiment."""
+    complete = {number for number, of_round in by_round.items() if of_round.keys() == ids}
+    return next(number for number in count() if number + 1 not in complete)
+
+
 def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
     """Of all runs of a campaign, in any order."""
     ids = [planned.experiment.id for planned in design.experiments]
     by_round: dict[int, dict[str, Run]] = {}
     for run in runs:
         by_round.setdefault(run.repetition, {})[run.experiment.id] = run
-    complete = {number for number, of_round in by_round.items() if len(of_round) == len(set(ids))}
-    rounds = next(number for number in count() if number + 1 not in complete)
+    rounds = _complete_rounds(by_round, set(ids))
     first = max(1, rounds - rule.rounds + 1)
     writing = [p.experiment.id for p in design.experiments if p.experiment.operation in _CHANGES]
     found = []

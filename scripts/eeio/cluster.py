@@ -148,34 +148,47 @@ def add(recordings: Sequence[NodeRecording]) -> Sum:
     """
     recordings = [recording for recording in recordings if recording.counted]
     names = [recording.node for recording in recordings]
-    if not names:
-        raise RejectedError("no node to sum")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise RejectedError(f"{', '.join(twice)}: more than one recording; give one a node")
+    _check_names(names)
     duration_s = max(recording.duration_s for recording in recordings)
     shortest = min(recordings, key=lambda recording: recording.duration_s)
     remarks = []
     apart_s = duration_s - shortest.duration_s
     if apart_s > max(_MOST_APART_S, _MOST_APART * duration_s):
         remarks = [f"{shortest.node} was recorded {apart_s:.1f} s less than the longest"]
-    keys = dict.fromkeys((r.domain, r.kind) for recording in recordings for r in recording.readings)
+    by_kind: dict[tuple[str, str], dict[str, list[EnergyReading]]] = {}
+    for recording in recordings:
+        for reading in recording.readings:
+            nodes = by_kind.setdefault((reading.domain, reading.kind), {n: [] for n in names})
+            nodes[recording.node].append(reading)
     sums = []
-    for domain, kind in keys:
-        each = {
-            recording.node: [r for r in recording.readings if (r.domain, r.kind) == (domain, kind)]
-            for recording in recordings
-        }
-        meters = dict.fromkeys(r.meter for found in each.values() for r in found)
-        if all(len(found) <= 1 for found in each.values()):
-            sums.append(_sum(each, "+".join(meters), duration_s, remarks))
-            continue
-        for meter in meters:
-            of_meter = {
-                node: [r for r in found if r.meter == meter] for node, found in each.items()
-            }
+    for each in by_kind.values():
+        for meter, of_meter in _by_meter(each).items():
             sums.append(_sum(of_meter, meter, duration_s, remarks))
     return Sum(tuple(names), duration_s, tuple(sums))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if not names:
+        raise RejectedError("no node to sum")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise RejectedError(f"{', '.join(twice)}: more than one recording; give one a node")
+
+
+def _by_meter(
+    each: Mapping[str, Sequence[EnergyReading]],
+) -> dict[str, Mapping[str, Sequence[EnergyReading]]]:
+    """The readings to add: of all meters if each node has one at most, else of each meter."""
+    meters = dict.fromkeys(reading.meter for readings in each.values() for reading in readings)
+    if all(len(readings) <= 1 for readings in each.values()):
+        return {"+".join(meters): each}
+    return {
+        meter: {
+            node: [reading for reading in readings if reading.meter == meter]
+            for node, readings in each.items()
+        }
+        for meter in meters
+    }
 
 
 def _sum(
@@ -184,31 +197,40 @@ def _sum(
     duration_s: float,
     remarks: Sequence[str],
 ) -> EnergyReading:
-    known = [reading for found in each.values() for reading in found]
+    known = [reading for readings in each.values() for reading in readings]
     one = known[0]
-    reasons = [f"{node}: no reading of {one.domain}" for node, found in each.items() if not found]
-    for node, found in each.items():
-        reasons += [f"{node}: {why}" for r in found for why in r.reasons or _silent(r)]
-    valid = all(len(found) == 1 and found[0].valid for found in each.values())
+    reasons = []
+    for node, readings in each.items():
+        if not readings:
+            reasons.append(f"{node}: no reading of {one.domain}")
+        for reading in readings:
+            reasons += [f"{node}: {why}" for why in reading.reasons or _silent(reading)]
+    valid = len(known) == len(each) and all(reading.valid for reading in known)
     energies = [r.energy_j for r in known if r.energy_j is not None]
     errors = [r.uncertainty_j for r in known if r.uncertainty_j is not None]
     complete = valid and len(energies) == len(errors) == len(each)
+    power_w, energy_j, uncertainty_j = None, None, None
+    if complete:
+        energy_j, uncertainty_j = math.fsum(energies), math.hypot(*errors)
+        power_w = energy_j / duration_s
     gaps = [r.largest_gap_s for r in known if r.largest_gap_s is not None]
+    included = [set(reading.includes) for reading in known]
+    left_out = [set(reading.leaves_out) for reading in known]
     return EnergyReading(
         domain=one.domain,
         meter=meter,
         kind=one.kind,
-        power_w=math.fsum(energies) / duration_s if complete else None,
-        energy_j=math.fsum(energies) if complete else None,
-        uncertainty_j=math.hypot(*errors) if complete else None,
-        coverage=min((r.coverage for r in known), default=0.0) if len(known) == len(each) else 0.0,
+        power_w=power_w,
+        energy_j=energy_j,
+        uncertainty_j=uncertainty_j,
+        coverage=min(r.coverage for r in known) if len(known) == len(each) else 0.0,
         largest_gap_s=max(gaps, default=None),
         samples=sum(r.samples for r in known),
         lost=sum(r.lost for r in known),
         valid=complete,
         reasons=(*reasons, *remarks),
-        includes=tuple(c for c in CONTENTS if any(c in r.includes for r in known)),
-        leaves_out=tuple(c for c in CONTENTS if all(c in r.leaves_out for r in known)),
+        includes=tuple(part for part in CONTENTS if part in set.union(*included)),
+        leaves_out=tuple(part for part in CONTENTS if part in set.intersection(*left_out)),
         doubtful=any(r.doubtful for r in known),
     )
 

@@ -13,7 +13,7 @@ name, since a gate that passes it would hide the fault.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,18 +87,22 @@ class Side:
     campaigns: Sequence[Campaign]
 
 
-def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
-    """`metric` is one of `metrics.gated()`; None: J/GB if the campaign before has it, else MB/s, or
-    the time of commands that move no bytes. Raises EeioError if no experiment has it."""
+def _pairs(before: Side, after: Side, metric: str) -> Iterator[tuple[Cell, Cell | None, str]]:
+    """The experiments that have the metric before or after, and the key of it."""
     cells = by_what(after.cells)
-    metric = metric or _headline(before.cells)
-    pairs: list[tuple[Cell, Cell | None, str]] = []
-    for key_of_cell, cell in by_what(before.cells).items():
-        other = cells.get(key_of_cell)
+    for experiment, cell in by_what(before.cells).items():
+        other = cells.get(experiment)
         both = [cell] if other is None else [cell, other]
         key = next(filter(None, (_key(metric, one) for one in both)), None)
         if key is not None and any(one.n(key) for one in both):
-            pairs.append((cell, other, key))
+            yield cell, other, key
+
+
+def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
+    """`metric` is one of `metrics.gated()`; None: J/GB if the campaign before has it, else MB/s, or
+    the time of commands that move no bytes. Raises EeioError if no experiment has it."""
+    metric = metric or _headline(before.cells)
+    pairs = list(_pairs(before, after, metric))
     if not any(cell.n(key) for cell, _, key in pairs):
         raise EeioError(f"--fail-if: no experiment of {before.name} has {metric}")
     if named(metric).better == "more" and share >= 1:

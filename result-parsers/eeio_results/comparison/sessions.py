@@ -156,6 +156,12 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
     )  # fmt: skip
 
 
+def _why_none(cells: Sequence[Cell], metric: str) -> str:
+    reasons = [cell.reasons[metric] for cell in cells if metric in cell.reasons]
+    different = "the sessions lack it, or have it of different power domains or meters"
+    return reasons[0] if reasons else different
+
+
 def _joined(cells: Sequence[Cell]) -> Cell:
     values = {
         metric: tuple(math.exp(_mean_log(cell, metric)) for cell in cells)
@@ -170,14 +176,7 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     for metric, found in (dict.fromkeys(OF_EFFICIENCY, energies) | sources).items():
         if len(found) > 1:
             values.pop(metric, None)
-    reasons = {
-        metric: next(
-            (c.reasons[metric] for c in cells if metric in c.reasons),
-            "the sessions lack it, or have it of different power domains or meters",
-        )
-        for metric in _metrics()
-        if metric not in values
-    }
+    reasons = {metric: _why_none(cells, metric) for metric in _metrics() if metric not in values}
     runs = {metric: tuple(range(len(found))) for metric, found in values.items()}
     return replace(first, values=values, reasons=reasons, runs=runs, levelled={})
 

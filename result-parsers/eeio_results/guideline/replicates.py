@@ -2,7 +2,7 @@
 others its bootstrap replicates, so that one formula serves both."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,6 +95,15 @@ def _unusable(values: Sequence[float], unit: str) -> str | None:
     return None
 
 
+def _unusable_variants(system: Server, cells: Iterable[CellValues]) -> Iterator[str]:
+    for cell in cells:
+        name = f"{system.name} {cell.variant}".strip()
+        why = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
+        why = why or _unusable(cell.power_w, "power")
+        if why:
+            yield f"{name}: {why}"
+
+
 def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues | str:
     """The cell of a system for a key, or why there is none."""
     cells = [cell for cell in system.cells if key.covers(cell.key)]
@@ -104,13 +113,7 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
         return f"{system.name} has it with the disk cache on and off: state cache.disk"
     if len(flushed := dict.fromkeys(cell.flushed for cell in cells)) > 1:
         return f"{system.name} has it with {' and '.join(flushed)}: state flush"
-    reasons = []
-    for cell in cells:
-        name = f"{system.name} {cell.variant}".strip()
-        why = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
-        why = why or _unusable(cell.power_w, "power")
-        if why:
-            reasons.append(f"{name}: {why}")
+    reasons = list(_unusable_variants(system, cells))
     if reasons:
         # The best or worst variant could be the one that cannot be used.
         return "; ".join(reasons)

@@ -227,6 +227,22 @@ _OWN = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "w
 """Arguments of a command that are no parameters."""
 
 
+def _valid_phase(run: Run) -> Phase | Missing:
+    """The phase of a run with its executions, or why it does not count."""
+    if not run.phases:
+        return Missing(next(iter(run.validity), "the run reported no value"))
+    phase = run.phases[0]
+    why = [*run.validity, *phase.validity]
+    if why or phase.start_s is None or phase.end_s is None:
+        return Missing(next(iter(why), "the run reported no value"))
+    return phase
+
+
+def _keep_first(reasons: dict[str, str], further: Mapping[str, str]) -> None:
+    for name, why in further.items():
+        reasons.setdefault(name, why)
+
+
 def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
     """Exit code -> in how many executions."""
     codes: Counter[int] = Counter()
@@ -246,11 +262,9 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     used = []
     main = _meter_of(runs)
     for run in runs:
-        phase = run.phases[0] if run.phases else None
-        why = [*run.validity, *(phase.validity if phase else ())]
-        if phase is None or why or phase.start_s is None or phase.end_s is None:
-            for name in FIGURES:
-                reasons.setdefault(name, why[0] if why else "the run reported no value")
+        phase = _valid_phase(run)
+        if isinstance(phase, Missing):
+            _keep_first(reasons, dict.fromkeys(FIGURES, phase.reason))
             continue
         used.append(phase)
         reported, missing, reading = _of_run(run, phase, main)
@@ -259,12 +273,11 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
             doubts |= dict.fromkeys(reading.reasons)
         for name, value in reported.items():
             values.setdefault(name, []).append(value)
-        for name, reason in missing.items():
-            reasons.setdefault(name, reason)
-    for name in _OF_ALL:
-        if 0 < len(values.get(name, ())) < len(used):
-            lacking = len(used) - len(values.pop(name))
-            reasons[name] = f"{reasons[name]} (in {lacking} of {len(used)} repetitions)"
+        _keep_first(reasons, missing)
+    incomplete = [name for name in _OF_ALL if 0 < len(values.get(name, ())) < len(used)]
+    for name in incomplete:
+        lacking = len(used) - len(values.pop(name))
+        reasons[name] = f"{reasons[name]} (in {lacking} of {len(used)} repetitions)"
     if not runs:
         reasons = dict.fromkeys(FIGURES, "it was not run")
     domain, meter, power_kind = (None, None, None) if source is None else source.key

@@ -31,9 +31,8 @@ def answer(changes: Changes) -> str:
     """Did it help? In the headline's metric, over all experiments that both campaigns have."""
     metric, limit = changes.headline, _share(changes.rule.indifference)
     counts = changes.counted(metric)
-    better, worse, none, still_open = (
-        counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
-    )
+    better, worse = counts.get("better", 0), counts.get("worse", 0)
+    none, still_open = counts.get("none above", 0), counts.get("open", 0)
     tested = better + worse + none + still_open
     head = f"{changes.after} against {changes.before}: "
     if changes.of_demo and metric not in (BANDWIDTH, EXECUTION_S):
@@ -47,7 +46,7 @@ def answer(changes: Changes) -> str:
         rest.append(f"{none} without a difference above {limit}")
     elif none and still_open:
         rest.append(f"{none} without one above {limit}")
-    if still_open and (better or worse):
+    if still_open and better + worse > 0:
         rest.append(f"{still_open} open")
     if (mean := changes.mean_ratio(metric)) is not None:
         rest.append(f"on average {_percent(mean)}")

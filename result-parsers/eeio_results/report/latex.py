@@ -63,11 +63,16 @@ def _pieces(table: Table) -> list[list[tuple[str, ...]]]:
     return found
 
 
+def _is_common(table: Table, place: int) -> bool:
+    """Whether a column of text is the same in every row."""
+    if not table.header[place] or place in table.numeric:
+        return False
+    return len({row[place] for row in table.rows}) == 1
+
+
 def _without_common(table: Table) -> tuple[Table, str]:
     """Without the text columns that are the same in every row, and these as text."""
-    texts = [place for place, name in enumerate(table.header) if place and name]
-    texts = [place for place in texts if place not in table.numeric]
-    same = [place for place in texts if len({row[place] for row in table.rows}) == 1]
+    same = [place for place in range(1, len(table.header)) if _is_common(table, place)]
     if not same or len(table.rows) < 2:
         return table, ""
     kept = [place for place in range(len(table.header)) if place not in same]

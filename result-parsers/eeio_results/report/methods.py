@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from eeio_limits.number_text import number
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.imported import IMPORTED
-from eeio_results.record import EnergyReading, Machine, Run
+from eeio_results.record import EnergyReading, Machine, Run, Tool
 from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
 from eeio_results.report.source import is_imported
@@ -103,6 +103,11 @@ def _size(device_bytes: int | None) -> str:
     return f", {number(device_bytes / factor)} {unit}"
 
 
+def _tool(tool: Tool) -> str:
+    named = tool.version.startswith(tool.name)
+    return tool.version if named else f"{tool.name} {tool.version}"
+
+
 def _machine(machine: Machine) -> str:
     parts = [
         machine.cpu_model and f"{machine.logical_cpus or '?'} x {machine.cpu_model}",
@@ -119,10 +124,7 @@ def _machine(machine: Machine) -> str:
     if machine.filesystem:
         options = f" ({machine.mount_options})" if machine.mount_options else ""
         parts.append(f"file system {machine.filesystem}{options}")
-    parts += [
-        tool.version if tool.version.startswith(tool.name) else f"{tool.name} {tool.version}"
-        for tool in machine.tools
-    ]
+    parts += map(_tool, machine.tools)
     known = "; ".join(part for part in parts if part)
     return f"{machine.hostname} ({known})" if known else machine.hostname
 

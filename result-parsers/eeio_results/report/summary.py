@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from eeio_limits.number_text import number
@@ -132,22 +132,31 @@ def _figures(row: Row) -> str:
 def _missing(report: Report) -> Iterable[str]:
     """Rows without a figure or energy, each with its most frequent reason."""
     requested = [row for row in report.rows if row.experiment is not None]
-    rows = [row for row in requested if _has_figures(row)]
-    absent = [row for row in requested if not _has_figures(row)]
-    left_out = [_why_absent(row) for row in absent if not row.invalid_runs]
-    failed = [_why_absent(row) for row in absent if row.invalid_runs]
-    yield from _because("left out", left_out, requested)
-    yield from _because("failed or invalid", failed, requested)
-    unpowered = [row.why("power_w") for row in rows if row.measured is None]
-    yield from _because("without energy", unpowered, rows)
-    remarks = [next(iter(row.remarks.values())) for row in rows if row.remarks]
-    yield from _because("with remarks", remarks, rows)
-    poor = [row.ranked_reason for row in rows if row.measured is not None and not row.ranked]
-    yield from _because("not ranked", poor, rows)
+    rows = list(filter(_has_figures, requested))
+    reasons: dict[str, list[str | None]] = {
+        "left out": [], "failed or invalid": [], "without energy": [], "with remarks": [],
+        "not ranked": [],
+    }  # fmt: skip
+    for row in requested:
+        for shortcoming, reason in _shortcomings(row):
+            reasons[shortcoming].append(reason)
+    for shortcoming, of_rows in reasons.items():
+        of_absent = shortcoming in ("left out", "failed or invalid")
+        yield from _because(shortcoming, of_rows, requested if of_absent else rows)
 
 
-def _why_absent(row: Row) -> str | None:
-    return row.invalid_reasons[0] if row.invalid_reasons else row.why("bandwidth_bytes_per_s")
+def _shortcomings(row: Row) -> Iterator[tuple[str, str | None]]:
+    """What a row lacks, and why."""
+    if not _has_figures(row):
+        why = next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s"))
+        yield "failed or invalid" if row.invalid_runs else "left out", why
+        return
+    if row.remarks:
+        yield "with remarks", next(iter(row.remarks.values()))
+    if row.measured is None:
+        yield "without energy", row.why("power_w")
+    elif not row.ranked:
+        yield "not ranked", row.ranked_reason
 
 
 def _because(text: str, reasons: Sequence[str | None], rows: Sequence[Row]) -> Iterable[str]:

@@ -129,14 +129,17 @@ def _domain_notes(report: Report, every: Iterable[DomainFigures | None]) -> dict
     return notes | dict.fromkeys(report.verified(f.meter for f in known))
 
 
+def _is_of_file(row: Row) -> bool:
+    return row.phase is not None and row.experiment is not None and row.experiment.target == "file"
+
+
 def _level_table(report: Report, level: str, several: bool) -> Table:
+    rows = [row for row in report.rows if row.level == level]
     notes: dict[str, None] = {}
     cells: list[tuple[Row, DomainFigures | None]] = []
     without = 0
-    for row in report.rows:
-        if row.level != level:
-            continue
-        if row.experiment is None or (row.n == 0 and row.phase is None):
+    for row in rows:
+        if row.phase is None and row.n == 0:
             notes.setdefault(row.why("bandwidth_bytes_per_s") or "not measured")
         if row.experiment is None:
             continue
@@ -146,11 +149,8 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
-    notes |= _domain_notes(report, (row.measured for row in report.rows if row.level == level))
-    if level == "device" and any(
-        row.level == level and row.experiment and row.experiment.target == "file" and row.phase
-        for row in report.rows
-    ):
+    notes |= _domain_notes(report, (row.measured for row in rows))
+    if level == "device" and any(map(_is_of_file, rows)):
         notes.setdefault(
             "target `file`: no raw device was given, so direct I/O on a prefilled file replaces "
             "it, through the file system (`--device DEV` measures the device itself)"

@@ -150,6 +150,11 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     ]
 
 
+def _median(metrics: Sequence[Mapping[str, float]], name: str) -> float | None:
+    values = [of_run[name] for of_run in metrics if name in of_run]
+    return statistics.median(values) if values else None
+
+
 def _step(
     campaign: "Campaign",
     name: str,
@@ -160,26 +165,21 @@ def _step(
 ) -> Step:
     from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
 
-    power = None if domain is None else POWER[domain]
-    bandwidth = cell.known(BANDWIDTH)
-    power_w = None if power is None else cell.known(power)
-    joules = None if domain is None else cell.known(J_PER_GB_OF[domain])
-    latency = {
-        name: statistics.median(values)
-        for name in _LATENCIES
-        if (values := [one[f"latency_{name}_s"] for one in metrics if f"latency_{name}_s" in one])
-    }
-    offered = [one["offered_bytes_per_s"] for one in metrics if "offered_bytes_per_s" in one]
-    reached = None
-    if offered and bandwidth is not None:
-        reached = bandwidth / statistics.median(offered)
+    power = POWER[domain or "system"]
+    bandwidth, power_w, joules = cell.known(BANDWIDTH), None, None
+    if domain is not None:
+        power_w, joules = cell.known(power), cell.known(J_PER_GB_OF[domain])
+    medians = {name: _median(metrics, f"latency_{name}_s") for name in _LATENCIES}
+    latency = {name: median for name, median in medians.items() if median is not None}
+    offered = _median(metrics, "offered_bytes_per_s")
+    reached = bandwidth / offered if offered and bandwidth is not None else None
     why = []
     if bandwidth is None:
         why.append(cell.reasons.get(BANDWIDTH, "not measured"))
-    elif reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
-        why.append(f"the load was not reached: {100 * reached:.1f} % of the offer")
-    if bandwidth is not None and power_w is None:
-        why.append(cell.reasons.get(power or POWER["system"], "power was not measured"))
+    elif power_w is None:
+        why.append(cell.reasons.get(power, "power was not measured"))
+    if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
+        why.insert(0, f"the load was not reached: {100 * reached:.1f} % of the offer")
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
         latency or None, reached, domain, "; ".join(why) or None,

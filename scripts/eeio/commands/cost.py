@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,6 +151,14 @@ def _each(convert: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
     return lambda text: tuple(convert(part) for part in text.split(","))
 
 
+def _reject_demo(names: Sequence[str]) -> None:
+    if names:
+        raise RejectedError(
+            f"{', '.join(names)}: the power is fictitious (meter demo), so the cost is not real; "
+            "to try the command, use --demo"
+        )
+
+
 def _not_given(inputs: CostInputs) -> list[str]:
     remarks = []
     if inputs.pue is None:
@@ -175,11 +183,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
     campaigns = load_campaigns(names)
     reject_mixed_demo(campaigns)
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
-    if demo and not arguments.demo:
-        raise RejectedError(
-            f"{', '.join(demo)}: the power is fictitious (meter demo), so the cost is not real; "
-            "to try the command, use --demo"
-        )
+    _reject_demo([] if arguments.demo else demo)
     choice = choice_of(arguments)
     domain = chosen_domain(campaigns, choice)
     systems = [_system(campaign, choice, domain) for campaign in campaigns]

@@ -72,15 +72,12 @@ def show(arguments: argparse.Namespace) -> int:
 
 def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     required = {word for word in arguments.require.split(",") if word}
-    unknown = required - {f.kind for f in findings} - {f.name for f in findings}
+    known = {word for finding in findings for word in (finding.kind, finding.name)}
+    unknown = required - known
     if unknown:
         raise RejectedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
-    missing = dict.fromkeys(
-        f.name
-        for f in findings
-        # The first run installs the profile of a program that is here.
-        if not required.isdisjoint({f.kind, f.name}) and not f.found and f.program is None
-    )
+    needed = [finding for finding in findings if {finding.kind, finding.name} & required]
+    missing = dict.fromkeys(finding.name for finding in needed if _is_missing(finding))
     code = EXIT_FAILED if missing else EXIT_DONE
     if missing:
         print(f"eeio: missing: {', '.join(missing)}; see `get it` in the list", file=sys.stderr)
@@ -94,6 +91,11 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
         for finding in of_kind:
             _print(finding)
     return code
+
+
+def _is_missing(finding: Finding) -> bool:
+    """The first run installs the profile of a program that is here."""
+    return not finding.found and finding.program is None
 
 
 def _print(finding: Finding) -> None:

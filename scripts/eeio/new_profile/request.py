@@ -34,6 +34,22 @@ _TAKEN = frozenset((
 ))  # fmt: skip
 
 
+def _check_factor(name: str, values: Sequence[str]) -> None:
+    if not _FACTOR.fullmatch(name) or name in _TAKEN:
+        why = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
+        raise RejectedError(f"--factor {q.shortened(name)}: {why}; give it another name")
+    if not values or len(values) > MOST_VALUES or len(set(values)) < len(values):
+        raise RejectedError(
+            f"--factor {name}: 1 to {MOST_VALUES} values, each once, such as {name}=1,2,4"
+        )
+    for value in values:
+        if not _VALUE.fullmatch(value):
+            raise RejectedError(
+                f"--factor {name}: {q.shortened(value)} is not a value: letters, digits and . _ "
+                "-, 32 at most"
+            )
+
+
 @dataclass(frozen=True)
 class Workload:
     """A command (a program and its arguments) with its factors; `figure` is a pattern and a unit,
@@ -116,19 +132,7 @@ class Workload:
         text = " ".join((*self.command, self.prepare, self.moved or ""))
         experiments = 1
         for name, values in self.factors.items():
-            if not _FACTOR.fullmatch(name) or name in _TAKEN:
-                why = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
-                raise RejectedError(f"--factor {q.shortened(name)}: {why}; give it another name")
-            if not values or len(values) > MOST_VALUES or len(set(values)) < len(values):
-                raise RejectedError(
-                    f"--factor {name}: 1 to {MOST_VALUES} values, each once, such as {name}=1,2,4"
-                )
-            bad = next((value for value in values if not _VALUE.fullmatch(value)), None)
-            if bad is not None:
-                raise RejectedError(
-                    f"--factor {name}: {q.shortened(bad)} is not a value: letters, digits and . _ "
-                    "-, 32 at most"
-                )
+            _check_factor(name, values)
             if f"{{{name}}}" not in text:
                 raise RejectedError(f"--factor {name}: the command has no {{{name}}} in it")
             experiments *= len(values)

@@ -151,17 +151,17 @@ def _size(row: Row) -> str:
     return NONE if row.request_size_bytes is None else format_size(row.request_size_bytes)
 
 
+def _varies(levels: Sequence[tuple[str, ...]], place: int) -> bool:
+    return len({of_row[place] for of_row in levels}) > 1
+
+
 def page_of(report: Report) -> Page:
     """The lines of the page in their order. Levels that no experiment is of have no line."""
     rows = [row for row in report.rows if row.experiment is not None]
     keys = _keys(rows)
     levels = [tuple(level(row) for _, level in _FACTORS) for row in rows]
     names = tuple(name for name, _ in _FACTORS)
-    varying = [
-        place
-        for place, name in enumerate(names)
-        if name not in _IN_NAME and len({of_row[place] for of_row in levels}) > 1
-    ]
+    varying = [n for n, name in enumerate(names) if name not in _IN_NAME and _varies(levels, n)]
     campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
     count = Counter(map(_name, rows))
     lines = []
@@ -169,11 +169,10 @@ def page_of(report: Report) -> Page:
         name = _name(row)
         further = [(names[place], of_row[place]) for place in varying]
         more = [_reported(factor, level) for factor, level in further if level != NONE]
-        details = row.details if count[name] > 1 else ()
-        full_name = " · ".join((name, *details))
+        full_name = " · ".join((name, *row.details)) if count[name] > 1 else name
         place = campaigns[row.campaign]
         lines.append(Line(row, place, name, ", ".join(more), of_row, full_name))
-    key = keys[0] if keys else None
+    key = next(iter(keys), None)
     return Page(report, keys, tuple(sorted(lines, key=lambda line: _order(line, key))), names)
 
 

@@ -30,8 +30,8 @@ def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
     campaigns = page.report.campaigns
     runs = [campaign.runs_by_experiment() for campaign in campaigns]
     series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
-    many = sum(len(campaign.runs) for campaign in campaigns) > _MANY_RUNS
-    points = _FEWER_POINTS if many else _POINTS
+    count = sum(len(campaign.runs) for campaign in campaigns)
+    points = _FEWER_POINTS if count > _MANY_RUNS else _POINTS
     found = []
     for line in page.lines:
         assert line.row.experiment is not None
@@ -42,13 +42,13 @@ def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
             phase = next((p for p in run.phases if p.name == line.row.phase), None)
             body = _repetition(page, run, phase)
             if phase is not None and phase.start_s is not None and phase.end_s is not None:
-                window = [phase.start_s, _end_s(phase)]
-                body["window"] = [round(value, 3) for value in window]
+                window = (phase.start_s, _end_s(phase))
                 steps = _steps(page, run, series[line.campaign], shown_span(*window), points)
-                if any(steps):
-                    body["power"] = steps
-                if bandwidth := bandwidth_steps(folder / run.raw, points):
-                    body["moved"] = bandwidth
+                body |= {
+                    "window": [round(end_s, 3) for end_s in window],
+                    "power": steps if any(steps) else None,
+                    "moved": bandwidth_steps(folder / run.raw, points) or None,
+                }
             made.append({name: value for name, value in body.items() if value is not None})
         found.append(made)
     return found

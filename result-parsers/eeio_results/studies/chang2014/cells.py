@@ -9,6 +9,7 @@ docs/studies/chang2014.md. Needs no scientific library: the runner asks it when 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Annotated, Any, Literal, TypedDict
 
 from eeio_results.campaign import PlannedExperiment
@@ -295,20 +296,25 @@ def _cell(
     )
 
 
+def _problem(runs: Sequence[Run]) -> str | None:
+    """Why some of the runs have no figures."""
+    if not runs:
+        return "not run yet; continue with `eeio resume`"
+    of_runs = chain.from_iterable(run.validity for run in runs)
+    of_phases = chain.from_iterable(phase.validity for run in runs for phase in run.phases)
+    return next(chain(of_runs, of_phases), None)
+
+
 def _reasons(
     campaign: Campaign, runs: Sequence[Run], spreads: dict[str, Spread], planned: PlannedExperiment
 ) -> dict[str, str]:
     """Why figures are missing."""
     found = {}
-    phases = [phase for run in runs for phase in run.phases]
-    problems = [reason for run in runs for reason in run.validity]
-    problems += [reason for phase in phases for reason in phase.validity]
-    notes = [note for run in runs for note in run.notes]
-    doubts = [note for note in notes if _is_doubt(note)]
-    if not runs:
-        found["n"] = "not run yet; continue with `eeio resume`"
-    elif problems:
-        found["n"] = problems[0]
+    notes = list(chain.from_iterable(run.notes for run in runs))
+    doubts = list(filter(_is_doubt, notes))
+    problem = _problem(runs)
+    if problem is not None:
+        found["n"] = problem
     if planned.frequency_hz is None:
         found["frequency_hz"] = campaign.design.frequency_reason or "left as it was found"
     elif doubts:

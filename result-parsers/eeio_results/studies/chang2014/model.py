@@ -45,6 +45,13 @@ LABELS: Mapping[str, tuple[str, float]] = {
 """Figure of a trace -> its name in a table, and the factor to the unit there."""
 
 
+def _during(
+    spans: Sequence[tuple[float, float]], begin_s: float, end_s: float
+) -> list[tuple[float, float]]:
+    """The spans that overlap a window."""
+    return [(start_s, stop_s) for start_s, stop_s in spans if start_s < end_s and stop_s > begin_s]
+
+
 def metrics(
     trace: JournalTrace, *, includes_sync: bool = True, blocked_s: float = BLOCKED_S
 ) -> dict[str, float]:
@@ -65,9 +72,7 @@ def metrics(
     found = {
         "threads": float(len({task.task for task in tasks})),
         "commits": float(len(commits.during(begin_s, end_s))),
-        "fast_commits": float(
-            sum(start < end_s and stop > begin_s for start, stop in trace.fast_commits)
-        ),
+        "fast_commits": float(len(_during(trace.fast_commits, begin_s, end_s))),
         **_durable(tasks),
     }
     if not found["fast_commits"]:

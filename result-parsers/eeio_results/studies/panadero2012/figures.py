@@ -156,12 +156,10 @@ def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: s
             [sizes[n] for n in at], [medians[n] for n in at], mark, markersize=4, color=colour,
             mfc=inside, zorder=3,
         )  # fmt: skip
-    found = [quartiles([value / unit for value in cell.values[metric]]) for cell in cells]
-    shown = [(size, q) for size, q in zip(sizes, found, strict=True) if q is not None]
-    axis.vlines(
-        [size for size, _ in shown], [q.q1 for _, q in shown], [q.q3 for _, q in shown],
-        color=colour, linewidth=1.0,
-    )  # fmt: skip
+    for size, cell in zip(sizes, cells, strict=True):
+        spread = quartiles([value / unit for value in cell.values[metric]])
+        if spread is not None:
+            axis.vlines(size, spread.q1, spread.q3, color=colour, linewidth=1.0)
 
 
 def _is_doubtful(cell: Cell, metric: str) -> bool:
