@@ -69,8 +69,7 @@ def agreement(campaign: Campaign) -> Agreement:
     Two meters are compared over the windows that both measured, several over those of all. Windows
     that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
-    found: Agreement = once(campaign, "agreement", _agreement)
-    return found
+    return once(campaign, "agreement", _agreement, Agreement)
 
 
 def _agreement(campaign: Campaign) -> Agreement:

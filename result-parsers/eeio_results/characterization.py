@@ -79,7 +79,11 @@ def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
     """Every row of one campaign, levels in their order, the not measured ones with the reason."""
     if rules != RULES:
         return _characterize(campaign, rules)
-    return list(once(campaign, "rows", lambda campaign: _characterize(campaign, RULES)))
+    return list(once(campaign, "rows", _by_usual_rules, tuple[Row, ...]))
+
+
+def _by_usual_rules(campaign: Campaign) -> tuple[Row, ...]:
+    return tuple(_characterize(campaign, RULES))
 
 
 def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
@@ -106,10 +110,10 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
 
 def context(campaign: Campaign) -> list[ContextRow]:
     """The machine's context figures: memory bandwidth, latencies."""
-    return list(once(campaign, "context", _context))
+    return list(once(campaign, "context", _context, tuple[ContextRow, ...]))
 
 
-def _context(campaign: Campaign) -> list[ContextRow]:
+def _context(campaign: Campaign) -> tuple[ContextRow, ...]:
     values: dict[tuple[str, str], list[float]] = {}
     for run in campaign.runs:
         if not run.validity:
@@ -120,15 +124,15 @@ def _context(campaign: Campaign) -> list[ContextRow]:
         summary = quartiles(found)
         assert summary is not None
         rows.append(ContextRow(campaign.name, name, unit, len(found), summary))
-    return rows
+    return tuple(rows)
 
 
 def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
     """(domain, meter, kind) -> mean power of the valid runs, W."""
-    return dict(once(campaign, "power_during", _power_during))
+    return dict(once(campaign, "power_during", _power_during, tuple[tuple[Key, float], ...]))
 
 
-def _power_during(campaign: Campaign) -> list[tuple[Key, float]]:
+def _power_during(campaign: Campaign) -> tuple[tuple[Key, float], ...]:
     found: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:
@@ -136,7 +140,7 @@ def _power_during(campaign: Campaign) -> list[tuple[Key, float]]:
                 if reading.valid and reading.power_w is not None:
                     key = reading.key
                     found.setdefault(key, []).append(reading.power_w)
-    return [(key, statistics.fmean(values)) for key, values in found.items()]
+    return tuple((key, statistics.fmean(values)) for key, values in found.items())
 
 
 def _sort_key(row: Row) -> tuple[Any, ...]:

@@ -108,8 +108,7 @@ class Repetitions:
 
 def repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
     """Id of an experiment with runs -> the repetitions of each of its phases."""
-    made: dict[str, list[Repetitions]] = once(campaign, "repetitions", _repetitions_of)
-    return made
+    return once(campaign, "repetitions", _repetitions_of)
 
 
 def _repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:

@@ -13,21 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import eeio_limits
 import eeio_results
 from eeio_limits import LimitError
 from eeio_limits.trust import make_folder
 from eeio_results import store, typed
-from eeio_results.agreement import Agreement
-from eeio_results.characterization import ContextRow
-from eeio_results.comparison.cells import Cell
 from eeio_results.errors import EeioError
-from eeio_results.observation import Key
 from eeio_results.record import Run
-from eeio_results.rows import Row
-from eeio_results.steady import State
 from eeio_results.store import Campaign
 
 LEAST_BYTES = 30_000_000
@@ -37,24 +31,15 @@ MOST_FILES = 20
 
 @dataclass(frozen=True)
 class Figures:
-    """What `once` has computed, by the names that it has there; None if it has not. `key` is the
-    name of the file."""
+    """`figures` is what `once` has computed of a type, as JSON, by the names that it has there.
+    `key` is the name of the file."""
 
     key: str
     runs: int
     set_aside: int
-    agreement: Agreement | None
-    rows: tuple[Row, ...] | None
-    context: tuple[ContextRow, ...] | None
-    power_during: tuple[tuple[Key, float], ...] | None
-    cells: tuple[Cell, ...] | None
-    is_demo: bool | None
-    steady: State | None
+    figures: Mapping[str, Any]
 
 
-_NAMES = tuple(
-    item.name for item in fields(Figures) if item.name not in ("key", "runs", "set_aside")
-)
 _KEY = "key of saved figures"
 """In `store.computed`: that of the files before they were read."""
 
@@ -91,37 +76,40 @@ def load(folder: Path, cache: Path) -> Campaign:
     file = _file(folder, cache)
     if file is None or (figures := _read(file)) is None:
         campaign = store.load(folder)
-        store.computed(campaign)[_KEY] = file and file.name
+        store.computed(campaign)[_KEY] = store.Derived(file and file.name)
         return campaign
     campaign = replace(
         store.load(folder, with_runs=False),
         runs=_Stored(folder, figures.runs, "runs"),
         set_aside=_Stored(folder, figures.set_aside, "set_aside"),
     )
-    found = {name: getattr(figures, name) for name in _NAMES}
     store.computed(campaign).update(
-        {name: value for name, value in found.items() if value is not None}
+        (name, store.Derived(body, origin="unread")) for name, body in figures.figures.items()
     )
-    store.computed(campaign)[_KEY] = file.name
+    store.computed(campaign)[_KEY] = store.Derived(file.name)
     return campaign
 
 
 def save(campaign: Campaign, cache: Path) -> None:
     """Saves what was computed. Does nothing for a small or incomplete campaign, for one whose files
     have changed since they were read, or if the cache cannot be written."""
-    if store.computed(campaign).get(_KEY) is None or not campaign.is_complete:
+    every = store.computed(campaign)
+    key = every.get(_KEY)
+    if key is None or key.value is None or not campaign.is_complete:
         return
     file = _file(campaign.folder, cache)
-    if file is None or file.name != store.computed(campaign)[_KEY]:
+    if file is None or file.name != key.value:
         return
-    found = {name: store.computed(campaign).get(name) for name in _NAMES}
-    before = _read(file)
-    if before is not None and all(
-        found[name] is None or getattr(before, name) is not None for name in _NAMES
-    ):
+    lasting = {
+        name: derived
+        for name, derived in every.items()
+        if derived.kind is not None or derived.origin == "unread"
+    }
+    if all(derived.origin != "computed" for derived in lasting.values()):
         return
     counts = len(campaign.runs), len(campaign.set_aside)
-    figures = Figures(file.name, *counts, **cast("Any", found))
+    values = {name: derived.value for name, derived in lasting.items()}
+    figures = Figures(file.name, *counts, values)
     with suppress(OSError):
         make_folder(cache)
         with TemporaryDirectory(dir=cache) as place:

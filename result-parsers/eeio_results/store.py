@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNT, shortened
@@ -29,6 +29,8 @@ from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 from eeio_results.steady import State, parted, state, why_not_steady
 from eeio_results.tool_label import details
+
+_T = TypeVar("_T")
 
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
@@ -52,7 +54,9 @@ class Campaign:
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
     idle_medians: tuple[IdleMedian, ...] = ()
     """Empty for campaigns from before they were stored, for PTS, and for invalid readings."""
-    _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _derived: dict[str, "Derived"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     """What `once` has computed."""
 
     @property
@@ -92,8 +96,7 @@ class Campaign:
     @property
     def details(self) -> Mapping[str, tuple[str, ...]]:
         """Id of each experiment -> how it differs from others with the same tool."""
-        found: Mapping[str, tuple[str, ...]] = once(self, "details", _details)
-        return found
+        return once(self, "details", _details)
 
     @property
     def has_load(self) -> bool:
@@ -109,8 +112,7 @@ class Campaign:
     @property
     def is_demo(self) -> bool:
         """Whether any of its power is the demo meter's: fictitious."""
-        found: bool = once(self, "is_demo", _is_demo)
-        return found
+        return once(self, "is_demo", _is_demo, bool)
 
     @property
     def planned_runs(self) -> int:
@@ -131,10 +133,9 @@ class Campaign:
         rule = self.design.protocol.steady
         if rule is None:
             return None
-        found: State = once(
-            self, "steady", lambda all: state(all.design, rule, (*all.set_aside, *all.runs))
+        return once(
+            self, "steady", lambda all: state(all.design, rule, (*all.set_aside, *all.runs)), State
         )
-        return found
 
     @property
     def shortcomings(self) -> list[str]:
@@ -164,18 +165,38 @@ def _is_demo(campaign: Campaign) -> bool:
     return any(reading.kind == DEMO for reading in readings)
 
 
-def computed(campaign: Campaign) -> dict[str, Any]:
-    """What `once` has computed of a campaign."""
+@dataclass(frozen=True)
+class Derived:
+    """What is computed of a campaign. `kind` is its type, if later commands shall have it
+    (`saved_figures`): then it is `saved` already, or `unread`, which is JSON until it is used."""
+
+    value: Any
+    kind: Any = None
+    origin: Literal["computed", "saved", "unread"] = "computed"
+
+
+def computed(campaign: Campaign) -> dict[str, Derived]:
+    """What `once` has computed of a campaign, by its name."""
     return campaign._derived
 
 
-def once(campaign: Campaign, name: str, compute: Callable[[Campaign], Any]) -> Any:
+def once(
+    campaign: Campaign, name: str, compute: Callable[[Campaign], _T], kind: type[_T] | None = None
+) -> _T:
     """What takes long and several documents use: computed once a campaign. A changed copy of a
-    campaign begins anew."""
-    found = computed(campaign)
-    if name not in found:
-        found[name] = compute(campaign)
-    return found[name]
+    campaign begins anew. With its type (`kind`), it is saved for later commands, too."""
+    every = computed(campaign)
+    derived = every.get(name)
+    if derived is not None and derived.origin == "unread" and kind is not None:
+        try:
+            derived = Derived(typed.read(kind, derived.value), kind, "saved")
+        except (LimitError, RecursionError):  # not as this eeio saves it
+            derived = None
+    if derived is None:
+        derived = Derived(compute(campaign), kind)
+    every[name] = derived
+    value: _T = derived.value
+    return value
 
 
 class Store:

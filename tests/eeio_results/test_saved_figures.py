@@ -183,6 +183,7 @@ def test_only_the_newest_figures_stay(output_of: OutputOf, monkeypatch: pytest.M
 
 def test_records_that_change_while_a_command_runs_are_named(campaign: Path) -> None:
     loaded = saved_figures.load(campaign, paths.saved_figures_root())
+    characterize(loaded)
     saved_figures.save(loaded, paths.saved_figures_root())
     found = saved_figures.load(campaign, paths.saved_figures_root())
     assert len(found.runs) == len(loaded.runs)

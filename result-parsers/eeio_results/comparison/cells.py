@@ -192,13 +192,13 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
 
 def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     """The cells of one campaign. Invalid runs and phases are counted but not used."""
-    found: list[Cell] = once(campaign, "cells", _cells_of)
+    found = once(campaign, "cells", _cells_of, tuple[Cell, ...])
     if machine_name in (None, campaign.machine.hostname):
         return list(found)
     return [replace(cell, factors={**cell.factors, "machine": str(machine_name)}) for cell in found]
 
 
-def _cells_of(campaign: Campaign) -> list[Cell]:
+def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
     machine = campaign.machine
     kind = {True: "HDD", False: "SSD", None: "unknown"}[machine.device_rotational]
     place = {
@@ -223,7 +223,7 @@ def _cells_of(campaign: Campaign) -> list[Cell]:
             else cell
             for cell in found
         ]
-    return found
+    return tuple(found)
 
 
 @dataclass(frozen=True)
