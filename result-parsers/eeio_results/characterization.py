@@ -6,17 +6,17 @@ and MB/J is 1000 divided by J/GB.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypedDict
 
 from eeio_limits.reasons import NO_DURABLE_POWER
 from eeio_results import metrics
 from eeio_results.agreement import agreement
-from eeio_results.domains import DomainFigures, domain_figures, idle_powers
+from eeio_results.domains import DomainFigures, domain_figures
 from eeio_results.imported import IMPORTED
 from eeio_results.observation import Key, Missing
-from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
+from eeio_results.ranking import RULES, Judgement, Rules
 from eeio_results.record import (
     LEVELS,
     MEMORY_CACHE,
@@ -88,13 +88,15 @@ def _by_usual_rules(campaign: Campaign) -> tuple[Row, ...]:
 
 def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
     runs, repetitions = campaign.runs_by_experiment(), repetitions_of(campaign)
+    least_s = campaign.design.protocol.min_phase_s
+    judgement = Judgement(rules, agreement(campaign), least_s)
     rows: list[Row] = []
     for planned in campaign.design.experiments:
         experiment = planned.experiment
         if experiment.level not in LEVELS:
             continue
         of_experiment = repetitions.get(experiment.id, [])
-        rows += [_phase_row(of_phase, rules) for of_phase in of_experiment]
+        rows += [_phase_row(of_phase, judgement) for of_phase in of_experiment]
         if not of_experiment:
             rows.append(_row_without_phase(campaign, experiment, runs.get(experiment.id, [])))
     for left_out in campaign.design.not_measured:
@@ -195,14 +197,14 @@ def _missing_row(
     )
 
 
-def _phase_row(repetitions: Repetitions, rules: Rules) -> Row:
+def _phase_row(repetitions: Repetitions, judgement: Judgement) -> Row:
     campaign, experiment = repetitions.campaign, repetitions.experiment
     observations, runs, first = repetitions.observations, repetitions.runs, repetitions.first
     remarks = _remarks(runs) | _levels(repetitions.bandwidths)
-    sources = domain_figures(
-        observations, idle_powers(campaign.idle), campaign.idle_reason, rules.busy
-    )
-    sources = [_judged(repetitions, figures, remarks, rules) for figures in sources]
+    sources = [
+        judgement.of(figures, repetitions, remarks.get(MEMORY_CACHE))
+        for figures in domain_figures(observations, campaign, judgement.rules.busy)
+    ]
     measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
     phases = [observation.phase for observation in observations]
     return Row(
@@ -227,32 +229,12 @@ def _phase_row(repetitions: Repetitions, rules: Rules) -> Row:
         remarks=remarks,
         flush=flush_of(experiment, first.operation),
         durable=repetitions.durable,
-        why_not_durable=_why_not_durable(repetitions),
+        why_not_durable=repetitions.why_not_durable,
         spatiality_seen=_order_seen(phases),
         spatiality_seen_by=_order_seen_by(phases),
         journal=_journal(phases),
         drive=_drive(campaign),
     )
-
-
-def _judged(
-    repetitions: Repetitions, figures: DomainFigures, remarks: Mapping[str, str], rules: Rules
-) -> DomainFigures:
-    """With the contradictions of its meter over the complete campaign, and why it is not ranked."""
-    campaign = repetitions.campaign
-    doubts = (*figures.doubts, *agreement(campaign).doubts(figures.key))
-    lasted_s = quartiles([
-        observation.window.duration_s
-        for observation in repetitions.observations
-        if observation.window.duration_s is not None
-    ])  # fmt: skip
-    too_short = why_too_short(
-        lasted_s.median if lasted_s else None, campaign.design.protocol.min_phase_s
-    )
-    doubted = replace(figures, doubts=doubts)
-    why_not_durable = _why_not_durable(repetitions)
-    why_not = why_not_ranked(doubted, repetitions.durable, why_not_durable, rules, too_short)
-    return replace(doubted, ranked_reason=remarks.get(MEMORY_CACHE) or why_not)
 
 
 def _figures(repetitions: Repetitions, measured: Sequence[DomainFigures]) -> dict[str, Figure]:
@@ -304,15 +286,6 @@ def _journal(phases: Sequence[Phase]) -> dict[str, Quartiles] | Missing:
         if of_phases is not None:
             figures[name] = of_phases
     return figures or NOT_TRACED
-
-
-def _why_not_durable(repetitions: Repetitions) -> str | None:
-    if repetitions.left_out is not None:
-        return repetitions.left_out
-    if repetitions.durable is not False:
-        return None
-    reasons = [observation.window.durable_reason for observation in repetitions.observations]
-    return next(filter(None, reasons), None)
 
 
 def _remarks(runs: Sequence[Run]) -> dict[str, str]:

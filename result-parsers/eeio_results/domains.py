@@ -16,6 +16,7 @@ from eeio_results.observation import (
     sources,
 )
 from eeio_results.record import DOMAINS, KINDS, EnergyReading
+from eeio_results.store import Campaign
 from eeio_results.summary import Figure, Quartiles, quartiles
 from eeio_results.windows import GB
 
@@ -112,24 +113,23 @@ class DomainFigures:
         }
 
 
-def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
-    """(domain, meter, kind) -> power of the idle baseline, W."""
-    return {r.key: r.power_w for r in idle if r.valid and r.power_w is not None}
-
-
 def domain_figures(
-    observations: Sequence[Observation],
-    idle: Mapping[Key, float],
-    why_no_idle: str | None,
-    busy: float | None,
+    observations: Sequence[Observation], campaign: Campaign, busy: float | None
 ) -> list[DomainFigures]:
     """Those of every source in the observations of a row, the widest domain first, and the sources
     of one in the records' order. `busy` is the share of the time that a drive is in use (0 to 1),
     None if not given."""
+    why_no_idle = NO_BASELINE
+    if campaign.idle_reason is not None:
+        why_no_idle = Missing(campaign.idle_reason)
+    idle: dict[Key, Value] = {
+        reading.key: reading.power_w
+        for reading in campaign.idle
+        if reading.valid and reading.power_w is not None
+    }
     every = []
     for key in sorted(sources(observations), key=lambda key: DOMAINS.index(key[0])):
-        idle_w: Value = idle.get(key, NO_BASELINE if why_no_idle is None else Missing(why_no_idle))
-        baseline = Baseline(idle_w, busy)
+        baseline = Baseline(idle.get(key, why_no_idle), busy)
         every.append(_figures(key, [each.by(key, baseline) for each in observations]))
     return every
 

@@ -1,12 +1,14 @@
 """Which MB/J may be ranked: those of complete work, known precisely, without contradictions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_limits.reasons import FLUSH_UNKNOWN, imprecise_energy
+from eeio_results.agreement import Agreement
 from eeio_results.domains import DomainFigures
 from eeio_results.record import MARKS
+from eeio_results.repetitions import Repetitions
 
 
 @dataclass(frozen=True)
@@ -33,37 +35,42 @@ def why_unsure(
     return None
 
 
-def why_too_short(duration_s: float | None, requested_s: float | None) -> str | None:
-    """Why windows of that median duration are not ranked if longer ones were requested."""
-    if duration_s is None or requested_s is None or duration_s >= requested_s:
+@dataclass(frozen=True)
+class Judgement:
+    """How the rows of a campaign are judged: by options of the reader, by the contradictions of its
+    meters over the complete campaign, and by the least length of windows that was requested."""
+
+    rules: Rules
+    agreement: Agreement
+    least_s: float | None
+
+    def of(
+        self, figures: DomainFigures, repetitions: Repetitions, cached: str | None
+    ) -> DomainFigures:
+        """With its doubts, and the first reason why its MB/J is not ranked. `cached` is the reason
+        if the page cache of an image served the I/O."""
+        doubts = (*figures.doubts, *self.agreement.doubts(figures.key))
+        doubted = replace(figures, doubts=doubts)
+        why_not = cached or self._why_not_ranked(doubted, repetitions)
+        return replace(doubted, ranked_reason=why_not)
+
+    def _why_not_ranked(self, figures: DomainFigures, repetitions: Repetitions) -> str | None:
+        """Short windows precede the uncertainty, which they increase."""
+        if figures.energy_kind in MARKS:
+            return f"{figures.energy_kind} power is not ranked"
+        if figures["efficiency_bytes_per_j"] is None:
+            return figures.reason or figures.why("efficiency_bytes_per_j") or "it has no MB/J"
+        why_not_durable = repetitions.why_not_durable
+        if repetitions.durable is False:
+            unknown = why_not_durable == FLUSH_UNKNOWN
+            return FLUSH_UNKNOWN if unknown else f"not durable: {why_not_durable}"
+        if figures.doubts:
+            return f"doubtful: {figures.doubts[0]}"
+        lasted_s, uncertainty = repetitions.duration_s, figures["uncertainty_relative"]
+        if lasted_s is not None and self.least_s is not None and lasted_s < self.least_s:
+            return f"lasted {lasted_s:.2g} s, shorter than the requested {self.least_s:g} s"
+        most = self.rules.most_uncertain
+        if uncertainty is not None and uncertainty.median > most:
+            limit = f"the ranking limit is {100 * most:g} %"
+            return f"{imprecise_energy(uncertainty.median)}; {limit}"
         return None
-    return f"lasted {duration_s:.2g} s, shorter than the requested {requested_s:g} s"
-
-
-def why_not_ranked(
-    figures: DomainFigures,
-    durable: bool | None,
-    durable_reason: str | None,
-    rules: Rules,
-    too_short: str | None = None,
-) -> str | None:
-    """The first reason why its MB/J is not ranked; None if it is. `too_short` is the result of
-    `why_too_short`: it precedes the uncertainty, which it increases."""
-    if figures.energy_kind in MARKS:
-        return f"{figures.energy_kind} power is not ranked"
-    if figures["efficiency_bytes_per_j"] is None:
-        return figures.reason or figures.why("efficiency_bytes_per_j") or "it has no MB/J"
-    if durable is False:
-        unknown = durable_reason == FLUSH_UNKNOWN
-        return FLUSH_UNKNOWN if unknown else f"not durable: {durable_reason}"
-    if figures.doubts:
-        return f"doubtful: {figures.doubts[0]}"
-    if too_short is not None:
-        return too_short
-    known = figures["uncertainty_relative"]
-    if known is not None and known.median > rules.most_uncertain:
-        return (
-            f"{imprecise_energy(known.median)}; the ranking limit is "
-            f"{100 * rules.most_uncertain:g} %"
-        )
-    return None

@@ -1,5 +1,6 @@
 """The repetitions of an experiment's phase, and which of them share a median."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,6 +51,21 @@ class Repetitions:
     def left_out(self) -> str | None:
         """Why some of the valid ones may not share a median with the others."""
         return self.judged[1]
+
+    @cached_property
+    def why_not_durable(self) -> str | None:
+        """Why its windows end before the bytes are on the device, or why others are left out."""
+        if self.left_out is not None or self.durable is not False:
+            return self.left_out
+        reasons = [observation.window.durable_reason for observation in self.observations]
+        return next(filter(None, reasons), None)
+
+    @property
+    def duration_s(self) -> float | None:
+        """The median length of the windows."""
+        lasted_s = [observation.window.duration_s for observation in self.observations]
+        known_s = [duration_s for duration_s in lasted_s if duration_s is not None]
+        return statistics.median(known_s) if known_s else None
 
     @cached_property
     def partly(self) -> str | None:
