@@ -77,12 +77,6 @@ def test_a_known_delay_is_undone_and_what_is_left_is_in_the_uncertainty(real: De
     assert left_j <= reading.uncertainty_j <= math.hypot(left_j + 0.2 * LOAD_W, hidden_j)
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_delay_in_whole_numbers_is_that_of_fractions() -> None:
-    whole = energy(Delay(0, 1), Delay(0.0, 1.0), period_s=1)
-    assert whole == energy(Delay(0.0, 1.0), Delay(0.0, 1.0), period_s=1.0)
-
-
 def test_a_counter_that_lags_is_read_later() -> None:
     times_s = [k * 0.1 for k in range(1, 1001)]
     joules = [mean_w(0.0, time_s - 2.0) * (time_s - 2.0) + 1e4 for time_s in times_s]

@@ -308,6 +308,7 @@ def test_a_log_of_unknown_delay_is_uncertain_by_what_it_may_be_late(
         assert any("readings are 2.5 ± 2.5 s late" in reason for reason in reading.reasons)
 
 
+@pytest.mark.filterwarnings("error")  # a whole number of seconds is a time as well
 @pytest.mark.parametrize("lag_s", [0.0, 2.0])
 def test_a_stated_delay_of_a_log_is_undone(tmp_path: Path, lag_s: float) -> None:
     found = _late_readings(tmp_path, "power_w", lag_s, lag_s=lag_s, averages_s=1)
