@@ -312,8 +312,14 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
 
 
 def _form(body: Mapping[str, Any], of_power: Form) -> Form:
-    is_counter = quantity_of(parse_map(body["map"])) == "energy_j"
-    return "counter" if is_counter else of_power
+    """Raises EeioError for a counter with keys that need samples of power."""
+    if quantity_of(parse_map(body["map"])) != "energy_j":
+        return of_power
+    if wrong := [key for key in ("idle_until", "idle_csv") if key in body]:
+        raise EeioError(f"{body['meter']}: {wrong[0]}: a counter has no samples of power")
+    if body.get("mean") == "samples":
+        raise EeioError(f"{body['meter']}: mean: a counter has no samples of power")
+    return "counter"
 
 
 def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:

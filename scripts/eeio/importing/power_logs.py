@@ -243,6 +243,8 @@ def described(
     """Of a log that only its user knows: an unknown program wrote it, so its readings may be as
     late as those of a BMC, unless the user states their delay. Raises PowerError."""
     series = _series(meter, domain, kind, form, rows, accuracy)
+    if len(series.times_s) < 2:
+        raise PowerError(f"{meter}: one reading is too few")
     known = _COUNTER if form == "counter" else _DELAYS.get(domain, BMC)
     if lag_s is not None or averages_s is not None:
         known = stated(known, lag_s, averages_s, series.period_s)

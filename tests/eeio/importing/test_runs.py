@@ -328,6 +328,17 @@ def test_a_counter_in_a_log_gives_its_energy(tmp_path: Path) -> None:
     assert all(any("late" in why for why in reading.reasons) for reading in unknown)
 
 
+@pytest.mark.parametrize("power", [{"mean": "samples"}, {"idle_until": "2026-11-01T12:00:10"}])
+def test_a_counter_has_no_samples_of_power(tmp_path: Path, power: dict[str, str]) -> None:
+    with pytest.raises(EeioError, match="a counter has no samples of power"):
+        _late_readings(tmp_path, "energy_j", 0.0, **power)
+
+
+def test_one_reading_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(EeioError, match="one reading is too few"):
+        read(tmp_path, _logged(), log=LOG, scope="Time (s);Watt\r\n2017-08-17 21:43:09;10\r\n")
+
+
 def test_the_mean_of_samples_adds_its_distance_to_the_uncertainty(tmp_path: Path) -> None:
     found = _late_readings(tmp_path, "power_w", 2.0, lag_s=0, averages_s=1, mean="samples")
     plain = _late_readings(tmp_path, "power_w", 2.0, lag_s=0, averages_s=1)
