@@ -12,6 +12,8 @@ from tests.eeio.importing import made
 from eeio.errors import RejectedError
 from eeio.importing import mapping, runs
 from eeio.importing.imported import Imported
+from eeio.importing.mapping import Key, Labels
+from eeio.importing.power import read_power
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
@@ -326,6 +328,29 @@ def test_a_counter_in_a_log_gives_its_energy(tmp_path: Path) -> None:
         assert reading.power_w == pytest.approx(300.0, abs=0.5)
     unknown = _late_readings(tmp_path, "energy_j", 2.0, lag_s=None, averages_s=None)
     assert all(any("late" in why for why in reading.reasons) for reading in unknown)
+
+
+@pytest.mark.parametrize(("lag_s", "known"), [(None, False), (0.0, True)])
+def test_a_log_of_one_run_does_not_contain_what_comes_late(
+    tmp_path: Path, lag_s: float | None, known: bool
+) -> None:
+    """It lags by 2 s and ends with the run of 20 s, so that 2 s of idle power are in it."""
+    lines = "".join(
+        f"2026-11-01T12:00:{second:02}+00:00;{(100 if second <= 2 else 300) + 0.1 * (second % 3)}\n"
+        for second in range(1, 21)
+    )
+    (tmp_path / "a.csv").write_text(f"time;w\n{lines}")
+    body = {"domain": "system", "meter": "m", "csv_of_run": "{run}.csv",
+            "map": "time:time+power_w:w", "accuracy": 0.05, "averages_s": 1.0,
+            "lag_s": lag_s}  # fmt: skip
+    if lag_s is None:
+        del body["averages_s"], body["lag_s"]
+    key: Key = ((), 1)
+    power = read_power(body, tmp_path, Labels({}, {}), {}, {}, {key: "a"})
+    reading = power.reading(key, 20.0)
+    assert (reading.energy_j is not None) == known
+    if not known:
+        assert "those of the last 3.2 s of this window are missing" in reading.reasons[0]
 
 
 @pytest.mark.parametrize("power", [{"mean": "samples"}, {"idle_until": "2026-11-01T12:00:10"}])
