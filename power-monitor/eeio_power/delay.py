@@ -112,14 +112,15 @@ PLUG = unknown_up_to(
 )
 
 
-_LIMIT = q.Quantity("delay", "s", 0, MOST_S)
+LIMIT = q.Quantity("delay", "s", 0, MOST_S)
+"""Of a lag, and of the time that a reading is the mean of."""
 
 
 def read(body: Mapping[str, object]) -> Delay:
     """A delay as JSON has it. Raises LimitError, KeyError, TypeError."""
     delay = Delay(**body)  # type: ignore[arg-type]
     for name in ("lag_s", "averages_s", "lag_within_s", "averages_within_s"):
-        _LIMIT.checked(getattr(delay, name), name)
+        LIMIT.checked(getattr(delay, name), name)
     if not isinstance(delay.source, str):
         raise TypeError("a delay without the text of its source")
     return delay

@@ -455,7 +455,8 @@ def _averaged_s(channel: Channel, native_period_s: float) -> float:
     delay = channel.delay
     if delay is None:
         return native_period_s
-    return min(native_period_s, max(0.0, delay.averages_s - delay.averages_within_s))
+    # A float: lengths are compared with it by its method.
+    return float(min(native_period_s, max(0.0, delay.averages_s - delay.averages_within_s)))
 
 
 def _gaps_error_j(

@@ -29,7 +29,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
-from eeio_power.samples import meter_info, power_over_time
+from eeio_power.samples import MeterInfo, meter_info, power_over_time
 
 _IN_MODIFY = 0x2
 _IN_CREATE = 0x100
@@ -251,6 +251,11 @@ class PowerMonitor:
         if self._sampler is None:
             return ()
         return tuple(self._sampler.energy(start_s, end_s, wait=wait))
+
+    @property
+    def infos(self) -> tuple[MeterInfo, ...]:
+        """The description of each meter."""
+        return () if self._sampler is None else self._sampler.infos
 
     def medians_w(self, start_s: float, end_s: float) -> dict[tuple[str, str], float]:
         """(meter, domain) -> median of the power that was read in that window, W. Dear in a long

@@ -299,6 +299,11 @@ class Sampler:
             if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None
         ]
 
+    @property
+    def infos(self) -> tuple[MeterInfo, ...]:
+        """The description of each meter."""
+        return tuple(loop.info for loop in self._loops)
+
     def samples(self) -> Samples:
         """A copy of all samples so far."""
         return Samples(meters=tuple(loop.snapshot() for loop in self._loops))

@@ -6,16 +6,20 @@ power (`ups.power`, VA) and load in % of a nominal power are not measured watts 
 
 The figure is the load of the outlets: the machine with its supply, without the losses of the UPS.
 Accuracy differs from maker to maker: 5 % and 1 W are used.
+
+A driver renews all values each `pollfreq` seconds, by default 30 (usbhid-ups, nutdrv_qx, snmp-ups),
+and upsd repeats them in between. upsd reports `driver.parameter.pollfreq`, but not the default of
+snmp-ups. Its `pollinterval` is that of the status: it says nothing about watts.
 """
 
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eeio_limits.quantities import POWER
-from eeio_power.delay import unknown_up_to
+from eeio_power.delay import MOST_S, Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, first_reading, number_option
 from eeio_power.reading import WALL, Kind
@@ -24,7 +28,7 @@ OPTIONS = {
     "ups": "UPS@HOST or UPS@HOST:PORT, as upsc names it",
     "outlet": "number of an outlet (default: the sum of all)",
     "accuracy": "uncertainty as a share (default 0.05)",
-    "period_s": "how often the device takes a new reading, s (default 2)",
+    "period_s": "how often the driver renews the value, s (default: its pollfreq, else 30)",
     "timeout_s": "longest wait for an answer, s (default 5)",
 }
 ARGUMENT = "ups"
@@ -32,8 +36,9 @@ ARGUMENT = "ups"
 KIND: Kind = "measured"
 VERIFIED_ON: Verified = "simulator"
 _PORT = 3493
-_PERIOD_S = 2.0
-DELAY = unknown_up_to(5.0, 5.0, "assumed of a UPS: up to 5 s late, means of up to 5 s")
+_PERIOD_S = 30.0
+_DEVICE_S = 5.0
+"""How late the UPS itself may be, and how long its means may be."""
 _TIMEOUT_S = 5.0
 _ACCURACY = 0.05
 _ANSWER_BYTES = 1024
@@ -69,6 +74,15 @@ class NutMeter:
         if not POWER.contains(power_w):
             raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {found[1]!r:.40}, not W")
         return [power_w]
+
+    def renewed_s(self) -> float | None:
+        """How often the driver renews all values, s; None if upsd does not report it."""
+        variable = "driver.parameter.pollfreq"
+        answer = self._query(f"GET VAR {self.ups} {variable}\n")
+        found = re.fullmatch(
+            rf'VAR {re.escape(self.ups)} {variable} "(\d{{1,9}}(?:\.\d{{1,9}})?)"', answer
+        )
+        return float(found[1]) or None if found else None
 
     def _query(self, request: str) -> str:
         fresh = self._connection is None
@@ -119,6 +133,18 @@ def _meaning(answer: str) -> str:
     return meanings.get(answer, f"not an answer of upsd: {answer[:80]!r}")
 
 
+def _delay(period_s: float) -> Delay:
+    """Of a value that the driver reads each `period_s`."""
+    return unknown_up_to(
+        period_s + _DEVICE_S, _DEVICE_S,
+        f"NUT: a new value each {period_s:g} s; assumed of a UPS: up to {_DEVICE_S:g} s late, "
+        f"means of up to {_DEVICE_S:g} s",
+    )  # fmt: skip
+
+
+DELAY = _delay(_PERIOD_S)
+
+
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
     """Take a first reading. Raises PowerError if there is none."""
     place = _PLACE.fullmatch(options.get("ups", ""))
@@ -137,7 +163,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
         ups=place[1],
         variable="ups.realpower" if outlet is None else f"outlet.{outlet}.realpower",
         timeout_s=number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S,
-        native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
+        native_period_s=_PERIOD_S,
         channels=(
             Channel(
                 name=f"{name}:system",
@@ -149,7 +175,22 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
             ),
         ),
     )
-    return first_reading(meter)
+    first_reading(meter)
+    stated_s = number_option(spec, options, "period_s", above_zero=True)
+    try:
+        period_s = stated_s or meter.renewed_s() or _PERIOD_S
+    except PowerError as error:
+        meter.close()
+        raise PowerError(f"meter '{spec}': {error}") from error
+    if period_s > MOST_S:
+        meter.close()
+        raise PowerError(
+            f"meter '{spec}': the driver renews its values each {period_s:g} s: set pollfreq in "
+            f"ups.conf to {MOST_S:g} at most"
+        )
+    meter.native_period_s = period_s
+    meter.channels = [replace(channel, delay=_delay(period_s)) for channel in meter.channels]
+    return meter
 
 
 def find(root: Path) -> Detected:

@@ -5,12 +5,13 @@ in which a drive that stood by spins up; the work before the pause brings both s
 state. Both sides of a pair follow each other, in random order, so that what drifts is in both.
 """
 
+import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.power_saving import AtaDrive, Drive
 from eeio.system.undo import UndoJournal
 from eeio_limits.number_text import number
+from eeio_power.calibration import of_domain
 from eeio_power.monitor import PowerMonitor
+from eeio_power.samples import MeterInfo
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading, mark
 from eeio_results.report.document import Document
@@ -34,6 +37,11 @@ SCHEMA_VERSION = 1
 
 Work = Callable[[], None]
 
+_UNSURE_EDGES = (
+    "the energies are more uncertain, due to delay, edges and resolution of the meter, than what "
+    "standing by saves or costs; measure the delay with `eeio meter calibrate`, or take a faster "
+    "meter"
+)
 # More than a drive reads ahead; each read lies behind the one before it, so that no cache has it.
 _READ_BYTES = 16 << 20
 
@@ -133,30 +141,69 @@ def _doubt(drive: Drive, saving: bool) -> str | None:
     )
 
 
-def saved(readings: Sequence[GapReading]) -> list[Saved]:
+Accuracies = Mapping[tuple[str, str], float]
+"""Share by domain and meter: a factor of all energies of that meter, which moves no break-even."""
+
+
+def accuracies(meters: Sequence[MeterInfo]) -> Accuracies:
+    """The least of each domain, where its channels differ or it is calibrated."""
+    shares: dict[tuple[str, str], float] = {}
+    for meter in meters:
+        for channel in meter.channels:
+            if channel.in_domain_total:
+                key = channel.domain, meter.name
+                calibrated = of_domain(meter.calibrations, channel.domain)
+                limit = math.inf if calibrated is None else calibrated.limit_relative
+                shares[key] = min(shares.get(key, math.inf), channel.accuracy_relative, limit)
+    return shares
+
+
+def saved(readings: Sequence[GapReading], accuracies: Accuracies | None = None) -> list[Saved]:
     """Of each meter and domain: energy without saving less that with it, pair by pair."""
-    sides: dict[tuple[str, str, str], dict[tuple[float, int], dict[bool, float]]] = {}
+    sides: dict[tuple[str, str, str], dict[tuple[float, int], dict[bool, _Energy]]] = {}
     for reading in readings:
         for energy in reading.energy:
             of_meter = sides.setdefault(energy.key, {})
             if reading.invalid is not None or not energy.valid or energy.doubtful:
                 continue
-            if energy.energy_j is not None:
+            if energy.energy_j is not None and energy.uncertainty_j is not None:
                 pair = of_meter.setdefault((reading.gap_s, reading.repetition), {})
-                pair[reading.saving] = energy.energy_j
+                share = (accuracies or {}).get((energy.domain, energy.meter), 0.0)
+                other_j2 = energy.uncertainty_j**2 - (share * energy.energy_j) ** 2
+                pair[reading.saving] = _Energy(energy.energy_j, math.sqrt(max(0.0, other_j2)))
     return [
-        Saved(
-            *key,
-            break_even(
-                [
-                    (gap_s, pair[False] - pair[True])
-                    for (gap_s, _), pair in pairs.items()
-                    if len(pair) == 2
-                ]
-            ),
-        )
+        Saved(*key, _break_even([(gap_s, pair) for (gap_s, _), pair in pairs.items()]))
         for key, pairs in sides.items()
     ]
+
+
+@dataclass(frozen=True)
+class _Energy:
+    energy_j: float
+    unsure_j: float
+    """Its uncertainty without the accuracy: delay, edges, resolution."""
+
+
+def _break_even(pairs: Sequence[tuple[float, Mapping[bool, _Energy]]]) -> BreakEven:
+    """Of both sides of each pair. A delay changes all savings alike, so repetitions do not show
+    it: the interval reaches from that of the largest possible savings to that of the least."""
+    both = [(gap_s, pair[False], pair[True]) for gap_s, pair in pairs if len(pair) == 2]
+    found, most, least = (
+        break_even(
+            [
+                (gap_s, off.energy_j - on.energy_j + sign * (off.unsure_j + on.unsure_j))
+                for gap_s, off, on in both
+            ]
+        )
+        for sign in (0.0, 1.0, -1.0)
+    )
+    if found.pause_s is None:
+        return found
+    if most.low_s is None or least.high_s is None:
+        return replace(
+            found, pause_s=None, low_s=None, high_s=None, beyond=False, reason=_UNSURE_EDGES
+        )
+    return replace(found, low_s=most.low_s, high_s=least.high_s)
 
 
 def check_gaps(gaps_s: Sequence[float], repetitions: int) -> None:
@@ -211,9 +258,11 @@ def _folders(device: BlockDevice) -> list[Path]:
     return found
 
 
-def document(node: Path, found: Sequence[GapReading], seed: int) -> Document:
+def document(
+    node: Path, found: Sequence[GapReading], seed: int, accuracies: Accuracies
+) -> Document:
     """Means of each domain and pause, the break-even idle times, and what was not used."""
-    of_meters = saved(found)
+    of_meters = saved(found, accuracies)
 
     def body() -> dict[str, Any]:
         return {

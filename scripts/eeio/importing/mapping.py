@@ -14,6 +14,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
 from eeio_power.csv_log import zone_of
+from eeio_power.delay import LIMIT as DELAY
 from eeio_power.errors import PowerError
 from eeio_results import documents, typed
 from eeio_results.record import DEMO, DOMAINS, KINDS
@@ -281,6 +282,8 @@ class _Power:
     decimal: Annotated[str, ("point", "comma")] = field(default="", metadata=LATER)
     encoding: str = field(default="", metadata=LATER)
     offset_s: Annotated[float, q.OFFSET] = field(default=0, metadata=LATER)
+    lag_s: Annotated[float, DELAY] = field(default=0, metadata=LATER)
+    averages_s: Annotated[float, DELAY] = field(default=0, metadata=LATER)
     mean: Annotated[str, ("samples", "time")] = field(default="", metadata=LATER)
     idle_until: str = field(default="", metadata=LATER)
     idle_csv: str = field(default="", metadata=LATER)

@@ -5,12 +5,14 @@ import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from eeio.importing.mapping import Key, Labels
+from eeio.importing.power_logs import Form, PowerLog, Series, default_accuracy, described
+from eeio.importing.power_of_results import Alignment, Window, energy_of
 from eeio.importing.tables import Watts, read_table
 from eeio.importing.testlog import Span
 from eeio_limits import quantities as q
@@ -20,6 +22,7 @@ from eeio_power.csv_log import (
     Layout,
     parse_log,
     parse_map,
+    quantity_of,
     read_bytes,
     zone_of,
 )
@@ -27,7 +30,28 @@ from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 
-_NO_ACCURACY = "the accuracy of this meter is not stated, so no uncertainty is given"
+_LEAST_S = 1.0
+"""The period of a log with one value."""
+_ONE_VALUE = (
+    "one value of this run: the uncertainty is only the accuracy of the meter, because its delay "
+    "and the power at the edges of the run are not known"
+)
+
+
+@dataclass(frozen=True)
+class RunPower:
+    """The samples of one run, and the readings that its energy is computed from."""
+
+    series: Series
+    window: Window
+    watts: Sequence[float]
+    lost: int
+    ahead_s: float = 0.0
+
+    @property
+    def is_one_value(self) -> bool:
+        """A mean of the run as the user states it."""
+        return self.series.form == "mean" and len(self.watts) + self.lost == 1
 
 
 @dataclass(frozen=True)
@@ -35,61 +59,77 @@ class MappedPower:
     """One meter's samples, by run; `idle_watts` those of the idle baseline."""
 
     body: Mapping[str, Any]
-    watts: Mapping[Key, Sequence[float]]
+    runs: Mapping[Key, RunPower]
     period_s: float
-    lost: Mapping[Key, int]
-    means_w: Mapping[Key, float] = field(default_factory=dict)
-    """Means over time if the map requests them; else the mean of the samples."""
-    gaps_s: Mapping[Key, float] = field(default_factory=dict)
     idle_watts: Sequence[float] = ()
     remarks: Sequence[str] = ()
 
     def reading(self, key: Key, duration_s: float) -> EnergyReading:
-        """Mean power of a run's samples, and the energy of its duration."""
-        samples, lost = self.watts.get(key, ()), self.lost.get(key, 0)
-        if not samples:
+        """The energy of a run's duration, computed as that of every power log (`energy_of`)."""
+        run = self.runs.get(key)
+        if run is None or not run.watts:
+            lost = 0 if run is None else run.lost
             return self._invalid(f"no sample of this run in {self._where()}", lost)
-        mean_w = self.means_w.get(key, statistics.fmean(samples))
-        if mean_w <= 0 or not q.POWER.contains(mean_w):
-            return self._invalid(f"{mean_w:g} W: no machine runs on that; see its scale", lost)
-        return self._reading(mean_w, duration_s, len(samples), lost, self.gaps_s.get(key))
+        if run.series.form != "counter" and (reason := _impossible(statistics.fmean(run.watts))):
+            return self._invalid(reason, run.lost)
+        if run.is_one_value:
+            return self._mean(run.watts, duration_s, _ONE_VALUE)
+        log = PowerLog(Path(self._where()), series=(run.series,))
+        (reading,) = energy_of(run.window, [(log, Alignment(run.ahead_s))])
+        reading = replace(reading, samples=len(run.watts), lost=run.lost)
+        if reading.power_w is None or reading.uncertainty_j is None:
+            return reading
+        window_s = run.window.end_s - run.window.start_s
+        power_w, uncertainty_w = reading.power_w, reading.uncertainty_j / window_s
+        if self._is_mean_of_samples:
+            mean_w = statistics.fmean(run.watts)
+            power_w, uncertainty_w = mean_w, uncertainty_w + abs(mean_w - power_w)
+        coverage = reading.coverage * _share(window_s, duration_s)
+        reasons = (*reading.reasons, *self._remarks)
+        if coverage < q.LEAST_COVERAGE <= reading.coverage:
+            reasons = (*reasons, low_coverage(coverage))
+        return replace(
+            reading, power_w=power_w, energy_j=power_w * duration_s,
+            uncertainty_j=uncertainty_w * duration_s, coverage=coverage, reasons=reasons,
+        )  # fmt: skip
 
     def idle(self) -> EnergyReading | None:
-        """The idle baseline, if the files hold one."""
+        """The idle baseline, if the files hold one: a level, without edges."""
         if not self.idle_watts:
             return None
-        count = len(self.idle_watts)
         mean_w = statistics.fmean(self.idle_watts)
         if not q.POWER.contains(mean_w):
             return self._invalid(f"{mean_w:g} W: no machine idles on that; see its scale", 0)
-        return self._reading(mean_w, count * self.period_s, count, 0, None)
+        return self._mean(self.idle_watts, len(self.idle_watts) * self.period_s)
+
+    def _mean(self, watts: Sequence[float], duration_s: float, *remarks: str) -> EnergyReading:
+        """The energy of a level of power, of which only the accuracy is known."""
+        mean_w = statistics.fmean(watts)
+        energy_j = mean_w * duration_s
+        accuracy = self.body.get("accuracy", default_accuracy(self.body["domain"]))
+        coverage = _share(len(watts) * self.period_s, duration_s)
+        reasons = (*remarks, *self._remarks)
+        if coverage < q.LEAST_COVERAGE:
+            reasons = (*reasons, low_coverage(coverage))
+        return replace(
+            self._invalid("", 0), power_w=mean_w, energy_j=energy_j,
+            uncertainty_j=accuracy * energy_j, coverage=coverage, samples=len(watts), valid=True,
+            reasons=reasons,
+        )  # fmt: skip
+
+    @property
+    def _is_mean_of_samples(self) -> bool:
+        return "table" in self.body or self.body.get("mean") == "samples"
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        if "accuracy" in self.body:
+            return ()
+        accuracy = default_accuracy(self.body["domain"])
+        return (f"the accuracy of this meter is not stated: {accuracy:.0%} is assumed",)
 
     def _where(self) -> str:
         return str(next(self.body[k] for k in ("table", "csv", "csv_of_run") if k in self.body))
-
-    def _reading(
-        self, mean_w: float, duration_s: float, samples: int, lost: int, gap_s: float | None
-    ) -> EnergyReading:
-        accuracy = self.body.get("accuracy")
-        energy_j = mean_w * duration_s
-        coverage = min(1.0, samples * self.period_s / duration_s) if duration_s > 0 else 0.0
-        reasons = () if accuracy is not None else (_NO_ACCURACY,)
-        if coverage < q.LEAST_COVERAGE:
-            reasons = (*reasons, low_coverage(coverage))
-        return EnergyReading(
-            domain=self.body["domain"],
-            meter=self.body["meter"],
-            kind=self.body.get("kind", "measured"),
-            power_w=mean_w,
-            energy_j=energy_j,
-            uncertainty_j=None if accuracy is None else accuracy * energy_j,
-            coverage=coverage,
-            largest_gap_s=gap_s,
-            samples=samples,
-            lost=lost,
-            valid=True,
-            reasons=reasons,
-        )
 
     def _invalid(self, reason: str, lost: int) -> EnergyReading:
         return EnergyReading(
@@ -106,6 +146,39 @@ class MappedPower:
             valid=False,
             reasons=(reason,),
         )
+
+
+def _share(window_s: float, duration_s: float) -> float:
+    return min(1.0, window_s / duration_s) if duration_s > 0 else 0.0
+
+
+def _impossible(mean_w: float) -> str | None:
+    if mean_w > 0 and q.POWER.contains(mean_w):
+        return None
+    return f"{mean_w:g} W: no machine runs on that; see its scale"
+
+
+def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, float]]) -> Series:
+    """Raises PowerError."""
+    return described(
+        body["meter"], body["domain"], body.get("kind", "measured"), form, rows,
+        body.get("accuracy"), body.get("lag_s"), body.get("averages_s"),
+    )  # fmt: skip
+
+
+def _of_one_run(
+    body: Mapping[str, Any], form: Form, times_s: Sequence[float], values: Sequence[float],
+    period_s: float,
+) -> RunPower:  # fmt: skip
+    """All of these samples are the run's, each of the time since the one before. Raises
+    PowerError."""
+    before_s = times_s[0] - period_s
+    rows = [(before_s, math.nan), *zip(times_s, values, strict=True)]
+    watts = [value for value in values if value == value]
+    return RunPower(
+        _series(body, form, rows), Window(before_s, times_s[-1], 0.0, False), watts,
+        len(values) - len(watts),
+    )  # fmt: skip
 
 
 def read_power(
@@ -142,7 +215,6 @@ def _of_table(
         table.place(columns[group]): label for group, label in body.get("idle", {}).items()
     }
     found: dict[Key, list[float]] = {}
-    lost: dict[Key, int] = {}
     idle: list[float] = []
     unknown: dict[str, int] = {}
     keys: dict[tuple[str, ...], Key] = {}
@@ -162,19 +234,21 @@ def _of_table(
                 unknown[next(reversed(unknown))] += 1
                 continue
             keys[row_labels] = key
-        if math.isnan(watts):
-            missing += 1
-            lost[key] = lost.get(key, 0) + 1
-        else:
-            found.setdefault(key, []).append(watts)
+        missing += math.isnan(watts)
+        found.setdefault(key, []).append(watts)
     remarks = [f"{table.path}: {count} rows: {why}" for why, count in unknown.items()]
     if missing:
         remarks.append(
             f"{table.path}: {missing} samples of {body['domain']} power without a value left out"
         )
-    return MappedPower(
-        body, found, body.get("period_s", 1.0), lost, idle_watts=idle, remarks=remarks
-    )
+    period_s = body.get("period_s", 1.0)
+    runs = {
+        key: _of_one_run(
+            body, "mean", [k * period_s for k in range(1, len(values) + 1)], values, period_s
+        )
+        for key, values in found.items()
+    }
+    return MappedPower(body, runs, period_s, idle, remarks)
 
 
 def _layout(body: Mapping[str, Any], columns: str) -> Layout:
@@ -201,7 +275,7 @@ def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
 
 def _usual_s(times_s: Sequence[float]) -> float:
     gaps = [b - a for a, b in itertools.pairwise(times_s)]
-    return statistics.median(gaps) if gaps else 1.0
+    return statistics.median(gaps) if gaps else _LEAST_S
 
 
 def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> MappedPower:
@@ -209,21 +283,18 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
     path = folder / body["csv"]
     times_s, values = _read_log(path, _layout(body, body["map"]))
     offset_s = float(body.get("offset_s", 0.0))
-    times_s = [t - offset_s for t in times_s]
-    found, lost, means, gaps = {}, {}, {}, {}
+    series = _series(body, _form(body, "sample"), list(zip(times_s, values, strict=True)))
+    runs = {}
     for key, span in spans.items():
-        first, last = bisect_left(times_s, span.start_s), bisect_right(times_s, span.end_s)
-        window = values[first:last]
-        good = [(t, v) for t, v in zip(times_s[first:last], window, strict=True) if v == v]
-        found[key] = [v for _, v in good]
-        lost[key] = len(window) - len(good)
-        if good and span.end_s > span.start_s:
-            moments = [span.start_s, *(t for t, _ in good), span.end_s]
-            gaps[key] = max(b - a for a, b in itertools.pairwise(moments))
-            if body.get("mean") == "time":
-                means[key] = _step_mean(good, span)
-    remarks = [f"{path}: no sample during {spans[key].name}" for key in spans if not found[key]]
-    if total := sum(lost.values()):
+        first = bisect_left(times_s, span.start_s + offset_s)
+        inside = values[first : bisect_right(times_s, span.end_s + offset_s)]
+        watts = [value for value in inside if value == value]
+        window = Window(span.start_s, span.end_s, span.within_s, False)
+        runs[key] = RunPower(series, window, watts, len(inside) - len(watts), offset_s)
+    remarks = [
+        f"{path}: no sample during {spans[key].name}" for key, run in runs.items() if not run.watts
+    ]
+    if total := sum(run.lost for run in runs.values()):
         remarks.append(f"{path}: {total} samples of {body['domain']} power without a value")
     idle: list[float] = []
     if "idle_until" in body:
@@ -234,20 +305,21 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
             until_s = moment.timestamp()
         except (ValueError, OverflowError) as error:
             raise EeioError(f"idle_until: {body['idle_until']!r:.60}: {error}") from error
-        last = bisect_right(times_s, until_s)
+        last = bisect_right(times_s, until_s + offset_s)
         idle = [v for v in values[:last] if v == v]
     idle += _idle_of_csv(body, folder)
-    return MappedPower(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
+    return MappedPower(body, runs, _usual_s(times_s), idle, remarks)
 
 
-def _step_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
-    """Each value applies from its time to the next; the first one from the span's start."""
-    times = [span.start_s, *(t for t, _ in samples[1:]), span.end_s]
-    energy_j = sum(
-        watts * (end - start)
-        for (_, watts), start, end in zip(samples, times, times[1:], strict=False)
-    )
-    return energy_j / (span.end_s - span.start_s)
+def _form(body: Mapping[str, Any], of_power: Form) -> Form:
+    """Raises EeioError for a counter with keys that need samples of power."""
+    if quantity_of(parse_map(body["map"])) != "energy_j":
+        return of_power
+    if wrong := [key for key in ("idle_until", "idle_csv") if key in body]:
+        raise EeioError(f"{body['meter']}: {wrong[0]}: a counter has no samples of power")
+    if body.get("mean") == "samples":
+        raise EeioError(f"{body['meter']}: mean: a counter has no samples of power")
+    return "counter"
 
 
 def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:
@@ -260,7 +332,7 @@ def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:
 
 def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> MappedPower:
     """A log of its own for each run: every sample in it is the run's."""
-    found, lost, periods, remarks = {}, {}, [], []
+    runs, periods, remarks = {}, [], []
     for key, name in names.items():
         path = folder / body["csv_of_run"].replace("{run}", name)
         try:
@@ -268,9 +340,8 @@ def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) ->
         except EeioError as error:
             remarks.append(str(error))
             continue
-        found[key] = [v for v in values if v == v]
-        lost[key] = len(values) - len(found[key])
         periods.append(_usual_s(times_s))
+        runs[key] = _of_one_run(body, _form(body, "mean"), times_s, values, periods[-1])
     idle = _idle_of_csv(body, folder)
-    period_s = statistics.median(periods) if periods else 1.0
-    return MappedPower(body, found, period_s, lost, idle_watts=idle, remarks=remarks)
+    period_s = statistics.median(periods) if periods else _LEAST_S
+    return MappedPower(body, runs, period_s, idle, remarks)

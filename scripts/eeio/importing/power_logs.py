@@ -22,7 +22,7 @@ from eeio.importing.readers.found import local_date, number
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power import samples as samples_file
-from eeio_power.delay import BMC, NVIDIA, Delay, stated
+from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, number_option
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Contents, Domain, Kind
@@ -38,8 +38,9 @@ Rows = Iterable[tuple[float, float]]
 
 _ACCURACY = {"dram": 0.2}
 """Share of the value, as for eeio's own meters; 0.05 for all other domains."""
-_DELAYS = {"system": BMC, "accelerator": NVIDIA}
-"""Delay of the samples of each domain: programs log them from BMCs and from NVIDIA's driver."""
+_DELAYS = {"accelerator": NVIDIA}
+"""Delay of the samples of each domain: that of a BMC for all others, because programs log those."""
+_COUNTER = unknown_up_to(5.0, 0.0, "assumed of a logged counter: up to 5 s late")
 _SAMPLE_S = 1e-3
 """How long a sample applies for sure."""
 _LEAST_READINGS = 3
@@ -225,9 +226,29 @@ def _series(
             math.nan if not known else known[-1] if form == "counter" else statistics.fmean(known)
         )
     if accuracy is None:
-        accuracy = _ACCURACY.get(domain, 0.05)
-    delay = _DELAYS.get(domain) if form == "sample" else None
+        accuracy = default_accuracy(domain)
+    delay = _DELAYS.get(domain, BMC) if form == "sample" else None
     return Series(meter, domain, kind, form, list(of_time), values, accuracy, contents, delay)
+
+
+def default_accuracy(domain: str) -> float:
+    """The accuracy of a log that states none, as a share."""
+    return _ACCURACY.get(domain, 0.05)
+
+
+def described(
+    meter: str, domain: str, kind: Kind, form: Form, rows: Rows, accuracy: float | None,
+    lag_s: float | None, averages_s: float | None,
+) -> Series:  # fmt: skip
+    """Of a log that only its user knows: an unknown program wrote it, so its readings may be as
+    late as those of a BMC, unless the user states their delay. Raises PowerError."""
+    series = _series(meter, domain, kind, form, rows, accuracy)
+    if len(series.times_s) < 2:
+        raise PowerError(f"{meter}: one reading is too few")
+    known = _COUNTER if form == "counter" else _DELAYS.get(domain, BMC)
+    if lag_s is not None or averages_s is not None:
+        known = stated(known, lag_s, averages_s, series.period_s)
+    return replace(series, delay=known)
 
 
 # ---- times ----

@@ -329,7 +329,9 @@ def _read_spans(
             continue
         if key in collected.spans:
             collected.remarks.append(f"{path}: {span.name} is repeated; the last one is used")
-        collected.spans[key] = Span(span.name, span.start_s + offset_s, span.end_s + offset_s)
+        collected.spans[key] = replace(
+            span, start_s=span.start_s + offset_s, end_s=span.end_s + offset_s
+        )
         if key not in collected.runs and key not in collected.failed:
             collected.failed[key] = f"{path} names {span.name}, but there is no result of it"
             collected.remarks.append(collected.failed[key])

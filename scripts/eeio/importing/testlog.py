@@ -25,6 +25,8 @@ _OFFSETS_H = {
     "BRT": -3, "BRST": -2, "ART": -3, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6,
     "PST": -8, "PDT": -7, "JST": 9, "KST": 9,
 }  # fmt: skip
+_DATE_S = 1.0
+"""The resolution of date(1)."""
 _DATE = re.compile(
     r"\S{1,20} +(?P<month>[^\W\d]{3})[^\W\d]*\.? +(?P<day>\d{1,2}) +"
     r"(?P<time>\d\d:\d\d:\d\d) +(?P<zone>\S+) +(?P<year>\d{4})"
@@ -38,6 +40,8 @@ class Span:
     name: str
     start_s: float
     end_s: float
+    within_s: float = 0.0
+    """The times may be too early by this: date(1) omits parts of a second."""
 
 
 def parse_date(text: str) -> float:
@@ -99,5 +103,5 @@ def read(path: Path) -> list[Span]:
             raise EeioError(f"{path}:{number}: {error}") from error
         if end_s <= start_s:
             raise EeioError(f"{path}:{number}: {texts[0]:.100} ends before it starts")
-        spans.append(Span(texts[0], start_s, end_s))
+        spans.append(Span(texts[0], start_s, end_s, _DATE_S))
     return spans

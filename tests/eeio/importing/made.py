@@ -51,6 +51,8 @@ MAP: dict[str, Any] = {
                     "table": "power.csv",
                     "watts": [{"column": "v", "scale": 10}, {"column": "a", "divide": 2}],
                     "period_s": 0.5,
+                    "lag_s": 0,
+                    "averages_s": 0.5,
                     "idle": {"operation": "idle"},
                 },
                 {
@@ -59,6 +61,8 @@ MAP: dict[str, Any] = {
                     "table": "power.csv",
                     "watts": [{"column": "d", "minus_median_of": "zero.csv", "scale": 5}],
                     "period_s": 0.5,
+                    "lag_s": 0,
+                    "averages_s": 0.5,
                     "accuracy": 0.1,
                 },
             ],
@@ -68,16 +72,17 @@ MAP: dict[str, Any] = {
 
 RUNS = """\
 op;kb;cache;rep;rate;bytes;s
-write;32;0;1;1000000;2000000;2.0
-write;32;0;2;1200000;2400000;2.0
+write;32;0;1;1000000;20000000;20.0
+write;32;0;2;1200000;24000000;20.0
 """
-POWER = """\
-op;kb;cache;rep;v;a;d
-write;32;0;1;1,0;2,0;2,7
-write;32;0;1;1,0;3,0;2,5
-write;32;0;2;2,0;2,0;9,9E+37
-idle;0;0;1;0,5;1,0;2,5
-"""
+POWER = (
+    "op;kb;cache;rep;v;a;d\n"
+    + "".join(
+        f"write;32;0;1;1,0;2,0;2,{600 + k}\nwrite;32;0;1;1,0;3,0;2,{600 - k}\n" for k in range(10)
+    )
+    + "write;32;0;2;2,0;2,0;9,9E+37\n" * 20
+    + "idle;0;0;1;0,5;1,0;2,5\n"
+)
 ZERO = "d\n2.4\n2.5\n2.6\n"
 
 

@@ -1,6 +1,7 @@
 """Prometheus and Network UPS Tools: the programs themselves where Debian's are installed."""
 
 import json
+import random
 import shutil
 import socketserver
 import subprocess
@@ -17,8 +18,10 @@ from tests.simulators.exporter import exporting
 from tests.simulators.http import FakeHttp
 from tests.waiting import free_port
 
+from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
+from eeio_power.samples import MeterSamples, meter_info
 
 SELECTOR = "/api/v1/query?query=host_power_watts%5B2500ms%5D"
 
@@ -180,6 +183,70 @@ def test_answers_of_upsd(answer: str, wanted: object) -> None:
         else:
             with pytest.raises(PowerError, match=str(wanted)):
                 open_meters([f"nut:rack1@{address}"])
+
+
+POLLFREQ = "GET VAR rack1 driver.parameter.pollfreq"
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "period_s"),
+    [
+        ({POLLFREQ: 'VAR rack1 driver.parameter.pollfreq "12"'}, "", 12.0),
+        ({POLLFREQ: 'VAR rack1 driver.parameter.pollfreq "12"'}, ",period_s=4", 4.0),
+        # snmp-ups reports its pollinterval only, and renews values each 30 s.
+        ({"GET VAR rack1 driver.parameter.pollinterval":
+            'VAR rack1 driver.parameter.pollinterval "2"'}, "", 30.0),
+        ({POLLFREQ: "ERR VAR-NOT-SUPPORTED"}, "", 30.0),
+        ({POLLFREQ: 'VAR rack1 driver.parameter.pollfreq "0"'}, "", 30.0),
+        ({POLLFREQ: 'VAR rack1 driver.parameter.pollfreq "often"'}, "", 30.0),
+    ],
+)  # fmt: skip
+def test_values_of_upsd_are_as_late_as_its_driver_may_be(
+    answers: dict[str, str], options: str, period_s: float
+) -> None:
+    with upsd({"GET VAR rack1 ups.realpower": 'VAR rack1 ups.realpower "213"', **answers}) as at:
+        meter = one_meter(f"nut:rack1@{at}{options}")
+        assert meter.native_period_s == period_s
+        delay = meter.channels[0].delay
+        assert delay is not None and delay.lag_s + delay.lag_within_s == period_s + 5.0
+        assert f"a new value each {period_s:g} s" in delay.text
+
+
+def test_a_driver_that_is_too_slow_is_rejected() -> None:
+    answers = {
+        "GET VAR rack1 ups.realpower": 'VAR rack1 ups.realpower "213"',
+        POLLFREQ: 'VAR rack1 driver.parameter.pollfreq "600"',
+    }
+    with upsd(answers) as address, pytest.raises(PowerError, match="each 600 s: set pollfreq"):
+        open_meters([f"nut:rack1@{address}"])
+
+
+@pytest.mark.parametrize("renewed_s", [12.0, 30.0])
+@pytest.mark.parametrize("window_s", [30.0, 120.0, 600.0])
+def test_energies_of_a_driver_that_repeats_its_values(renewed_s: float, window_s: float) -> None:
+    answers = {
+        "GET VAR rack1 ups.realpower": 'VAR rack1 ups.realpower "213"',
+        POLLFREQ: f'VAR rack1 driver.parameter.pollfreq "{renewed_s:g}"',
+    }
+    with upsd(answers) as address:
+        info = meter_info(one_meter(f"nut:rack1@{address}"), 10.0)
+    draw = random.Random(3)
+    known = 0
+    for _ in range(100):
+        start_s, end_s = 300.0, 300.0 + window_s
+        poll_s, read_s = draw.uniform(0.0, renewed_s), draw.uniform(0.0, info.period_s)
+        times_s = [read_s + k * info.period_s for k in range(int(1200 / info.period_s))]
+        polls_s = [t - (t - poll_s) % renewed_s for t in times_s]
+        watts = [150.0 if start_s < at_s <= end_s else 100.0 for at_s in polls_s]
+        (found,) = MeterSamples(info, times_s, (watts,)).energy(start_s, end_s)
+        if found.energy_j is None or found.uncertainty_j is None:
+            continue
+        if found.doubtful or found.uncertainty_j > MOST_UNCERTAIN * found.energy_j:
+            continue
+        known += 1
+        assert abs(found.energy_j - 150.0 * window_s) <= found.uncertainty_j
+    assert known == 0 or window_s >= 120.0
+    assert known == 100 or window_s < 600.0
 
 
 def test_specs_of_nut() -> None:

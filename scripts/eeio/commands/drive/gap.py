@@ -88,7 +88,8 @@ def gaps(arguments: argparse.Namespace) -> int:
             restoring(journal) as failures,
         ):
             found = power_gap.measure(drive, arguments.gap, repetitions, work, power, journal, seed)
-    write_document(arguments, power_gap.document(node, found, seed))
+            accuracies = power_gap.accuracies(power.infos)
+    write_document(arguments, power_gap.document(node, found, seed, accuracies))
     if failures:
         return EXIT_FAILED
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
