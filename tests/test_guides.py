@@ -18,6 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from eeio.errors import RejectedError
 from eeio.system.below import check_storage
 from eeio.system.filesystem import mount_of
 from tests.executables import executable
+from tests.mounts import attached, mounted, sparse
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("power-monitor", "result-parsers", "scripts")
@@ -116,8 +118,21 @@ def _changed(path: Path, line: str, below: bool, text: str) -> str:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Copy:
-    root = tmp_path / "eeio"
+def drive(tmp_path: Path) -> Iterator[Path]:
+    """A folder, for root on a drive of its own: runs on one that other programs use are invalid."""
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        yield tmp_path
+        return
+    image = sparse(tmp_path / "drive.img", 8 << 30)
+    options = "lazy_itable_init=0,lazy_journal_init=0"
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-E", options, str(image)], check=True, timeout=300)
+    with attached(image) as node, mounted(node, tmp_path / "drive") as folder:
+        yield folder
+
+
+@pytest.fixture
+def copy(drive: Path) -> Copy:
+    root = drive / "eeio"
     unwanted = shutil.ignore_patterns("__pycache__", "data")
     for folder in (*PACKAGES, "test-profiles", "suites", "tests"):
         shutil.copytree(ROOT / folder, root / folder, ignore=unwanted)
