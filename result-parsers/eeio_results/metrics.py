@@ -89,14 +89,16 @@ class Metric:
 def _above_idle(observations: Sequence[Observation]) -> Figure:
     """J/GB above idle, of all repetitions or of none: without those whose power is not clearly
     above idle, the median of the others would be too favourable."""
-    known = [one for one in observations if not isinstance(one.marginal_j_per_gb, Missing)]
+    values = [observation.marginal_j_per_gb for observation in observations]
+    pairs = zip(observations, values, strict=True)
+    known = [observation for observation, value in pairs if not isinstance(value, Missing)]
     unclear = sum(not observation.is_above_idle for observation in known)
     if unclear:
         return Missing(
             f"in {unclear} of {len(known)} repetitions power is not above idle by more than its "
             "uncertainty"
         )
-    return summarize(observation.marginal_j_per_gb for observation in observations)
+    return summarize(values)
 
 
 def _uncertainties(observations: Sequence[Observation]) -> Figure:
