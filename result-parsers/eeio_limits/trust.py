@@ -31,6 +31,13 @@ _MOST_LINKS = 40
 """As the kernel follows."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _UNMAPPED = 65534
+_UNCHECKED = (
+    ("fuse", "allow_other", "default_permissions", "default_permissions"),
+    ("cifs", "noperm", "multiuser", "perm"),
+    ("smb3", "noperm", "multiuser", "perm"),
+)
+"""Of mounts: the prefix of the file system; the option by which the kernel lets every user write,
+whatever modes it shows; one with which somebody checks all the same; one to mount it again with."""
 _ALL_USERS = b"4294967295"
 
 
@@ -93,7 +100,7 @@ def why_untrusted(path: Path) -> str | None:
     try:
         way = _way(path)
         users = _users_in(way[-1].parent, writes=False)
-        if (risk := _risk_of_fuse(way, users)) is not None:
+        if (risk := _risk_of_mounts(way, users)) is not None:
             return f"{risk.path} {risk.problem}"
         found = _replaceable(way, users, "usual")
         if found is None and way[-1].is_dir():
@@ -127,9 +134,13 @@ def risk_of_folder(directory: Path) -> Risk | None:
         way = _way(directory)
         physical = way[-1]
         users = _users_in(physical)
-        if os.geteuid() == 0:
-            if (risk := _risk_of_fuse(way, users) or _risk_of_default_list(physical)) is not None:
-                return risk
+        is_root = os.geteuid() == 0
+        risk = _risk_of_mounts(way if is_root else [physical], users)
+        if risk is None and is_root:
+            risk = _risk_of_default_list(physical)
+        if risk is not None:
+            return risk
+        if is_root:
             found = _replaceable(way, users, "usual")
         else:
             found = _replaceable([physical], users, "lax")
@@ -149,20 +160,29 @@ def risk_of_folder(directory: Path) -> Risk | None:
     return Risk(found.path, found.problem, repair)
 
 
-def _risk_of_fuse(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
-    """Who mounted a FUSE file system decides which owners it shows, and where its links lead."""
+def _risk_of_mounts(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
+    """Who mounted a FUSE file system decides which owners it shows, and where its links lead. In a
+    mount without checks of permissions each user does."""
     mounts = _mounts()
-    foreign = {}
-    for mount in mounts:
-        user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
-        if mount.filesystem.startswith("fuse") and user is not None and int(user[1]) not in users:
-            foreign[mount] = user[1]
-    for place in way if foreign else ():
+    risks = {mount: risk for mount in mounts if (risk := _risk_of_mount(mount, users)) is not None}
+    for place in way if risks else ():
         mounted = _mount_of(place, mounts)
-        if mounted is not None and mounted in foreign:
-            point = mounted.mount_point
-            problem = f"is a FUSE file system of user {foreign[mounted]}"
-            return Risk(point, problem, _repair_by_new_folder(_quoted(point.parent)))
+        if mounted is not None and mounted in risks:
+            return risks[mounted]
+    return None
+
+
+def _risk_of_mount(mount: Mount, users: frozenset[int]) -> Risk | None:
+    point, options = mount.mount_point, mount.options.split(",")
+    user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
+    if mount.filesystem.startswith("fuse") and user is not None and int(user[1]) not in users:
+        problem = f"is a FUSE file system of user {user[1]}"
+        return Risk(point, problem, _repair_by_new_folder(_quoted(point.parent)))
+    for filesystem, opening, checking, again in _UNCHECKED:
+        is_open = opening in options and checking not in options
+        if is_open and mount.filesystem.startswith(filesystem):
+            problem = f"checks no permissions (mount option {opening})"
+            return Risk(point, problem, f"mount it again with -o {again}")
     return None
 
 

@@ -38,7 +38,8 @@ check_here() { # FOLDER: changes to it, and leaves where another user could repl
 	if [ "$(id -u)" = 0 ]; then
 		problem=$(replaceable_above "$users" "$1")
 	else
-		problem=$(replaceable "$users" lax "$(pwd -P)")
+		problem=$(risk_of_mounts "$users" "$(pwd -P)")
+		[ -n "$problem" ] || problem=$(replaceable "$users" lax "$(pwd -P)")
 	fi
 	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" "$problem")"
 }

@@ -356,6 +356,7 @@ def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
             "9 1 0:9 / {base}/a\\040b rw shared:1 - fuse.x user_id=0 rw,user_id=71500,group_id=0",
             71500,
         ),
+        ("9 1 0:9 / {base}/a\\040b rw - fuse.x x rw,user_id=71500,allow_other", 71500),
         ("9 1 0:9 / {base}/a\\040b rw - fuse.sshfs x rw,user_id=0,group_id=0", None),
         ("9 1 0:9 / {base}/a rw - fuse.x x rw,user_id=71500,group_id=0", None),
         ("9 1 0:9 / {base}/a\\040b rw - fuse.x\r x\ry rw,user_id=71500,group_id=0", 71500),
@@ -372,7 +373,7 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
     monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
     done = ran(
         ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; . "$0/repairs.sh"; '
-         'problem=$(foreign_fuse " 0 " "$1" "$2"); '
+         'problem=$(risk_of_mount " 0 " "$1" "$2"); '
          '[ -z "$problem" ] || explained "$1" "$problem"', base, directory, base / "mountinfo"]
     )  # fmt: skip
     risk = risk_of_folder(directory)
@@ -382,6 +383,51 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
         f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "repair"),
+    [
+        ("fuse.x x rw,user_id=0,allow_other", "allow_other", "default_permissions"),
+        ("fuse x rw,user_id=0,allow_other,blksize=4096", "allow_other", "default_permissions"),
+        ("fuse.x x rw,user_id=0,default_permissions,allow_other", None, None),
+        ("fuse.x x rw,user_id=0", None, None),
+        ("cifs //a/b rw,noperm,vers=3.1.1", "noperm", "perm"),
+        ("smb3 //a/b rw,noperm", "noperm", "perm"),
+        ("cifs //a/b rw,noperm,multiuser", None, None),
+        ("cifs //a/b rw,uid=0", None, None),
+        ("ext4 /dev/sda1 rw,allow_other", None, None),
+    ],
+)
+@pytest.mark.parametrize("user", [0, 71500])
+def test_a_mount_without_checks_of_permissions_is_rejected(
+    base: Path, monkeypatch: pytest.MonkeyPatch, options: str, problem: str | None,
+    repair: str | None, user: int,
+) -> None:  # fmt: skip
+    """A folder that it shows as root's, of mode 755, can be written by every user."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    directory = base / "a b/dir"
+    directory.mkdir(parents=True)
+    os.chown(directory, user, user)
+    (base / "a b").chmod(0o755)
+    (base / "mountinfo").write_text(
+        f"1 0 8:1 / / rw - ext4 x rw\n9 1 0:9 / {base}/a\\040b rw - {options}\n"
+    )
+    monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
+
+    def both() -> list[str | None]:
+        os.setresuid(user, user, user)
+        risk = risk_of_folder(directory)
+        done = ran(
+            ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; . "$0/repairs.sh"; '
+             'problem=$(risk_of_mount " 0 " "$1" "$2"); '
+             '[ -z "$problem" ] || explained "$1" "$problem"',
+             base, directory, base / "mountinfo"]
+        )  # fmt: skip
+        return [risk.text if risk else None, done.stdout.strip() or None]
+
+    text = f"{base}/a b checks no permissions (mount option {problem}). Repair: mount it again with"
+    assert _in_child(both) == [None if problem is None else f"{text} -o {repair}"] * 2
 
 
 def test_a_mount_is_known_whatever_its_name_is(base: Path) -> None:
@@ -394,7 +440,7 @@ def test_a_mount_is_known_whatever_its_name_is(base: Path) -> None:
             ["sh", "-c", '. "$0/owners.sh"; mount_of "$1" /proc/self/mountinfo', base, point]
         )
     assert mount is not None and (mount.mount_point, mount.filesystem) == (point, "tmpfs")
-    assert line.stdout == f"- {point}\n"
+    assert line.stdout == f"- - {point}\n"
 
 
 @pytest.mark.parametrize("named", ["fuse/folder", "link/folder"])
