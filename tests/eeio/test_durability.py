@@ -81,6 +81,17 @@ def test_a_tool_s_own_flush_stands() -> None:
     assert _until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
 
 
+def test_no_flush_counts_where_flushes_do_not_reach_the_drive() -> None:
+    flushed = write("write", 0.0, 2.0, until_durable=Durable(2.0, 4e6, "the tool's own"))
+    for phase, wanted in (
+        (flushed, (None, "not here")),
+        (write("write", 0.0, 2.0), (None, "not here")),
+        (write("write", 0.0, 2.0, durable_reason="it wrote no data"), (None, "it wrote no data")),
+        (write("read", 0.0, 2.0), (None, None)),
+    ):
+        assert _until_durable(phase, (phase,), Sync(2.0, 3.0, "x"), 0.0, "not here") == wanted
+
+
 class Power:
     """A meter that answers its first question only when the flush has run."""
 

@@ -40,6 +40,16 @@ _IDENTIFYING = (
 )  # fmt: skip
 
 
+_PROGRAMS = re.compile(r"fuse(\..*)?")
+"""Without fuseblk, whose device the kernel flushes itself."""
+
+
+def is_served_by_a_program(mount: Mount) -> bool:
+    """Whether a file system is FUSE, and so a program keeps its data wherever it wants: the kernel
+    neither flushes them (syncfs) nor sees their pages."""
+    return _PROGRAMS.fullmatch(mount.filesystem) is not None
+
+
 _LOGS_OF_XFS = ("logdev", "rtdev")
 
 
