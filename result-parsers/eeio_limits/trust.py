@@ -38,6 +38,8 @@ _UNCHECKED = (
 )
 """Of mounts: the prefix of the file system; the option by which the kernel lets every user write,
 whatever modes it shows; one with which somebody checks all the same; one to mount it again with."""
+_OF_SERVERS = ("eeio-mariadb.data/data", "eeio-postgresql.data/data")
+"""Data of a database, which another user's server has made. Its profile only removes them."""
 _ALL_USERS = b"4294967295"
 
 
@@ -194,8 +196,8 @@ def _risk_of_default_list(folder: Path) -> Risk | None:
 
 
 def risk_of_scratch(scratch: Path) -> Risk | None:
-    """What another user could replace of the folder of test files itself, or put in its place.
-    None if it does not exist."""
+    """What another user could replace of the folder of test files itself, or put in its place, and
+    what eeio has not made in it. None if it does not exist."""
     try:
         status = scratch.lstat()
     except OSError:
@@ -204,14 +206,53 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     if os.geteuid() == 0 and _has_access_list(scratch):
         problem = "has an access control list"
         return Risk(scratch, problem, f"setfacl -bk {_quoted(directory)} {_quoted(scratch)}")
-    found = _replaceable([scratch], _users_in(directory.resolve()), "strict")
+    users = _users_in(directory.resolve())
+    found = _replaceable([scratch], users, "strict")
     if found is None and stat.S_ISDIR(status.st_mode):
-        return None
+        return _risk_of_contents(scratch, status.st_dev, users)
     problem = found.problem if found else "is not a folder (a link?), so it is not followed"
     repair = f"rm -r {_quoted(scratch)}"
     if found and found.kind != "writable":  # another user may be measuring there
         repair = _repair_by_new_folder(_quoted(directory))
     return Risk(scratch, problem, repair)
+
+
+def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk | None:
+    """The first entry below the folder that eeio cannot have made: a drive that somebody else has
+    formatted may have any, with root as its owner, and profiles write to names that they know."""
+    others = stat.S_IWOTH | (stat.S_IWGRP if os.geteuid() == 0 else 0)
+    folders = [scratch]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            path = Path(entry.path)
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            is_folder = stat.S_ISDIR(status.st_mode)
+            if is_folder and str(path.relative_to(scratch)) in _OF_SERVERS:
+                continue
+            problem, repair = None, f"rm -r {_quoted(scratch)}"
+            if is_folder and status.st_dev != device:
+                problem, repair = "is another file system", f"umount {_quoted(path)}"
+            elif not is_folder and not stat.S_ISREG(status.st_mode):
+                problem = "is neither a plain file nor a folder"
+            elif not is_folder and status.st_nlink > 1:
+                problem = "is a file with another name (a hard link)"
+            elif status.st_uid not in users:
+                problem = f"is owned by user {status.st_uid}"
+            elif status.st_mode & others:
+                mode = stat.S_IMODE(status.st_mode)
+                problem = f"can be written by other users (mode {mode:o})"
+            if problem is not None:
+                return Risk(path, f"{problem}, so it is not used", repair)
+            if is_folder:
+                folders.append(path)
+    return None
 
 
 def _way(path: Path) -> list[Path]:

@@ -59,3 +59,12 @@ risk_of_mount() { # USERS FOLDER MOUNTINFO -> `fuse N PATH`: its user decides wh
 		[ "$opening" = - ] || echo "unchecked $opening $point"
 	done
 }
+
+risk_of_mounts() { # USERS PATH... -> the first of their mounts that other users can change
+	users=$1 && shift
+	grep -qE ' - (fuse|cifs|smb3)' /proc/self/mountinfo || return 0
+	for place; do
+		theirs=$(risk_of_mount "$users" "$place" /proc/self/mountinfo)
+		[ -z "$theirs" ] || { printf '%s\n' "$theirs" && return; }
+	done
+}

@@ -18,15 +18,6 @@ replaceable() { # USERS strict|usual|lax PATH..., which exist
 	done
 }
 
-risk_of_mounts() { # USERS PATH... -> the first of their mounts that other users can change
-	users=$1 && shift
-	grep -qE ' - (fuse|cifs|smb3)' /proc/self/mountinfo || return 0
-	for place; do
-		theirs=$(risk_of_mount "$users" "$place" /proc/self/mountinfo)
-		[ -z "$theirs" ] || { printf '%s\n' "$theirs" && return; }
-	done
-}
-
 replaceable_above() { # USERS PATH: what the kernel passes on the way to it: folders, links, and the way to their targets
 	users=$1 rest=$2 here='' links=0
 	set -- /

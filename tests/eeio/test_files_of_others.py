@@ -30,6 +30,9 @@ from eeio_limits.trust import (
     why_untrusted,
 )
 
+COPIED = (
+    "scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh", "programs.sh",
+)  # fmt: skip
 COMMON = Path(__file__).parents[2] / "test-profiles/common"
 pytestmark = pytest.mark.root
 _NEW_NAMESPACE, _NEW_USERS, _NEW_PROCESSES = 0x20000, 0x10000000, 0x20000000
@@ -180,7 +183,7 @@ def base() -> Iterator[Path]:
     """A folder that every user can pass, in /tmp: below a sticky one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o1777)
-    for name in ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "programs.sh"):
+    for name in COPIED:
         shutil.copy(COMMON / name, folder / name)
     yield folder
     shutil.rmtree(folder)
@@ -239,6 +242,92 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
     inside = case.inside.startswith("container")
     assert _in_child(both, namespace=_NEW_PROCESSES if inside else 0) == wanted
     assert (directory / SCRATCH / "file").exists() == (case.text is None)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What is made in `eeio-scratch`, by a shell, and the text of the rejection, in which S is that
+    folder. `user` runs eeio."""
+
+    name: str
+    command: str
+    text: str | None
+    repair: str = "rm -r S"
+    user: int = 0
+
+
+KIND = "is neither a plain file nor a folder, so it is not used"
+PLANTED = (
+    Planted("link", "ln -s ../victim eeio-dataserver.0", f"S/eeio-dataserver.0 {KIND}"),
+    Planted("link to a folder", "ln -s .. eeio-bonnie", f"S/eeio-bonnie {KIND}"),
+    Planted("link below", "mkdir a; ln -s .. a/b", f"S/a/b {KIND}"),
+    Planted("FIFO", "mkfifo 'a b'", f"S/a b {KIND}"),
+    Planted("device node", "mknod a b 7 0", f"S/a {KIND}"),
+    Planted("hard link", "ln ../victim a",
+            "S/a is a file with another name (a hard link), so it is not used"),
+    Planted("another user's", "touch a; chown 71500 a",
+            "S/a is owned by user 71500, so it is not used"),
+    Planted("another user's folder", "mkdir -p a/b; chown 71500 a/b",
+            "S/a/b is owned by user 71500, so it is not used"),
+    Planted("folder for all", "mkdir -m 1777 a",
+            "S/a can be written by other users (mode 1777), so it is not used"),
+    Planted("file for a group", "touch a; chmod 664 a",
+            "S/a can be written by other users (mode 664), so it is not used"),
+    Planted("file for all, as a user", "touch a; chmod 646 a",
+            "S/a can be written by other users (mode 646), so it is not used", user=71500),
+    Planted("file of a project's group", "touch a; chmod 664 a", None, user=71500),
+    Planted("link, as a user", "ln -s ../victim a", f"S/a {KIND}", user=71500),
+    Planted("mount", "mkdir a; mount -t tmpfs tmpfs a",
+            "S/a is another file system, so it is not used",
+            "umount S/a"),
+    Planted("database of a killed run", "mkdir -p eeio-postgresql.data/data; "
+            "ln -s .. eeio-postgresql.data/data/link; chown -R 71500 eeio-postgresql.data/data",
+            None),
+    Planted("database that is a link", "mkdir -p eeio-mariadb.data; ln -s / eeio-mariadb.data/data",
+            f"S/eeio-mariadb.data/data {KIND}"),
+    Planted("files of eeio", "mkdir -p a/b; touch a/b/c eeio-fio.0.0", None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_eeio_and_the_profiles_use_no_planted_file(base: Path, planted: Planted) -> None:
+    """A drive that somebody else has formatted: `eeio-scratch` is root's, and a link in it led to
+    a file of the machine, which the run overwrote."""
+    directory = base / "top dir"
+    scratch = directory / SCRATCH
+    scratch.mkdir(parents=True)
+    (directory / "victim").touch()
+    for path in (directory, scratch):
+        os.chown(path, planted.user, planted.user)
+
+    def both() -> list[str | None]:
+        os.environ.pop("SUDO_UID", None)
+        assert _LIBC.unshare(_NEW_NAMESPACE) == 0
+        ran(["mount", "--make-rprivate", "/"])
+        os.setresgid(planted.user, planted.user, planted.user)
+        os.setresuid(planted.user, planted.user, planted.user)
+        ran(["sh", "-c", planted.command], cwd=scratch)
+        risk = risk_of_scratch(scratch)
+        done = _entered(base, directory)
+        return [risk.text if risk else None, done.stderr.removeprefix("eeio-x: ").strip() or None]
+
+    wanted = None
+    if planted.text is not None:
+        repair = planted.repair.replace(" S", f" '{scratch}").strip() + "'"
+        wanted = f"{planted.text.replace('S/', f'{scratch}/', 1)}. Repair: {repair}"
+    assert _in_child(both) == [wanted, wanted]
+
+
+def test_a_tool_starts_in_a_folder_that_is_no_link(base: Path) -> None:
+    """The wrapper looks at the folder again: it may be started without pre.sh."""
+    directory = base / "top"
+    (directory / SCRATCH).mkdir(parents=True)
+    (directory / SCRATCH / "eeio-bonnie").symlink_to(base)
+    done = ran(
+        ["sh", "-c", 'tool=eeio-x; . "$HOME/scratch.sh"; prepared; cd eeio-bonnie; pwd -P'],
+        env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(directory)}, code=2,
+    )  # fmt: skip
+    assert f"eeio-x: {directory}/{SCRATCH}/eeio-bonnie {KIND}. Repair: rm -r" in done.stderr
 
 
 def _go_inside(case: Case, directory: Path) -> None:
