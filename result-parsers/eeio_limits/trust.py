@@ -38,6 +38,8 @@ _UNCHECKED = (
 )
 """Of mounts: the prefix of the file system; the option by which the kernel lets every user write,
 whatever modes it shows; one with which somebody checks all the same; one to mount it again with."""
+_KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK)
+"""What eeio makes in its folder; killed workers leave sockets, which no program opens as a file."""
 _OF_SERVERS = ("eeio-mariadb.data/data", "eeio-postgresql.data/data")
 """Data of a database, which another user's server has made. Its profile only removes them."""
 _ALL_USERS = b"4294967295"
@@ -239,7 +241,7 @@ def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk
             problem, repair = None, f"rm -r {_quoted(scratch)}"
             if is_folder and status.st_dev != device:
                 problem, repair = "is another file system", f"umount {_quoted(path)}"
-            elif not is_folder and not stat.S_ISREG(status.st_mode):
+            elif stat.S_IFMT(status.st_mode) not in _KINDS:
                 problem = "is neither a plain file nor a folder"
             elif not is_folder and status.st_nlink > 1:
                 problem = "is a file with another name (a hard link)"

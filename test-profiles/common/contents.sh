@@ -10,7 +10,7 @@ planted() { # FIND-OPTION... -> `PROBLEM VALUE NAME` of the first entry below th
 		function says(problem) { match($0, /^([^ ]* ){5}\.\//); print problem, substr($0, RLENGTH + 1); exit }
 		NR == 1 { device = $4; next }
 		$1 == "d" && $4 != device { says("device -") }
-		$1 != "f" && $1 != "d" { says("kind -") }
+		$1 !~ /^[dfs]$/ { says("kind -") }
 		$1 == "f" && $3 > 1 { says("links -") }
 		!index(ENVIRON["users"], " " $2 " ") { says("owner " $2) }
 		int($5 % 10 / 2) % 2 || (ENVIRON["others"] == 22 && int($5 % 100 / 20) % 2) { says("mode " $5) }'

@@ -286,6 +286,8 @@ PLANTED = (
     Planted("database that is a link", "mkdir -p eeio-mariadb.data; ln -s / eeio-mariadb.data/data",
             f"S/eeio-mariadb.data/data {KIND}"),
     Planted("files of eeio", "mkdir -p a/b; touch a/b/c eeio-fio.0.0", None),
+    Planted("socket of a killed worker", "mkdir eeio-dlio.tmp; cd eeio-dlio.tmp; "
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", None),
 )  # fmt: skip
 
 
