@@ -541,4 +541,4 @@ def test_a_command_in_a_program_s_file_system_is_not_durable(
 )  # fmt: skip
 def test_the_kernel_flushes_the_device_of_fuseblk(filesystem: str, is_program: bool) -> None:
     mount = Mount(Path("/a"), filesystem, "/dev/sda1", "rw,user_id=0", "0:9")
-    assert (why_flushes_end_early(mount) is not None) == is_program
+    assert (why_flushes_end_early(mount, ()) is not None) == is_program

@@ -333,9 +333,9 @@ class Measurement:
             if node is not None and reads:
                 zone = zone_bytes(self.raw_device)
                 reason = _never_written(node, planned.experiment.file_bytes, zone) or reason
-        never = None
-        if planned.experiment.experiment.target != "device":
-            never = why_flushes_end_early(mount_of(volume.served or volume.directory))
+        is_raw = planned.experiment.experiment.target == "device"
+        mount = None if is_raw else mount_of(volume.served or volume.directory)
+        never = why_flushes_end_early(mount, devices)
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol
         if protocol.adaptive is None:

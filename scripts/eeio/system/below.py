@@ -40,6 +40,7 @@ class _Image:
     unknown: str | None = None
     why_not_direct: str | None = None
     """Why direct I/O to the image is buffered, although its loop device requests it."""
+    mount: Mount | None = None
 
 
 def _image_of(device: BlockDevice) -> _Image | None:
@@ -58,8 +59,9 @@ def _image_of(device: BlockDevice) -> _Image | None:
             below = device_of_number(os.major(number), os.minor(number), device.root)
             of_block = () if below is None else (below,)
             numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
-            why = why_file_not_direct(path, numbered[0] if numbered else None)
-            return _Image(path, None, of_block, why_not_direct=why)
+            mounted = numbered[0] if numbered else None
+            why = why_file_not_direct(path, mounted)
+            return _Image(path, None, of_block, why_not_direct=why, mount=mounted)
         location = _location_of(known, path)
         if location is None:
             return _Image(
@@ -76,7 +78,7 @@ def _image_of(device: BlockDevice) -> _Image | None:
         devices = tuple(backing_devices(location, device.root))
         mount = mount_of(location, device.root)
         why = why_file_not_direct(path, mount)
-        return _Image(path, mount.filesystem, devices, why_not_direct=why)
+        return _Image(path, mount.filesystem, devices, why_not_direct=why, mount=mount)
     return _Image(path, None)
 
 
@@ -158,6 +160,12 @@ def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
         for below in _next_below(device, _image_of(device)):
             found += stack_below(below, depth + 1)
     return list(dict.fromkeys(found))
+
+
+def mount_of_image(device: BlockDevice) -> Mount | None:
+    """The file system with the image of a loop device, if it is known; None for other devices."""
+    image = _image_of(device)
+    return None if image is None else image.mount
 
 
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
