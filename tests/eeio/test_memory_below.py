@@ -472,6 +472,31 @@ def test_targets_of_the_device_mapper_that_cache(
     assert [cache.text for cache in caches_below(BlockDevice("dm-9", 253, 9))] == expected
 
 
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_an_image_that_a_user_may_not_look_up_has_caches_that_are_not_known(
+    is_in_memory: bool,
+) -> None:
+    """The run was rejected, and no repair was named. Its mount is known by name."""
+    base = Path(tempfile.mkdtemp(dir="/dev/shm" if is_in_memory else "/var/tmp"))
+    try:
+        with mounts.attached(sparse(base / "image", 1 << 20)) as node:
+            device = block_device(node)
+            assert device is not None
+            os.seteuid(71500)
+            try:
+                found, why = caches_below(device), why_in_memory(device)
+            finally:
+                os.seteuid(0)
+    finally:
+        shutil.rmtree(base)
+    unknown = f"an image of which caches are not known ({base}/image: Permission denied)"
+    assert unknown in [cache.text for cache in found if not cache.in_memory]
+    if is_in_memory:
+        assert why == f"the image of {node}, {base}/image, is on tmpfs"
+    elif mount_of(Path("/var/tmp")).filesystem == "ext4":
+        assert why is None
+
+
 @pytest.fixture
 def bound(tmp_path: Path) -> Iterator[Path]:
     """A FUSE file system whose program keeps its data in a folder, through the page cache."""

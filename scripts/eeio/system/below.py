@@ -41,6 +41,8 @@ class _Image:
     why_not_direct: str | None = None
     """Why direct I/O to the image is buffered, although its loop device requests it."""
     mount: Mount | None = None
+    unseen: str | None = None
+    """Why the file itself is not looked at."""
 
 
 def _image_of(device: BlockDevice) -> _Image | None:
@@ -53,6 +55,7 @@ def _image_of(device: BlockDevice) -> _Image | None:
     named = text.removesuffix(b" (deleted)")
     path = Path(os.fsdecode(named))
     known = status(Path("/dev", disk.name)) if device.root == Path("/") else None
+    unseen = _why_unseen(path) if device.root == Path("/") else None
     if known is not None:
         number = known.file[0] if known.block is None else known.block
         if os.major(number):
@@ -69,17 +72,26 @@ def _image_of(device: BlockDevice) -> _Image | None:
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
                 f"not at {path.parent} any more",
             )  # fmt: skip
-    elif device.root == Path("/") and named == text and not path.exists():
-        return _Image(path, None)  # a path outside of this container
     else:
-        is_here = device.root == Path("/") and path.exists()
+        is_here = unseen is not None or (device.root == Path("/") and path.exists())
+        if not is_here and device.root == Path("/") and named == text:
+            return _Image(path, None)  # a path outside of this container
         location = path if is_here else path.parent
     with suppress(OSError):
         devices = tuple(backing_devices(location, device.root))
         mount = mount_of(location, device.root)
         why = why_file_not_direct(path, mount)
-        return _Image(path, mount.filesystem, devices, why_not_direct=why, mount=mount)
+        return _Image(path, mount.filesystem, devices, None, why, mount, unseen)
     return _Image(path, None)
+
+
+def _why_unseen(path: Path) -> str | None:
+    """Why this user cannot look up a path: it may not pass a folder above it."""
+    try:
+        path.exists()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _text_of_number(number: int) -> str:
@@ -179,6 +191,9 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     elif image is not None and image.why_not_direct is not None:
         text = f"the page cache of the image {image.path}: {image.why_not_direct}"
         found.append(CacheBelow(text, True))
+    if image is not None and image.unseen is not None:
+        text = f"an image of which caches are not known ({image.path}: {image.unseen})"
+        found.append(CacheBelow(text, False))
     if image is not None and image.filesystem == "zfs":
         found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
     if re.fullmatch(r"zd[0-9]+", disk.name):

@@ -182,9 +182,13 @@ def backing_devices(directory: Path, root: Path = Path("/")) -> list[BlockDevice
 
 
 def _device_names(directory: Path, root: Path) -> list[str]:
-    """A file system with anonymous device numbers (btrfs) is known by its mount source."""
+    """A file system with anonymous device numbers (btrfs) is known by its mount source. A path of
+    another machine, or one that this user may not look up, is known by its mount only."""
+    number = None
     if root == Path("/"):
-        number = directory.stat().st_dev
+        with suppress(PermissionError):
+            number = directory.stat().st_dev
+    if number is not None:
         device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
