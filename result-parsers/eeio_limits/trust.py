@@ -396,19 +396,33 @@ def _mount_of(path: Path, mounts: Sequence[Mount]) -> Mount | None:
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Makes `folder` and those above it. Where root does that through sudo below a folder of the
-    user behind it, they are the user's: with a strict umask they would be closed to their owner."""
+    user behind it, they are the user's: with a strict umask they would be closed to their owner.
+    PermissionError if another user makes one of them meanwhile, as everybody may in /tmp."""
     missing = []
     place = folder
     while not place.exists():
         missing.append(place)
         place = place.parent
-    for new in reversed(missing):
-        new.mkdir(mode, exist_ok=True)
-        descriptor = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+    if not missing:
+        return
+    flags = os.O_DIRECTORY | os.O_CLOEXEC
+    above = os.open(place, flags | os.O_PATH)
+    try:
+        for new in reversed(missing):
+            is_new = True
+            try:
+                os.mkdir(new.name, mode, dir_fd=above)
+            except FileExistsError:
+                is_new = False
+            descriptor = os.open(new.name, flags | os.O_RDONLY | os.O_NOFOLLOW, dir_fd=above)
+            os.close(above)
+            above = descriptor
+            owner = os.fstat(descriptor).st_uid
+            if not is_new and owner not in _users_in(place.resolve()):
+                raise PermissionError(errno.EPERM, f"user {owner} has just made it", str(new))
             hand_over(descriptor, place)
-        finally:
-            os.close(descriptor)
+    finally:
+        os.close(above)
 
 
 def hand_over(descriptor: int, folder: Path) -> None:

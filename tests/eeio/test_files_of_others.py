@@ -19,11 +19,13 @@ from tests.mounts import mounted
 from tests.processes import ran
 from tests.profiles.harness import copy_of
 
+from eeio import paths
 from eeio.campaign.safety import SCRATCH, checked_folder
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio_limits import trust
 from eeio_limits.trust import (
+    make_folder,
     risk_of_folder,
     risk_of_scratch,
     trusted_search_path,
@@ -728,3 +730,64 @@ def test_root_writes_no_results_into_a_folder_of_another_user(
     assert main(arguments) == 2
     assert "no results are written there as root" in capsys.readouterr().err
     assert not list((base / "victim").iterdir()) and not (data / "results/c").exists()
+
+
+def test_root_writes_no_results_into_a_folder_that_another_user_makes_after_the_check(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(base / "data"))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    new_campaign_folder = paths.new_campaign_folder
+
+    def then_made(name: str) -> Path:
+        folder = new_campaign_folder(name)
+        (base / "data").mkdir(0o755)
+        os.chown(base / "data", 71500, 71500)
+        return folder
+
+    monkeypatch.setattr(paths, "new_campaign_folder", then_made)
+    arguments = ["bench", "--meter", "none", "--name", "c", "--directory", str(base), "true"]
+    base.chmod(0o755)
+    assert main(arguments) == 1
+    assert f"as root: {base}/data is owned by user 71500" in capsys.readouterr().err
+    assert not (base / "data/eeio/results/c").exists()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_another_user_makes_at_that_moment_is_not_used(
+    base: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    """Everybody may make a folder in /tmp, also between the check of /tmp and the new folder."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (base / "theirs").mkdir()
+    os.chown(base / "theirs", 71500, 71500)
+    mkdir = os.mkdir
+
+    def made_by_another(name: str, mode: int, *, dir_fd: int) -> None:
+        if is_link:
+            os.symlink(base / "theirs", name, dir_fd=dir_fd)
+        else:
+            mkdir(name, dir_fd=dir_fd)
+            os.chown(name, 71500, 71500, dir_fd=dir_fd)
+        mkdir(name, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", made_by_another)
+    with pytest.raises(OSError, match=r"user 71500 has just made it|Not a directory"):
+        make_folder(base / "data/eeio/results")
+    monkeypatch.undo()
+    assert list((base / "theirs").iterdir()) == []
+    assert not (base / "data/eeio").exists()
+
+
+def test_a_folder_that_another_process_of_ours_makes_at_that_moment_is_used(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def made_before(name: str, mode: int, *, dir_fd: int) -> None:
+        mkdir(name, mode, dir_fd=dir_fd)
+        mkdir(name, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", made_before)
+    make_folder(base / "data/eeio", 0o700)
+    assert (base / "data/eeio").stat().st_mode & 0o777 == 0o700
