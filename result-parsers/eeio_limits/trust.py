@@ -31,6 +31,17 @@ _MOST_LINKS = 40
 """As the kernel follows."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _UNMAPPED = 65534
+_UNCHECKED = (
+    ("fuse", "allow_other", "default_permissions", "default_permissions"),
+    ("cifs", "noperm", "multiuser", "perm"),
+    ("smb3", "noperm", "multiuser", "perm"),
+)
+"""Of mounts: the prefix of the file system; the option by which the kernel lets every user write,
+whatever modes it shows; one with which somebody checks all the same; one to mount it again with."""
+_KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK)
+"""What eeio makes in its folder; killed workers leave sockets, which no program opens as a file."""
+_OF_SERVERS = ("eeio-mariadb.data/data", "eeio-postgresql.data/data")
+"""Data of a database, which another user's server has made. Its profile only removes them."""
 _ALL_USERS = b"4294967295"
 
 
@@ -93,7 +104,7 @@ def why_untrusted(path: Path) -> str | None:
     try:
         way = _way(path)
         users = _users_in(way[-1].parent, writes=False)
-        if (risk := _risk_of_fuse(way, users)) is not None:
+        if (risk := _risk_of_mounts(way, users)) is not None:
             return f"{risk.path} {risk.problem}"
         found = _replaceable(way, users, "usual")
         if found is None and way[-1].is_dir():
@@ -127,9 +138,13 @@ def risk_of_folder(directory: Path) -> Risk | None:
         way = _way(directory)
         physical = way[-1]
         users = _users_in(physical)
-        if os.geteuid() == 0:
-            if (risk := _risk_of_fuse(way, users) or _risk_of_default_list(physical)) is not None:
-                return risk
+        is_root = os.geteuid() == 0
+        risk = _risk_of_mounts(way if is_root else [physical], users)
+        if risk is None and is_root:
+            risk = _risk_of_default_list(physical)
+        if risk is not None:
+            return risk
+        if is_root:
             found = _replaceable(way, users, "usual")
         else:
             found = _replaceable([physical], users, "lax")
@@ -149,20 +164,29 @@ def risk_of_folder(directory: Path) -> Risk | None:
     return Risk(found.path, found.problem, repair)
 
 
-def _risk_of_fuse(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
-    """Who mounted a FUSE file system decides which owners it shows, and where its links lead."""
+def _risk_of_mounts(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
+    """Who mounted a FUSE file system decides which owners it shows, and where its links lead. In a
+    mount without checks of permissions each user does."""
     mounts = _mounts()
-    foreign = {}
-    for mount in mounts:
-        user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
-        if mount.filesystem.startswith("fuse") and user is not None and int(user[1]) not in users:
-            foreign[mount] = user[1]
-    for place in way if foreign else ():
+    risks = {mount: risk for mount in mounts if (risk := _risk_of_mount(mount, users)) is not None}
+    for place in way if risks else ():
         mounted = _mount_of(place, mounts)
-        if mounted is not None and mounted in foreign:
-            point = mounted.mount_point
-            problem = f"is a FUSE file system of user {foreign[mounted]}"
-            return Risk(point, problem, _repair_by_new_folder(_quoted(point.parent)))
+        if mounted is not None and mounted in risks:
+            return risks[mounted]
+    return None
+
+
+def _risk_of_mount(mount: Mount, users: frozenset[int]) -> Risk | None:
+    point, options = mount.mount_point, mount.options.split(",")
+    user = re.search(r"(?:^|,)user_id=(\d+)", mount.options)
+    if mount.filesystem.startswith("fuse") and user is not None and int(user[1]) not in users:
+        problem = f"is a FUSE file system of user {user[1]}"
+        return Risk(point, problem, _repair_by_new_folder(_quoted(point.parent)))
+    for filesystem, opening, checking, again in _UNCHECKED:
+        is_open = opening in options and checking not in options
+        if is_open and mount.filesystem.startswith(filesystem):
+            problem = f"checks no permissions (mount option {opening})"
+            return Risk(point, problem, f"mount it again with -o {again}")
     return None
 
 
@@ -174,8 +198,8 @@ def _risk_of_default_list(folder: Path) -> Risk | None:
 
 
 def risk_of_scratch(scratch: Path) -> Risk | None:
-    """What another user could replace of the folder of test files itself, or put in its place.
-    None if it does not exist."""
+    """What another user could replace of the folder of test files itself, or put in its place, and
+    what eeio has not made in it. None if it does not exist."""
     try:
         status = scratch.lstat()
     except OSError:
@@ -184,14 +208,53 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     if os.geteuid() == 0 and _has_access_list(scratch):
         problem = "has an access control list"
         return Risk(scratch, problem, f"setfacl -bk {_quoted(directory)} {_quoted(scratch)}")
-    found = _replaceable([scratch], _users_in(directory.resolve()), "strict")
+    users = _users_in(directory.resolve())
+    found = _replaceable([scratch], users, "strict")
     if found is None and stat.S_ISDIR(status.st_mode):
-        return None
+        return _risk_of_contents(scratch, status.st_dev, users)
     problem = found.problem if found else "is not a folder (a link?), so it is not followed"
     repair = f"rm -r {_quoted(scratch)}"
     if found and found.kind != "writable":  # another user may be measuring there
         repair = _repair_by_new_folder(_quoted(directory))
     return Risk(scratch, problem, repair)
+
+
+def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk | None:
+    """The first entry below the folder that eeio cannot have made: a drive that somebody else has
+    formatted may have any, with root as its owner, and profiles write to names that they know."""
+    others = stat.S_IWOTH | (stat.S_IWGRP if os.geteuid() == 0 else 0)
+    folders = [scratch]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            path = Path(entry.path)
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            is_folder = stat.S_ISDIR(status.st_mode)
+            if is_folder and str(path.relative_to(scratch)) in _OF_SERVERS:
+                continue
+            problem, repair = None, f"rm -r {_quoted(scratch)}"
+            if is_folder and status.st_dev != device:
+                problem, repair = "is another file system", f"umount {_quoted(path)}"
+            elif stat.S_IFMT(status.st_mode) not in _KINDS:
+                problem = "is neither a plain file nor a folder"
+            elif not is_folder and status.st_nlink > 1:
+                problem = "is a file with another name (a hard link)"
+            elif status.st_uid not in users:
+                problem = f"is owned by user {status.st_uid}"
+            elif status.st_mode & others:
+                mode = stat.S_IMODE(status.st_mode)
+                problem = f"can be written by other users (mode {mode:o})"
+            if problem is not None:
+                return Risk(path, f"{problem}, so it is not used", repair)
+            if is_folder:
+                folders.append(path)
+    return None
 
 
 def _way(path: Path) -> list[Path]:
@@ -333,19 +396,33 @@ def _mount_of(path: Path, mounts: Sequence[Mount]) -> Mount | None:
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Makes `folder` and those above it. Where root does that through sudo below a folder of the
-    user behind it, they are the user's: with a strict umask they would be closed to their owner."""
+    user behind it, they are the user's: with a strict umask they would be closed to their owner.
+    PermissionError if another user makes one of them meanwhile, as everybody may in /tmp."""
     missing = []
     place = folder
     while not place.exists():
         missing.append(place)
         place = place.parent
-    for new in reversed(missing):
-        new.mkdir(mode, exist_ok=True)
-        descriptor = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+    if not missing:
+        return
+    flags = os.O_DIRECTORY | os.O_CLOEXEC
+    above = os.open(place, flags | os.O_PATH)
+    try:
+        for new in reversed(missing):
+            is_new = True
+            try:
+                os.mkdir(new.name, mode, dir_fd=above)
+            except FileExistsError:
+                is_new = False
+            descriptor = os.open(new.name, flags | os.O_RDONLY | os.O_NOFOLLOW, dir_fd=above)
+            os.close(above)
+            above = descriptor
+            owner = os.fstat(descriptor).st_uid
+            if not is_new and owner not in _users_in(place.resolve()):
+                raise PermissionError(errno.EPERM, f"user {owner} has just made it", str(new))
             hand_over(descriptor, place)
-        finally:
-            os.close(descriptor)
+    finally:
+        os.close(above)
 
 
 def hand_over(descriptor: int, folder: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNT, shortened
-from eeio_limits.trust import make_folder
+from eeio_limits.trust import make_folder, why_untrusted
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.consistency import idle_disagreement
@@ -217,7 +217,7 @@ class Store:
         EeioError when the name is taken.
         """
         aside = self.folder.with_name(f".{self.folder.name}.new")
-        make_folder(aside.parent)
+        _make_root(aside.parent)
         remove_half_made(aside)
         try:
             aside.mkdir()
@@ -240,7 +240,7 @@ class Store:
 
     def create(self, design: Design) -> None:
         """Makes the folder with campaign.json; EeioError when the name is taken."""
-        make_folder(self.folder.parent)
+        _make_root(self.folder.parent)
         try:
             self.folder.mkdir()
         except FileExistsError:
@@ -351,6 +351,14 @@ def delete(folder: Path) -> None:
     folder.rename(aside)
     _sync_directory(folder.parent)
     shutil.rmtree(aside)
+
+
+def _make_root(folder: Path) -> None:
+    """The folder of campaigns. It is checked once it exists: in /tmp another user may make it
+    first."""
+    make_folder(folder)
+    if (why := why_untrusted(folder)) is not None:
+        raise EeioError(f"{folder}: no results are written there as root: {why}")
 
 
 def remove_half_made(aside: Path) -> bool:

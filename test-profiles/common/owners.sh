@@ -1,16 +1,20 @@
 # Users who may own the files that eeio writes to and runs, as in eeio_limits/trust.py. For trust.sh.
 # shellcheck shell=sh
-mount_of() { # FOLDER MOUNTINFO -> the user of a FUSE file system, or -, and where it is mounted
+mount_of() { # FOLDER MOUNTINFO -> USER OPTION POINT: of a FUSE file system, its user, or -; the option by which
+	# the kernel lets every user write, whatever modes it shows, or -; and where it is mounted
 	# The kernel knows the mount, also where a later one hides an older one; names alone may be those of hidden ones.
 	id=$([ ! -r "$1" ] || [ -p "$1" ] || sed -n 's/^mnt_id:[[:space:]]*//p' /proc/self/fdinfo/3 3<"$1") 2>/dev/null
-	folder=$1 id=$id LC_ALL=C awk 'BEGIN { best = "/"; user = "-" }
+	folder=$1 id=$id LC_ALL=C awk 'BEGIN { best = "/"; user = opening = "-" }
+	function opens(option, checking) { if (index(options, "," option ",") && !index(options, "," checking ",")) opening = option }
 	{ gsub(/\\040/, " ", $5); gsub(/\\011/, "\t", $5); gsub(/\\134/, "\\", $5) }
 	known { next }
 	$1 == ENVIRON["id"] || (length($5) >= length(best) && ($5 == "/" || index(ENVIRON["folder"] "/", $5 "/") == 1)) {
-		known = $1 == ENVIRON["id"]; best = $5; user = "-"; text = $NF
+		known = $1 == ENVIRON["id"]; best = $5; user = opening = "-"; options = "," $NF ","; text = $NF
+		if (/ - (cifs|smb3)/) opens("noperm", "multiuser")
+		if (/ - fuse/) opens("allow_other", "default_permissions")
 		if (/ - fuse/ && sub(/^([^,]*,)*user_id=/, "", text)) { sub(/,.*/, "", text); user = text }
 	}
-	END { print user, best }' "$2"
+	END { print user, opening, best }' "$2"
 }
 
 is_container() { # such a file may be left on a machine that was made of an image; its processes are its own
@@ -36,7 +40,7 @@ trusted_users() { # FOLDER, the current one -> their numbers, each between blank
 	read -r _ _ mapped </proc/self/uid_map
 	[ "$mapped" = 4294967295 ] || more="$more 65534"
 	if is_container; then # who mounts a folder has started it
-		more="$more $(mount_of "$1" /proc/self/mountinfo | while read -r _ point; do stat -c %u -- "$point"; done)"
+		more="$more $(mount_of "$1" /proc/self/mountinfo | while read -r _ _ point; do stat -c %u -- "$point"; done)"
 	fi
 	case $me-$(stat -f -c %T .) in
 	0-nfs*) # with root_squash root's files are another user's: a new file shows whose
@@ -45,8 +49,22 @@ trusted_users() { # FOLDER, the current one -> their numbers, each between blank
 	echo " 0 $me $more "
 }
 
-foreign_fuse() { # USERS FOLDER MOUNTINFO -> `fuse N PATH`: its user decides which owners it shows
-	mount_of "$2" "$3" | while read -r user point; do
-		case "$1-" in *" $user "*) ;; *) [ "$user" = - ] || echo "fuse $user $point" ;; esac
+risk_of_mount() { # USERS FOLDER MOUNTINFO -> `fuse N PATH`: its user decides which owners it shows; or
+	# `unchecked OPTION PATH`: every user may write there
+	mount_of "$2" "$3" | while read -r user opening point; do
+		case "$1-" in
+		*" $user "*) ;;
+		*) [ "$user" = - ] || { echo "fuse $user $point" && break; } ;;
+		esac
+		[ "$opening" = - ] || echo "unchecked $opening $point"
+	done
+}
+
+risk_of_mounts() { # USERS PATH... -> the first of their mounts that other users can change
+	users=$1 && shift
+	grep -qE ' - (fuse|cifs|smb3)' /proc/self/mountinfo || return 0
+	for place; do
+		theirs=$(risk_of_mount "$users" "$place" /proc/self/mountinfo)
+		[ -z "$theirs" ] || { printf '%s\n' "$theirs" && return; }
 	done
 }

@@ -20,6 +20,7 @@ explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line:
 	owned) problem="is owned by user $value" ;;
 	link) problem="is a link of user $value" ;;
 	fuse) problem="is a FUSE file system of user $value" ;;
+	unchecked) problem="checks no permissions (mount option $value)" ;;
 	listed) problem='has an access control list' ;;
 	loop) problem='cannot be checked: Too many levels of symbolic links' ;;
 	esac
@@ -27,6 +28,8 @@ explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line:
 	case $(id -u)-$kind-$path in
 	*-program-*) repair="install the package of ${directory##*/}, and remove this one from PATH" ;;
 	*-loop-*) repair='check the path' ;;
+	*-unchecked-*) repair='mount it again with -o default_permissions' && [ "$value" = allow_other ] ||
+		repair='mount it again with -o perm' ;;
 	*-listed-*) repair="setfacl -bk $(quoted "$directory") $(quoted "$path")" ;;
 	*-writable-*/eeio-scratch) repair="rm -r $(quoted "$path")" ;;
 	*/eeio-scratch) repair=$(new_folder "$(quoted "${directory%/}")") ;; # another user may be measuring there

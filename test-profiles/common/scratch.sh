@@ -1,6 +1,7 @@
 # The folder of the test files, for pre.sh, post.sh and what runs the tool: each changes to it, and sees that
 # no other user can put a link in the place of a file. Later names are relative to it.
 # shellcheck shell=sh disable=SC2015,SC2154 # refuse exits; factors.sh or post.sh sets $tool
+umask 022 # other users write to no file of eeio's
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 case $scratch in /*) ;; *) scratch=$(pwd -P)/$scratch ;; esac
 # shellcheck source=owners.sh
@@ -9,6 +10,8 @@ case $scratch in /*) ;; *) scratch=$(pwd -P)/$scratch ;; esac
 . "$HOME/trust.sh"
 # shellcheck source=repairs.sh
 . "$HOME/repairs.sh"
+# shellcheck source=contents.sh
+. "$HOME/contents.sh"
 
 refuse() { # ERROR...
 	echo "$tool: $*" >&2
@@ -21,6 +24,8 @@ enter() { # FOLDER, $scratch or one below it: makes it and changes to it
 	# Others pass through it to a server's files, and see nothing.
 	[ -d eeio-scratch ] || mkdir -m 711 eeio-scratch 2>/dev/null || refuse "$unwritable"
 	prepared
+	# All of it, which takes a while with many files: pre.sh comes before the caches are emptied.
+	check_contents
 	[ "$1" = "$scratch" ] || { mkdir -p ".${1#"$scratch"}" && cd -P ".${1#"$scratch"}"; } 2>/dev/null &&
 		[ -w . ] || refuse "$unwritable"
 }
@@ -38,7 +43,8 @@ check_here() { # FOLDER: changes to it, and leaves where another user could repl
 	if [ "$(id -u)" = 0 ]; then
 		problem=$(replaceable_above "$users" "$1")
 	else
-		problem=$(replaceable "$users" lax "$(pwd -P)")
+		problem=$(risk_of_mounts "$users" "$(pwd -P)")
+		[ -n "$problem" ] || problem=$(replaceable "$users" lax "$(pwd -P)")
 	fi
 	[ -z "$problem" ] || refuse "$(explained "$(pwd -P)" "$problem")"
 }
@@ -56,6 +62,7 @@ prepared() { # changes to the folder that pre.sh has made; no name leads to the 
 		refuse "$scratch is not a folder (a link?), so it is not followed. Repair: rm -r $(quoted "$scratch")"
 	problem=$(replaceable "$users" strict .)
 	[ -z "$problem" ] || refuse "$scratch was replaced by another folder; find out which program does that"
+	check_contents -maxdepth 1
 }
 
 left() { # removes the folder if nothing is in it

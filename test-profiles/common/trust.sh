@@ -38,10 +38,7 @@ replaceable_above() { # USERS PATH: what the kernel passes on the way to it: fol
 			[ ! -e "$here" ] || set -- "$@" "$here"
 		fi
 	done
-	theirs=''
-	! grep -q ' - fuse' /proc/self/mountinfo || for place; do
-		theirs=$(foreign_fuse "$users" "$place" /proc/self/mountinfo) && [ -z "$theirs" ] || break
-	done
+	theirs=$(risk_of_mounts "$users" "$@")
 	[ -z "$theirs" ] || { printf '%s\n' "$theirs" && return; }
 	replaceable "$users" usual "$@"
 }

@@ -6,7 +6,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 
 make_output
 prepared
-[ "$(cat eeio-dlio.ready 2>/dev/null)" = "$marker" ] ||
+is_ready ||
 	refuse "$scratch: not prepared for these factors; run pre.sh with them first"
 
 run() {

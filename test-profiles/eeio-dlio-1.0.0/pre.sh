@@ -13,7 +13,7 @@ available=$(awk '$1 == "MemAvailable:" { printf "%.0f", $2 * 1024 }' /proc/memin
 		"read_threads or a smaller record_size or checkpoint_size"
 enter "$scratch"
 rm -rf eeio-dlio.checkpoints eeio-dlio.tmp
-if [ "$(cat eeio-dlio.ready 2>/dev/null)" != "$marker" ]; then
+if ! is_ready; then
 	rm -rf eeio-dlio.*
 	need_bytes $((files * record * 3 / 2 + 67108864))
 	dlio generate output="$scratch/eeio-dlio.log" >eeio-dlio.out 2>&1 || {
@@ -21,5 +21,6 @@ if [ "$(cat eeio-dlio.ready 2>/dev/null)" != "$marker" ]; then
 		exit 2
 	}
 	echo "$marker" >eeio-dlio.ready
+	data_made >"$HOME/data.ready"
 fi
 [ "$workload" != checkpoint ] || need_bytes $((checkpoints * checkpoint_bytes + 67108864))

@@ -27,7 +27,8 @@ objects=${objects:-$(preset_value objects)}
 [ -n "$objects" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 endpoint=${EEIO_S3_ENDPOINT:-local} region=${EEIO_S3_REGION:-us-east-1}
 case $region in *[!a-z0-9-]*) refuse "EEIO_S3_REGION=$region: give a name such as eu-west-1" ;; esac
-state=$scratch/eeio-s3.bucket
+# Not in the folder of the test files: on a drive of others it may name a bucket that is not this run's.
+state=$HOME/eeio-s3.$(printf %s "$scratch" | sha256sum | cut -c 1-16).bucket
 
 need_store() { # where a run begins: a plan has no tool.conf
 	[ "$endpoint" != local ] || [ -x "$server" ] ||

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Outside the measured window: the folder of the state file. A bucket that a killed run left is removed.
+# Outside the measured window: the folder of the test files. A bucket that a killed run left is removed.
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 need_store

@@ -22,6 +22,8 @@ from eeio.campaign.measurement import _until_durable
 from eeio.campaign.probes import Flush
 from eeio.system import caches
 from eeio.system.caches import Sync, flush
+from eeio.system.durability import why_flushes_end_early
+from eeio.system.filesystem import backing_devices, mount_of
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results.record import CacheLayers, Durable, Experiment, Run
 from eeio_results.tools.capture import PhaseResult, ToolResult
@@ -79,6 +81,50 @@ def test_a_tool_s_own_flush_stands() -> None:
     flushed = write("write", 0.0, 2.0, until_durable=own)
     later = write("read", 2.0, 3.0)
     assert _until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
+
+
+def test_no_flush_counts_where_flushes_do_not_reach_the_drive() -> None:
+    flushed = write("write", 0.0, 2.0, until_durable=Durable(2.0, 4e6, "the tool's own"))
+    for phase, wanted in (
+        (flushed, (None, "not here")),
+        (write("write", 0.0, 2.0), (None, "not here")),
+        (write("write", 0.0, 2.0, durable_reason="it wrote no data"), (None, "it wrote no data")),
+        (write("read", 0.0, 2.0), (None, None)),
+    ):
+        assert _until_durable(phase, (phase,), Sync(2.0, 3.0, "x"), 0.0, "not here") == wanted
+
+
+@pytest.mark.root
+def test_flushes_that_do_not_reach_the_drive_are_found(tmp_path: Path) -> None:
+    """By the options of a mount, or by the kernel's view of a drive's cache, also below a loop
+    device: such a write was durable in 0.1 s."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not installed")
+    lower, upper = sparse(tmp_path / "lower", 64 << 20), tmp_path / "point/upper"
+    subprocess.run(["mkfs.ext4", "-q", str(lower)], check=True)
+    with attached(lower) as node:
+        with mounted(node, tmp_path / "point") as point:
+            assert _why(point) is None
+        (tmp_path / "point").rmdir()
+        with mounted(node, tmp_path / "point", "-o", "nobarrier") as point:
+            assert _why(point) == f"{point} is mounted with nobarrier, so the drive gets no flush"
+            sparse(upper, 32 << 20)
+            subprocess.run(["mkfs.ext4", "-q", str(upper)], check=True)
+            with attached(upper) as above, mounted(above, tmp_path / "above") as directory:
+                assert _why(directory) == _why(point)
+        (tmp_path / "point").rmdir()
+        view = Path("/sys/class/block", node.name, "queue/write_cache")
+        try:
+            view.write_text("write through")
+        except OSError as error:
+            pytest.skip(f"{view} cannot be changed: {error}")
+        with mounted(node, tmp_path / "point") as point:
+            assert f"no flush to {node} (queue/write_cache is write through)" in str(_why(point))
+        view.write_text("write back")
+
+
+def _why(directory: Path) -> str | None:
+    return why_flushes_end_early(mount_of(directory), backing_devices(directory))
 
 
 class Power:

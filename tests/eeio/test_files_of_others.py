@@ -19,17 +19,22 @@ from tests.mounts import mounted
 from tests.processes import ran
 from tests.profiles.harness import copy_of
 
+from eeio import paths
 from eeio.campaign.safety import SCRATCH, checked_folder
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio_limits import trust
 from eeio_limits.trust import (
+    make_folder,
     risk_of_folder,
     risk_of_scratch,
     trusted_search_path,
     why_untrusted,
 )
 
+COPIED = (
+    "scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh", "programs.sh",
+)  # fmt: skip
 COMMON = Path(__file__).parents[2] / "test-profiles/common"
 pytestmark = pytest.mark.root
 _NEW_NAMESPACE, _NEW_USERS, _NEW_PROCESSES = 0x20000, 0x10000000, 0x20000000
@@ -180,7 +185,7 @@ def base() -> Iterator[Path]:
     """A folder that every user can pass, in /tmp: below a sticky one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o1777)
-    for name in ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "programs.sh"):
+    for name in COPIED:
         shutil.copy(COMMON / name, folder / name)
     yield folder
     shutil.rmtree(folder)
@@ -239,6 +244,94 @@ def test_eeio_and_the_profiles_reject_the_same(base: Path, case: Case) -> None:
     inside = case.inside.startswith("container")
     assert _in_child(both, namespace=_NEW_PROCESSES if inside else 0) == wanted
     assert (directory / SCRATCH / "file").exists() == (case.text is None)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What is made in `eeio-scratch`, by a shell, and the text of the rejection, in which S is that
+    folder. `user` runs eeio."""
+
+    name: str
+    command: str
+    text: str | None
+    repair: str = "rm -r S"
+    user: int = 0
+
+
+KIND = "is neither a plain file nor a folder, so it is not used"
+PLANTED = (
+    Planted("link", "ln -s ../victim eeio-dataserver.0", f"S/eeio-dataserver.0 {KIND}"),
+    Planted("link to a folder", "ln -s .. eeio-bonnie", f"S/eeio-bonnie {KIND}"),
+    Planted("link below", "mkdir a; ln -s .. a/b", f"S/a/b {KIND}"),
+    Planted("FIFO", "mkfifo 'a b'", f"S/a b {KIND}"),
+    Planted("device node", "mknod a b 7 0", f"S/a {KIND}"),
+    Planted("hard link", "ln ../victim a",
+            "S/a is a file with another name (a hard link), so it is not used"),
+    Planted("another user's", "touch a; chown 71500 a",
+            "S/a is owned by user 71500, so it is not used"),
+    Planted("another user's folder", "mkdir -p a/b; chown 71500 a/b",
+            "S/a/b is owned by user 71500, so it is not used"),
+    Planted("folder for all", "mkdir -m 1777 a",
+            "S/a can be written by other users (mode 1777), so it is not used"),
+    Planted("file for a group", "touch a; chmod 664 a",
+            "S/a can be written by other users (mode 664), so it is not used"),
+    Planted("file for all, as a user", "touch a; chmod 646 a",
+            "S/a can be written by other users (mode 646), so it is not used", user=71500),
+    Planted("file of a project's group", "touch a; chmod 664 a", None, user=71500),
+    Planted("link, as a user", "ln -s ../victim a", f"S/a {KIND}", user=71500),
+    Planted("mount", "mkdir a; mount -t tmpfs tmpfs a",
+            "S/a is another file system, so it is not used",
+            "umount S/a"),
+    Planted("database of a killed run", "mkdir -p eeio-postgresql.data/data; "
+            "ln -s .. eeio-postgresql.data/data/link; chown -R 71500 eeio-postgresql.data/data",
+            None),
+    Planted("database that is a link", "mkdir -p eeio-mariadb.data; ln -s / eeio-mariadb.data/data",
+            f"S/eeio-mariadb.data/data {KIND}"),
+    Planted("files of eeio", "mkdir -p a/b; touch a/b/c eeio-fio.0.0", None),
+    Planted("socket of a killed worker", "mkdir eeio-dlio.tmp; cd eeio-dlio.tmp; "
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_eeio_and_the_profiles_use_no_planted_file(base: Path, planted: Planted) -> None:
+    """A drive that somebody else has formatted: `eeio-scratch` is root's, and a link in it led to
+    a file of the machine, which the run overwrote."""
+    directory = base / "top dir"
+    scratch = directory / SCRATCH
+    scratch.mkdir(parents=True)
+    (directory / "victim").touch()
+    for path in (directory, scratch):
+        os.chown(path, planted.user, planted.user)
+
+    def both() -> list[str | None]:
+        os.environ.pop("SUDO_UID", None)
+        assert _LIBC.unshare(_NEW_NAMESPACE) == 0
+        ran(["mount", "--make-rprivate", "/"])
+        os.setresgid(planted.user, planted.user, planted.user)
+        os.setresuid(planted.user, planted.user, planted.user)
+        ran(["sh", "-c", planted.command], cwd=scratch)
+        risk = risk_of_scratch(scratch)
+        done = _entered(base, directory)
+        return [risk.text if risk else None, done.stderr.removeprefix("eeio-x: ").strip() or None]
+
+    wanted = None
+    if planted.text is not None:
+        repair = planted.repair.replace(" S", f" '{scratch}").strip() + "'"
+        wanted = f"{planted.text.replace('S/', f'{scratch}/', 1)}. Repair: {repair}"
+    assert _in_child(both) == [wanted, wanted]
+
+
+def test_a_tool_starts_in_a_folder_that_is_no_link(base: Path) -> None:
+    """The wrapper looks at the folder again: it may be started without pre.sh."""
+    directory = base / "top"
+    (directory / SCRATCH).mkdir(parents=True)
+    (directory / SCRATCH / "eeio-bonnie").symlink_to(base)
+    done = ran(
+        ["sh", "-c", 'tool=eeio-x; . "$HOME/scratch.sh"; prepared; cd eeio-bonnie; pwd -P'],
+        env={**os.environ, "HOME": str(base), "EEIO_DIRECTORY": str(directory)}, code=2,
+    )  # fmt: skip
+    assert f"eeio-x: {directory}/{SCRATCH}/eeio-bonnie {KIND}. Repair: rm -r" in done.stderr
 
 
 def _go_inside(case: Case, directory: Path) -> None:
@@ -356,6 +449,7 @@ def _entered(base: Path, directory: Path) -> "subprocess.CompletedProcess[str]":
             "9 1 0:9 / {base}/a\\040b rw shared:1 - fuse.x user_id=0 rw,user_id=71500,group_id=0",
             71500,
         ),
+        ("9 1 0:9 / {base}/a\\040b rw - fuse.x x rw,user_id=71500,allow_other", 71500),
         ("9 1 0:9 / {base}/a\\040b rw - fuse.sshfs x rw,user_id=0,group_id=0", None),
         ("9 1 0:9 / {base}/a rw - fuse.x x rw,user_id=71500,group_id=0", None),
         ("9 1 0:9 / {base}/a\\040b rw - fuse.x\r x\ry rw,user_id=71500,group_id=0", 71500),
@@ -372,7 +466,7 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
     monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
     done = ran(
         ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; . "$0/repairs.sh"; '
-         'problem=$(foreign_fuse " 0 " "$1" "$2"); '
+         'problem=$(risk_of_mount " 0 " "$1" "$2"); '
          '[ -z "$problem" ] || explained "$1" "$problem"', base, directory, base / "mountinfo"]
     )  # fmt: skip
     risk = risk_of_folder(directory)
@@ -382,6 +476,51 @@ def test_a_fuse_file_system_of_another_user_is_rejected(
         f"Repair: mkdir -m 700 {base}/eeio-files, and give it as the directory"
     )
     assert (risk.text if risk else None) == (wanted if user else None)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "repair"),
+    [
+        ("fuse.x x rw,user_id=0,allow_other", "allow_other", "default_permissions"),
+        ("fuse x rw,user_id=0,allow_other,blksize=4096", "allow_other", "default_permissions"),
+        ("fuse.x x rw,user_id=0,default_permissions,allow_other", None, None),
+        ("fuse.x x rw,user_id=0", None, None),
+        ("cifs //a/b rw,noperm,vers=3.1.1", "noperm", "perm"),
+        ("smb3 //a/b rw,noperm", "noperm", "perm"),
+        ("cifs //a/b rw,noperm,multiuser", None, None),
+        ("cifs //a/b rw,uid=0", None, None),
+        ("ext4 /dev/sda1 rw,allow_other", None, None),
+    ],
+)
+@pytest.mark.parametrize("user", [0, 71500])
+def test_a_mount_without_checks_of_permissions_is_rejected(
+    base: Path, monkeypatch: pytest.MonkeyPatch, options: str, problem: str | None,
+    repair: str | None, user: int,
+) -> None:  # fmt: skip
+    """A folder that it shows as root's, of mode 755, can be written by every user."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    directory = base / "a b/dir"
+    directory.mkdir(parents=True)
+    os.chown(directory, user, user)
+    (base / "a b").chmod(0o755)
+    (base / "mountinfo").write_text(
+        f"1 0 8:1 / / rw - ext4 x rw\n9 1 0:9 / {base}/a\\040b rw - {options}\n"
+    )
+    monkeypatch.setattr(trust, "_MOUNTS", base / "mountinfo")
+
+    def both() -> list[str | None]:
+        os.setresuid(user, user, user)
+        risk = risk_of_folder(directory)
+        done = ran(
+            ["sh", "-c", '. "$0/owners.sh"; . "$0/trust.sh"; . "$0/repairs.sh"; '
+             'problem=$(risk_of_mount " 0 " "$1" "$2"); '
+             '[ -z "$problem" ] || explained "$1" "$problem"',
+             base, directory, base / "mountinfo"]
+        )  # fmt: skip
+        return [risk.text if risk else None, done.stdout.strip() or None]
+
+    text = f"{base}/a b checks no permissions (mount option {problem}). Repair: mount it again with"
+    assert _in_child(both) == [None if problem is None else f"{text} -o {repair}"] * 2
 
 
 def test_a_mount_is_known_whatever_its_name_is(base: Path) -> None:
@@ -394,7 +533,7 @@ def test_a_mount_is_known_whatever_its_name_is(base: Path) -> None:
             ["sh", "-c", '. "$0/owners.sh"; mount_of "$1" /proc/self/mountinfo', base, point]
         )
     assert mount is not None and (mount.mount_point, mount.filesystem) == (point, "tmpfs")
-    assert line.stdout == f"- {point}\n"
+    assert line.stdout == f"- - {point}\n"
 
 
 @pytest.mark.parametrize("named", ["fuse/folder", "link/folder"])
@@ -591,3 +730,64 @@ def test_root_writes_no_results_into_a_folder_of_another_user(
     assert main(arguments) == 2
     assert "no results are written there as root" in capsys.readouterr().err
     assert not list((base / "victim").iterdir()) and not (data / "results/c").exists()
+
+
+def test_root_writes_no_results_into_a_folder_that_another_user_makes_after_the_check(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(base / "data"))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    new_campaign_folder = paths.new_campaign_folder
+
+    def then_made(name: str) -> Path:
+        folder = new_campaign_folder(name)
+        (base / "data").mkdir(0o755)
+        os.chown(base / "data", 71500, 71500)
+        return folder
+
+    monkeypatch.setattr(paths, "new_campaign_folder", then_made)
+    arguments = ["bench", "--meter", "none", "--name", "c", "--directory", str(base), "true"]
+    base.chmod(0o755)
+    assert main(arguments) == 1
+    assert f"as root: {base}/data is owned by user 71500" in capsys.readouterr().err
+    assert not (base / "data/eeio/results/c").exists()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_another_user_makes_at_that_moment_is_not_used(
+    base: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    """Everybody may make a folder in /tmp, also between the check of /tmp and the new folder."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (base / "theirs").mkdir()
+    os.chown(base / "theirs", 71500, 71500)
+    mkdir = os.mkdir
+
+    def made_by_another(name: str, mode: int, *, dir_fd: int) -> None:
+        if is_link:
+            os.symlink(base / "theirs", name, dir_fd=dir_fd)
+        else:
+            mkdir(name, dir_fd=dir_fd)
+            os.chown(name, 71500, 71500, dir_fd=dir_fd)
+        mkdir(name, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", made_by_another)
+    with pytest.raises(OSError, match=r"user 71500 has just made it|Not a directory"):
+        make_folder(base / "data/eeio/results")
+    monkeypatch.undo()
+    assert list((base / "theirs").iterdir()) == []
+    assert not (base / "data/eeio").exists()
+
+
+def test_a_folder_that_another_process_of_ours_makes_at_that_moment_is_used(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def made_before(name: str, mode: int, *, dir_fd: int) -> None:
+        mkdir(name, mode, dir_fd=dir_fd)
+        mkdir(name, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", made_before)
+    make_folder(base / "data/eeio", 0o700)
+    assert (base / "data/eeio").stat().st_mode & 0o777 == 0o700

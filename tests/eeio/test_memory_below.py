@@ -21,8 +21,10 @@ from tests.simulators.tree import write_tree
 from eeio.cli import main
 from eeio.system import below, caches, direct_io, fscrypt
 from eeio.system.below import caches_below, why_in_memory
+from eeio.system.durability import why_flushes_end_early
 from eeio.system.filesystem import (
     BlockDevice,
+    Mount,
     backing_device,
     backing_devices,
     block_device,
@@ -468,3 +470,100 @@ def test_targets_of_the_device_mapper_that_cache(
     write_tree(tmp_path / "dm-9", {"dm/name": "fast"})
     monkeypatch.setattr(BlockDevice, "sysfs", tmp_path / "dm-9")
     assert [cache.text for cache in caches_below(BlockDevice("dm-9", 253, 9))] == expected
+
+
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_an_image_that_a_user_may_not_look_up_has_caches_that_are_not_known(
+    is_in_memory: bool,
+) -> None:
+    """The run was rejected, and no repair was named. Its mount is known by name."""
+    base = Path(tempfile.mkdtemp(dir="/dev/shm" if is_in_memory else "/var/tmp"))
+    try:
+        with mounts.attached(sparse(base / "image", 1 << 20)) as node:
+            device = block_device(node)
+            assert device is not None
+            os.seteuid(71500)
+            try:
+                found, why = caches_below(device), why_in_memory(device)
+            finally:
+                os.seteuid(0)
+    finally:
+        shutil.rmtree(base)
+    unknown = f"an image of which caches are not known ({base}/image: Permission denied)"
+    assert unknown in [cache.text for cache in found if not cache.in_memory]
+    if is_in_memory:
+        assert why == f"the image of {node}, {base}/image, is on tmpfs"
+    elif mount_of(Path("/var/tmp")).filesystem == "ext4":
+        assert why is None
+
+
+@pytest.fixture
+def bound(tmp_path: Path) -> Iterator[Path]:
+    """A FUSE file system whose program keeps its data in a folder, through the page cache."""
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "bound").mkdir()
+    done = subprocess.run(
+        ["bindfs", str(tmp_path / "below"), str(tmp_path / "bound")],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip(f"no FUSE: {done.stderr.strip()}")
+    try:
+        yield tmp_path / "bound"
+    finally:
+        mounts.unmount(tmp_path / "bound")
+
+
+def test_what_goes_through_a_program_is_no_device_row_and_not_durable(
+    home: Path, bound: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels do not pass syncfs on to FUSE: 537 MB were durable after 0.4 s, of which 503 MB were
+    in the page cache below; reads of that cache were a device of 5 GB/s."""
+    write = READ.replace("read", "write")
+    suite = dummy.suite(home, READ, READ.replace("filesystem", "device"), write)
+    arguments = [*_arguments(bound), suite]
+    arguments.remove("dummy-suite")
+    assert main(arguments) == 3
+    runs = records(home)
+    program = f"the program that serves {bound} (fuse)"
+    through = f"through the caches of {program}"
+    assert {run["remarks"]["memory cache"] for run in runs} == {through}
+    for run in runs:
+        (phase,) = run["phases"]
+        is_write = run["experiment"]["operation"] == "write"
+        assert phase["until_durable"] is None
+        assert phase["durable_reason"] == (f"flushes end at {program}" if is_write else None)
+        is_device = run["experiment"]["level"] == "device"
+        assert bool(phase["validity"]) == is_device, phase["validity"]
+    rows = json.loads(in_process("report", "c", "--format", "json").out)["characterization"]
+    assert not any(row["ranked"] for row in rows)
+    assert {row["durable"] for row in rows if row["operation"] == "write"} == {False}
+    shutil.rmtree(home / "data/eeio/results/c")
+    monkeypatch.setattr(caches, "drops_all", lambda: False)
+    assert main(arguments) == 3
+    reads = [run for run in records(home) if run["experiment"]["operation"] == "read"]
+    for run in reads:
+        assert f"served {through} (run as root)" in "".join(run["phases"][0]["validity"])
+
+
+def test_a_command_in_a_program_s_file_system_is_not_durable(
+    home: Path, bound: Path, in_process: InProcess
+) -> None:
+    arguments = ["head -c 1048576 /dev/zero > a", "-r", "2", "--meter", "none"]
+    answer = in_process("bench", "--directory", str(bound), "--format", "json", *arguments).out
+    (command,) = json.loads(answer)["commands"]
+    assert command["durable_s"] is None
+    reason = f"flushes end at the program that serves {bound} (fuse)"
+    assert command["reasons"]["durable_s"] == reason
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "is_program"),
+    [("fuse", True), ("fuse.sshfs", True), ("fuseblk", False), ("fuseblk.ntfs", False),
+     ("fusectl", False), ("ext4", False)],
+)  # fmt: skip
+def test_the_kernel_flushes_the_device_of_fuseblk(filesystem: str, is_program: bool) -> None:
+    mount = Mount(Path("/a"), filesystem, "/dev/sda1", "rw,user_id=0", "0:9")
+    assert (why_flushes_end_early(mount, ()) is not None) == is_program

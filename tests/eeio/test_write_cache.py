@@ -124,3 +124,32 @@ def test_programs_are_called_and_their_effect_read_back(
     assert journal.undo_all() == []
     assert caches.write_cache_found(disk) == "on"
     assert (tmp_path / "calls").read_text().splitlines() == arguments
+
+
+@pytest.mark.parametrize("place", ["device/scsi_disk/0:0:0:0/cache_type", "cache_type"])
+def test_the_kernel_s_view_set_by_hand_is_not_the_drive_s_cache(tmp_path: Path, place: str) -> None:
+    """The row said that the disk cache was off, and that writes were durable after a flush that the
+    kernel did not send."""
+    disk = _disk(tmp_path, "sda", "write through")
+    assert (caches.write_cache_found(disk), caches.why_no_flush(disk)) == ("off", None)
+    answer = disk.folder / place
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    answer.write_text("write through\n")
+    assert (caches.write_cache_found(disk), caches.why_no_flush(disk)) == ("off", None)
+    answer.write_text("write back, no read (daft)\n")
+    assert caches.write_cache_found(disk) == "on"
+    reason = "the kernel sends no flush to /dev/sda (queue/write_cache is write through)"
+    assert caches.why_no_flush(disk) == reason
+    (disk.folder / "queue/write_cache").write_text("write back\n")
+    assert caches.why_no_flush(disk) is None
+
+
+@pytest.mark.parametrize(("ro", "is_skipped"), [("0", True), ("1", False)])
+def test_the_cache_below_a_loop_device_is_not_known(
+    tmp_path: Path, ro: str, is_skipped: bool
+) -> None:
+    disk = _disk(tmp_path, "loop0", "write through")
+    (disk.folder / "loop").mkdir()
+    (disk.folder / "ro").write_text(f"{ro}\n")
+    assert caches.write_cache_found(disk) is None
+    assert (caches.why_no_flush(disk) is not None) == is_skipped

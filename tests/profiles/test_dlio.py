@@ -324,6 +324,23 @@ def test_lines_for_pts(stand_in: Installed, tmp_path: Path) -> None:
     assert sorted(labels) == ["EEIO train bandwidth", "EEIO train rate"]
 
 
+def test_samples_of_others_are_made_anew(stand_in: Installed) -> None:
+    """DLIO reads samples with pickle, which runs their code: those of a drive that somebody else
+    has prepared were read, as root."""
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
+    scratch = stand_in.directory / "eeio-scratch"
+    text = (scratch / "eeio-dlio.ready").read_text()
+    shutil.rmtree(scratch)
+    (scratch / "eeio-dlio.data").mkdir(parents=True)
+    (scratch / "eeio-dlio.data/planted.npz").touch()
+    (scratch / "eeio-dlio.ready").write_text(text)
+    done = stand_in.run(*arguments_of(FACTORS), code=2)
+    assert "not prepared for these factors" in done.stderr
+    stand_in.script("pre.sh", *arguments_of(FACTORS))
+    assert not (scratch / "eeio-dlio.data/planted.npz").exists()
+    stand_in.clean_up()
+
+
 def test_data_of_other_factors_are_not_used(stand_in: Installed) -> None:
     stand_in.script("pre.sh", *arguments_of(FACTORS))
     done = stand_in.run("workload=unet3d", "files=7", "record_size=1m", code=2)

@@ -1,5 +1,6 @@
 """eeio-s3 with a small object store in this process, and with moto where it is installed."""
 
+import hashlib
 import importlib.util
 import ipaddress
 import os
@@ -331,16 +332,34 @@ def test_a_bucket_that_was_never_made_does_not_stop_the_next_run(
     }[trouble]
     s3.script("pre.sh", *FACTORS, **wrong)
     s3.run(*FACTORS, code=1, **wrong)
-    assert not (s3.directory / "eeio-scratch/eeio-s3.bucket").exists()
+    assert not list(s3.home.glob("*.bucket"))
     s3.script("pre.sh", *FACTORS)
     s3.run(*FACTORS)
     assert list(store.buckets) == ["users-own"]
 
 
+def state_of(s3: Installed) -> Path:
+    """The file that names the bucket of a run."""
+    digest = hashlib.sha256(str(s3.directory / "eeio-scratch").encode()).hexdigest()
+    return s3.home / f"eeio-s3.{digest[:16]}.bucket"
+
+
+def test_a_file_on_the_drive_names_no_bucket_to_remove(s3: Installed, store: Objects) -> None:
+    """On a drive of others it named a bucket of another run, which was removed."""
+    bucket = f"eeio-{'0' * 32}"
+    store.buckets[bucket] = {"in use": b"x"}
+    s3.script("pre.sh", *FACTORS)
+    planted = s3.directory / "eeio-scratch/eeio-s3.bucket"
+    for script in ("pre.sh", "post.sh"):
+        planted.write_text(f"{s3.environment['EEIO_S3_ENDPOINT']} us-east-1 {bucket}\n")
+        s3.script(script, *FACTORS)
+    assert store.buckets[bucket] == {"in use": b"x"}
+
+
 @pytest.mark.parametrize("script", ["pre.sh", "post.sh"])
 def test_a_bucket_that_cannot_be_removed_is_named(s3: Installed, script: str) -> None:
     s3.script("pre.sh", *FACTORS)
-    state = s3.directory / "eeio-scratch/eeio-s3.bucket"
+    state = state_of(s3)
     bucket = f"eeio-{'0' * 32}"
     for endpoint in ("http://bob:hidden@127.0.0.1:1", "http://127.0.0.1:1"):
         state.write_text(f"{endpoint} us-east-1 {bucket}\n")
@@ -354,7 +373,7 @@ def test_a_bucket_that_cannot_be_removed_is_named(s3: Installed, script: str) ->
 
 def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -> None:
     s3.script("pre.sh", *FACTORS)
-    state = s3.directory / "eeio-scratch/eeio-s3.bucket"
+    state = state_of(s3)
     state.write_text(f"{s3.environment['EEIO_S3_ENDPOINT']} us-east-1 users-own\n")
     assert "does not name a bucket of eeio" in s3.script("pre.sh", *FACTORS, code=1).stderr
     assert store.buckets == {"users-own": {"kept": b"x"}}
@@ -412,7 +431,7 @@ def test_a_password_in_the_endpoint_is_not_shown(
     assert "the endpoint has a user name or a password. Remove both, and set AWS_" in done.stderr
     assert done.stderr.count("\n") == 1 and "hid" not in done.stderr
     assert store.requests == 0
-    assert not (s3.directory / "eeio-scratch/eeio-s3.bucket").exists()
+    assert not list(s3.home.glob("*.bucket"))
 
 
 def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_profile_of_the_users_own_is_linked(tmp_path: Path, pts: Path) -> None
     linked = tmp_path / ".phoronix-test-suite/test-profiles/local/eeio-mine-1.0.0"
     assert {path.name for path in linked.iterdir()} == {
         "test-definition.xml", "checks.sh", "scratch.sh", "owners.sh", "trust.sh",
-        "repairs.sh", "interim.sh",
+        "repairs.sh", "contents.sh", "interim.sh",
     }  # fmt: skip
     assert link(tmp_path, None, "--remove")[0] == 0
     assert not linked.exists() and own.is_dir()

@@ -39,7 +39,8 @@ from eeio.system.below import CacheBelow, caches_below, why_in_memory
 from eeio.system.counters import read_counters
 from eeio.system.direct_io import why_file_not_direct
 from eeio.system.drive import elsewhere
-from eeio.system.filesystem import BlockDevice, mount_of, zone_bytes
+from eeio.system.durability import why_flushes_end_early
+from eeio.system.filesystem import BlockDevice, is_served_by_a_program, mount_of, zone_bytes
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -148,6 +149,8 @@ class _Prepared:
     """Why reads may have come from a cache below the drive, which even direct I/O passes."""
     caches: tuple[CacheBelow, ...] = ()
     """All caches below the drive."""
+    never_durable: str | None = None
+    """Why no flush shows that data are on the drive."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +315,7 @@ class Measurement:
         reason: str | None = None
         below: str | None = None
         below_devices = [cache for each in devices for cache in caches_below(each)]
-        of_directory = _buffered_anyway(planned.experiment.experiment, volume)
+        of_directory = _caches_of_directory(planned.experiment.experiment, volume)
         known = tuple(dict.fromkeys([*of_directory, *below_devices]))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
@@ -330,13 +333,16 @@ class Measurement:
             if node is not None and reads:
                 zone = zone_bytes(self.raw_device)
                 reason = _never_written(node, planned.experiment.file_bytes, zone) or reason
+        is_raw = planned.experiment.experiment.target == "device"
+        mount = None if is_raw else mount_of(volume.served or volume.directory)
+        never = why_flushes_end_early(mount, devices)
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
-            return _Prepared(found, reason, prepare_s, notes, None, below, known)
+            return _Prepared(found, reason, prepare_s, notes, None, below, known, never)
         settled = settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes, settled, below, known)
+        return _Prepared(found, reason, prepare_s, notes, settled, below, known, never)
 
     def _why_unseen(
         self, planned: PlannedExperiment, device: BlockDevice | None, volume: Volume
@@ -468,12 +474,19 @@ def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> 
     )
 
 
-def _buffered_anyway(experiment: Experiment, volume: Volume) -> list[CacheBelow]:
-    """The page cache, if direct I/O is requested on a file system that has none."""
-    if experiment.target == "device" or experiment.cache.buffer != "off":
+def _caches_of_directory(experiment: Experiment, volume: Volume) -> list[CacheBelow]:
+    """Those of a FUSE file system's program; the page cache, if direct I/O is requested on a file
+    system that has none."""
+    if experiment.target == "device":
         return []
     directory = (volume.served or volume.directory).resolve()
-    why = why_file_not_direct(directory, mount_of(directory))
+    mount = mount_of(directory)
+    if is_served_by_a_program(mount):
+        program = f"the program that serves {mount.mount_point} ({mount.filesystem})"
+        return [CacheBelow(f"the caches of {program}", True)]
+    if experiment.cache.buffer != "off":
+        return []
+    why = why_file_not_direct(directory, mount)
     return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
 
 
@@ -518,7 +531,9 @@ def _phase(
         )
     elif phase.start_s is not None and phase.end_s is not None:
         readings = energy_of(began_s + phase.start_s, began_s + phase.end_s)
-    durable, reason = _until_durable(phase, result.phases, observed.flushed, began_s)
+    durable, reason = _until_durable(
+        phase, result.phases, observed.flushed, began_s, prepared.never_durable
+    )
     if durable is not None and phase.start_s is not None:
         same = durable.end_s == phase.end_s
         energy = readings if same else energy_of(began_s + phase.start_s, began_s + durable.end_s)
@@ -543,10 +558,14 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 
 
 def _until_durable(
-    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float
-) -> tuple[Durable | None, str | None]:
+    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float,
+    never: str | None = None,
+) -> tuple[Durable | None, str | None]:  # fmt: skip
     """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
-    reported one, else by the flush right after it, which is the last write's."""
+    reported one, else by the flush right after it, which is the last write's. `never`: why no
+    flush shows it."""
+    if phase.operation in _WRITES and never is not None:
+        return None, phase.durable_reason or never
     known = phase.until_durable or phase.durable_reason
     # A phase in several stretches includes its flush: the time from its start includes other work.
     if phase.operation not in _WRITES or known or (phase.stretches and phase.includes_flush):

@@ -15,7 +15,7 @@ from eeio_limits import LimitError, inputs
 
 _LIST = "common"
 WITH = {
-    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh"),
+    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh"),
     "install.sh": ("programs.sh", "owners.sh", "trust.sh", "repairs.sh"),
 }
 """What shared files read; a list need not name it."""

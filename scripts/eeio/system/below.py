@@ -40,6 +40,9 @@ class _Image:
     unknown: str | None = None
     why_not_direct: str | None = None
     """Why direct I/O to the image is buffered, although its loop device requests it."""
+    mount: Mount | None = None
+    unseen: str | None = None
+    """Why the file itself is not looked at."""
 
 
 def _image_of(device: BlockDevice) -> _Image | None:
@@ -52,14 +55,16 @@ def _image_of(device: BlockDevice) -> _Image | None:
     named = text.removesuffix(b" (deleted)")
     path = Path(os.fsdecode(named))
     known = status(Path("/dev", disk.name)) if device.root == Path("/") else None
+    unseen = _why_unseen(path) if device.root == Path("/") else None
     if known is not None:
         number = known.file[0] if known.block is None else known.block
         if os.major(number):
             below = device_of_number(os.major(number), os.minor(number), device.root)
             of_block = () if below is None else (below,)
             numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
-            why = why_file_not_direct(path, numbered[0] if numbered else None)
-            return _Image(path, None, of_block, why_not_direct=why)
+            mounted = numbered[0] if numbered else None
+            why = why_file_not_direct(path, mounted)
+            return _Image(path, None, of_block, why_not_direct=why, mount=mounted)
         location = _location_of(known, path)
         if location is None:
             return _Image(
@@ -67,17 +72,26 @@ def _image_of(device: BlockDevice) -> _Image | None:
                 f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
                 f"not at {path.parent} any more",
             )  # fmt: skip
-    elif device.root == Path("/") and named == text and not path.exists():
-        return _Image(path, None)  # a path outside of this container
     else:
-        is_here = device.root == Path("/") and path.exists()
+        is_here = unseen is not None or (device.root == Path("/") and path.exists())
+        if not is_here and device.root == Path("/") and named == text:
+            return _Image(path, None)  # a path outside of this container
         location = path if is_here else path.parent
     with suppress(OSError):
         devices = tuple(backing_devices(location, device.root))
         mount = mount_of(location, device.root)
         why = why_file_not_direct(path, mount)
-        return _Image(path, mount.filesystem, devices, why_not_direct=why)
+        return _Image(path, mount.filesystem, devices, None, why, mount, unseen)
     return _Image(path, None)
+
+
+def _why_unseen(path: Path) -> str | None:
+    """Why this user cannot look up a path: it may not pass a folder above it."""
+    try:
+        path.exists()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _text_of_number(number: int) -> str:
@@ -160,6 +174,12 @@ def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
     return list(dict.fromkeys(found))
 
 
+def mount_of_image(device: BlockDevice) -> Mount | None:
+    """The file system with the image of a loop device, if it is known; None for other devices."""
+    image = _image_of(device)
+    return None if image is None else image.mount
+
+
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
@@ -171,6 +191,9 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     elif image is not None and image.why_not_direct is not None:
         text = f"the page cache of the image {image.path}: {image.why_not_direct}"
         found.append(CacheBelow(text, True))
+    if image is not None and image.unseen is not None:
+        text = f"an image of which caches are not known ({image.path}: {image.unseen})"
+        found.append(CacheBelow(text, False))
     if image is not None and image.filesystem == "zfs":
         found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
     if re.fullmatch(r"zd[0-9]+", disk.name):

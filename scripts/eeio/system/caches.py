@@ -120,17 +120,52 @@ _NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specific
 
 
 def write_cache_found(device: BlockDevice) -> Switch | None:
-    """State of the drive: `write back` is on, `write through` is off."""
-    device = one_drive(device)
-    if device.disk_sysfs.name.startswith("nvme"):
-        state = _nvme_state(f"/dev/{device.disk_sysfs.name}")
-        if state is not None:
-            return state
+    """State of the drive: `write back` is on, `write through` is off. None if it is not known: the
+    kernel's view of a loop device says nothing of its image."""
+    disk = one_drive(device).disk_sysfs
+    answered, viewed = _drive_answer(disk), _kernel_view(disk)
+    if disk.name.startswith("nvme") and answered is not None:
+        return answered  # the kernel does not notice that feature 6 was set
+    if viewed == "off" and (disk / "loop").is_dir():
+        return None
+    return "on" if answered == "on" else viewed
+
+
+def why_no_flush(device: BlockDevice) -> str | None:
+    """Why the kernel sends no flush to a device although data may be in a volatile cache there: its
+    view was set to `write through` by hand. None if it does, as far as the device tells."""
+    disk = device.disk_sysfs
+    if _kernel_view(disk) != "off":
+        return None
+    # A loop device flushes its image, if it may write there.
+    is_image = (disk / "loop").is_dir() and _text_of(disk / "ro") == "0"
+    if not is_image and _drive_answer(disk) != "on":
+        return None
+    return f"the kernel sends no flush to /dev/{disk.name} (queue/write_cache is write through)"
+
+
+def _kernel_view(disk: Path) -> Switch | None:
+    """Of the drive's cache: it sends flushes only if that is on."""
+    text = _text_of(disk / "queue/write_cache")
+    return next((state for state, label in _TEXTS.items() if label == text), None)
+
+
+def _drive_answer(disk: Path) -> Switch | None:
+    """The drive's own, of NVMe, SCSI, libata and virtio; None without one."""
+    if disk.name.startswith("nvme"):
+        return _nvme_state(f"/dev/{disk.name}")
+    for text in map(_text_of, _cache_types(disk)):
+        if text is not None:
+            return "on" if text.startswith("write back") else "off"
+    return None
+
+
+def _text_of(path: Path) -> str | None:
+    """The text of a file of sysfs; None without one."""
     try:
-        text = (device.disk_sysfs / "queue/write_cache").read_text(encoding="ascii").strip()
+        return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return None
-    return next((state for state, label in _TEXTS.items() if label == text), None)
 
 
 def cannot_switch_write_cache(device: BlockDevice, wanted: Switch) -> str | None:
@@ -172,7 +207,6 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
 
 
 def _nvme_state(node: str) -> Switch | None:
-    """The drive's answer: the kernel does not notice that feature 6 was set."""
     try:
         text = run_command(["nvme", "get-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE])
     except EeioError:
@@ -185,11 +219,13 @@ def _nvme_state(node: str) -> Switch | None:
 
 def _cache_type(disk: Path) -> Path | None:
     """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
-    candidates = [*sorted((disk / "device/scsi_disk").glob("*/cache_type")), disk / "cache_type"]
     # For root access(2) permits everything, so the file's mode decides.
-    return next(
-        (path for path in candidates if path.exists() and path.stat().st_mode & 0o200), None
-    )
+    return next((path for path in _cache_types(disk) if path.stat().st_mode & 0o200), None)
+
+
+def _cache_types(disk: Path) -> list[Path]:
+    candidates = [*sorted((disk / "device/scsi_disk").glob("*/cache_type")), disk / "cache_type"]
+    return [path for path in candidates if path.exists()]
 
 
 def _command(node: str, state: Switch) -> list[str]:

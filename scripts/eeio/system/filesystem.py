@@ -40,6 +40,16 @@ _IDENTIFYING = (
 )  # fmt: skip
 
 
+_PROGRAMS = re.compile(r"fuse(\..*)?")
+"""Without fuseblk, whose device the kernel flushes itself."""
+
+
+def is_served_by_a_program(mount: Mount) -> bool:
+    """Whether a file system is FUSE, and so a program keeps its data wherever it wants: the kernel
+    neither flushes them (syncfs) nor sees their pages."""
+    return _PROGRAMS.fullmatch(mount.filesystem) is not None
+
+
 _LOGS_OF_XFS = ("logdev", "rtdev")
 
 
@@ -172,9 +182,13 @@ def backing_devices(directory: Path, root: Path = Path("/")) -> list[BlockDevice
 
 
 def _device_names(directory: Path, root: Path) -> list[str]:
-    """A file system with anonymous device numbers (btrfs) is known by its mount source."""
+    """A file system with anonymous device numbers (btrfs) is known by its mount source. A path of
+    another machine, or one that this user may not look up, is known by its mount only."""
+    number = None
     if root == Path("/"):
-        number = directory.stat().st_dev
+        with suppress(PermissionError):
+            number = directory.stat().st_dev
+    if number is not None:
         device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")

@@ -1,0 +1,30 @@
+"""Why a flush does not show that data are on the drive, whatever it returns."""
+
+from collections.abc import Sequence
+
+from eeio.system.below import mount_of_image, stack_below
+from eeio.system.caches import why_no_flush
+from eeio.system.filesystem import BlockDevice, Mount, is_served_by_a_program
+
+_WITHOUT_FLUSHES = ("nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier")
+"""Options of mount(8) with which a file system writes, and sends the drive no flush."""
+
+
+def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:
+    """None if flushes of the file system (None: of a raw device) on these devices reach all drives,
+    as far as mounts and sysfs show."""
+    stack = [below for device in devices for below in stack_below(device)]
+    mounts = [mount, *map(mount_of_image, stack)]
+    reasons = [*map(_why_of_mount, mounts), *map(why_no_flush, stack)]
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _why_of_mount(mount: Mount | None) -> str | None:
+    if mount is None:
+        return None
+    if is_served_by_a_program(mount):
+        return f"flushes end at the program that serves {mount.mount_point} ({mount.filesystem})"
+    for option in mount.options.split(","):
+        if option in _WITHOUT_FLUSHES:
+            return f"{mount.mount_point} is mounted with {option}, so the drive gets no flush"
+    return None

@@ -1,0 +1,33 @@
+# What is in the folder of the test files must be what eeio can have made: a drive that somebody else has formatted
+# may have links there, with root as their owner. The rule of eeio_limits/trust.py. For scratch.sh.
+# shellcheck shell=sh disable=SC2154 # scratch.sh sets $scratch and $users, and has `refuse`
+planted() { # FIND-OPTION... -> `PROBLEM VALUE NAME` of the first entry below the current folder that is none of eeio's
+	others=2
+	[ "$(id -u)" != 0 ] || others=22
+	# The data of a database are another user's. Its profile only removes them.
+	find . "$@" -xdev -type d \( -path ./eeio-mariadb.data/data -o -path ./eeio-postgresql.data/data \) -prune \
+		-o -printf '%y %U %n %D %m %p\n' | LC_ALL=C users=$users others=$others awk '
+		function says(problem) { match($0, /^([^ ]* ){5}\.\//); print problem, substr($0, RLENGTH + 1); exit }
+		NR == 1 { device = $4; next }
+		$1 == "d" && $4 != device { says("device -") }
+		$1 !~ /^[dfs]$/ { says("kind -") }
+		$1 == "f" && $3 > 1 { says("links -") }
+		!index(ENVIRON["users"], " " $2 " ") { says("owner " $2) }
+		int($5 % 10 / 2) % 2 || (ENVIRON["others"] == 22 && int($5 % 100 / 20) % 2) { says("mode " $5) }'
+}
+
+check_contents() { # FIND-OPTION...: leaves where an entry below the current folder is none of eeio's
+	problem=$(planted "$@")
+	[ -n "$problem" ] || return 0
+	value=${problem#* } repair="rm -r $(quoted "$scratch")"
+	path=$scratch/${value#* } value=${value%% *}
+	case ${problem%% *} in
+	kind) problem='is neither a plain file nor a folder' ;;
+	links) problem='is a file with another name (a hard link)' ;;
+	owner) problem="is owned by user $value" ;;
+	mode) problem="can be written by other users (mode $value)" ;;
+	device) problem='is another file system' repair="umount $(quoted "$path")" ;;
+	esac
+	# A line break in a name would begin a line of its own, with another repair.
+	refuse "$(printf '%s' "$path $problem, so it is not used. Repair: $repair" | tr '\001-\037\177' '?')"
+}
