@@ -59,6 +59,10 @@ def campaign_folder(name: str) -> Path:
     raise RejectedError(message)
 
 
+_SELDOM = (100_000, 20, 50)
+"""Thresholds of `gc`."""
+
+
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     """The campaigns, in their order. Raises RejectedError for a repeated one, or for a copy."""
     folders = [campaign_folder(name) for name in names]
@@ -67,12 +71,14 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
         if real.count(folder.resolve()) > 1:
             raise RejectedError(f"{folder} is repeated")
     # Records refer to nothing that refers back: looking through millions of them for circles, again
-    # and again while they are made, takes longer than to read them.
+    # and again while they are made, takes longer than to read them. What is computed of them is
+    # looked through seldom, for the same reason.
     gc.disable()
     try:
         found = [saved_figures.load(folder, paths.saved_figures_root()) for folder in folders]
     finally:
         gc.freeze()
+        gc.set_threshold(*_SELDOM)
         gc.enable()
     _reject_copies(folders)
     return found
