@@ -13,18 +13,31 @@ MB = 1_000_000
 KIB = 1 << 10
 MIB = 1 << 20
 
-_SIZE = re.compile(r"(\d{1,19})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(
+    r"\s{0,99}([\d.]{1,20})\s{0,99}([KMGTP]?)(i?)(?:B(?:ytes?)?)?\s{0,99}", re.IGNORECASE
+)
+_POWERS = ("", "K", "M", "G", "T", "P")
+
+
+def bytes_of(text: str, kilo: int = KIB) -> float | None:
+    """Bytes of `4k`, `4KiB`, `1.5 MiB`, `4096B`: `KiB` is 1024, else a prefix is a power of `kilo`.
+    None if it is no size, or a range."""
+    match = _SIZE.fullmatch(text)
+    if match is None or match[1].count(".") > 1 or match[1] == ".":
+        return None
+    number = int(match[1]) if match[1].isdigit() else float(match[1])
+    factor: int = (KIB if match[3] else kilo) ** _POWERS.index(match[2].upper())
+    return number * factor
 
 
 def parse_size(text: str) -> int:
     """Bytes of a size written as `4096`, `32k`, `4m` or `20g`; suffixes are binary, as in fio."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
+    found = None if "." in text else bytes_of(text)
+    if found is None:
         raise EeioError(
             f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
         )
-    size_bytes = int(match[1]) * _BINARY[match[2].lower()]
+    size_bytes = round(found)
     if not SIZE.contains(size_bytes):
         raise EeioError(f"not a size: {shortened(text)}: {SIZE.rejection(size_bytes)}")
     return size_bytes

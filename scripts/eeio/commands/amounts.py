@@ -1,11 +1,12 @@
 """Shares, times and rated writes as options write them."""
 
 import argparse
+import re
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_results.units import bytes_of
 
-_BYTES = {"G": 1e9, "T": 1e12, "P": 1e15}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -46,13 +47,9 @@ def seconds(text: str) -> float:
 def decimal_bytes(text: str) -> float:
     """Bytes: `150T`, `1.2P`, `600GB`; powers of ten, as data sheets mean them. Raises
     argparse.ArgumentTypeError."""
-    written = text.strip().upper().removesuffix("B")
-    if written[-1:] not in _BYTES:
+    found = bytes_of(text, kilo=1000)
+    if found is None or not re.search(r"[gtp]b?\s*$", text, re.IGNORECASE):
         raise argparse.ArgumentTypeError(f"{q.shortened(text)}: write it as 150T, 600G or 1.2P")
-    try:
-        found = q.FIGURE.of_text(written[:-1].strip()) * _BYTES[written[-1]]
-    except LimitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
     if found <= 0:
         raise argparse.ArgumentTypeError(f"{q.shortened(text)}: it must be above 0")
     return found

@@ -10,6 +10,7 @@ from eeio.importing.readers.labels import headings
 from eeio_limits import quantities as q
 from eeio_limits.reading import EnergyReading
 from eeio_results.errors import ToolOutputError
+from eeio_results.units import bytes_of
 
 KIB, MIB = 1024, 1 << 20
 
@@ -144,23 +145,10 @@ def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
     )
 
 
-_FACTORS = {"": 1, "B": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
-
-
-def size(text: str, base: int = KIB) -> int | None:
-    """Bytes of `4k`, `4KiB`, `1 MiB`, `4096B`; `KiB` is 1024, else K is `base`. None if it is
-    none, or a range."""
-    found = re.fullmatch(
-        r"\s{0,99}([\d.]{1,20})\s{0,99}([KMGTP]?)(i?)(?:[Bb](?:ytes?)?)?\s{0,99}", text, re.I
-    )
-    if found is None:
-        return None
-    unit = found[2].upper()
-    factor: int = (KIB if found[3] else base) ** (_FACTORS[unit] if unit else 0)
-    try:
-        return round(float(found[1]) * factor)
-    except ValueError:
-        return None
+def size(text: str, kilo: int = KIB) -> int | None:
+    """Whole bytes of `4k`, `4KiB`, `1 MiB`, `4096B` (`units.bytes_of`)."""
+    found = bytes_of(text, kilo)
+    return None if found is None else round(found)
 
 
 def number(text: str | None) -> float | None:
