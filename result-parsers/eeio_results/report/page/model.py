@@ -14,7 +14,7 @@ from eeio_limits.reasons import NO_DURABLE_TIME
 from eeio_results.domains import DomainFigures
 from eeio_results.io_label import sized
 from eeio_results.observation import Key
-from eeio_results.record import DOMAINS, MARKS
+from eeio_results.record import COST_DOMAINS, DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
 from eeio_results.rows import Row
@@ -199,18 +199,24 @@ def _order(line: Line, key: Key | None) -> tuple[int, float]:
 
 
 def _keys(rows: Sequence[Row]) -> tuple[Key, ...]:
-    found: dict[Key, bool] = {}
+    """Measured sources that rank something first, then by domain and, as for a main source
+    (`eeio_results.selection`), by their number of readings and their place in the records."""
+    readings: Counter[Key] = Counter()
+    ranked: set[Key] = set()
     for row in rows:
+        cost_domains = COST_DOMAINS if row.experiment is None else row.experiment.cost_domains
         for figures in (*row.domains, *row.estimates):
-            is_cost = row.experiment is None or figures.power_domain in row.experiment.cost_domains
-            if figures["power_w"] is not None and is_cost:
-                ranked = figures.ranked_reason is None and bool(figures.efficiency_values)
-                found[figures.key] = found.get(figures.key, False) or ranked
-    return tuple(
-        sorted(
-            found, key=lambda key: (key[2] == MODELLED, not found[key], DOMAINS.index(key[0]), key)
-        )
-    )
+            if figures["power_w"] is None or figures.power_domain not in cost_domains:
+                continue
+            readings[figures.key] += figures.n
+            if figures.ranked_reason is None and figures.efficiency_values:
+                ranked.add(figures.key)
+
+    def order(key: Key) -> tuple[bool, bool, int, int]:
+        domain, _, kind = key
+        return kind == MODELLED, key not in ranked, DOMAINS.index(domain), -readings[key]
+
+    return tuple(sorted(readings, key=order))
 
 
 def to_json(page: Page) -> dict[str, Any]:
