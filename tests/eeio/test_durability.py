@@ -23,7 +23,7 @@ from eeio.campaign.probes import Flush
 from eeio.system import caches
 from eeio.system.caches import Sync, flush
 from eeio.system.durability import why_flushes_end_early
-from eeio.system.filesystem import backing_devices, mount_of
+from eeio.system.filesystem import backing_devices, further_devices, mount_of
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results.record import CacheLayers, Durable, Experiment, Run
 from eeio_results.tools.capture import PhaseResult, ToolResult
@@ -123,8 +123,45 @@ def test_flushes_that_do_not_reach_the_drive_are_found(tmp_path: Path) -> None:
         view.write_text("write back")
 
 
+@pytest.mark.root
+def test_defaults_of_a_superblock_and_overlays_are_seen(tmp_path: Path) -> None:
+    """The table of mounts does not show an option that is a default of ext4's superblock, and
+    overlayfs writes into another file system."""
+    if shutil.which("tune2fs") is None:
+        pytest.skip("tune2fs is not installed")
+    image = sparse(tmp_path / "image", 64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with attached(image) as node:
+        with mounted(node, tmp_path / "point") as point:
+            options = _overlay(point)
+            with mounted(Path("overlay"), tmp_path / "above", *options) as above:
+                assert _why(above) is None
+                assert node.name in [device.name for device in further_devices(above)]
+            (tmp_path / "above").rmdir()
+            with mounted(Path("overlay"), tmp_path / "above", *options, "-o", "volatile") as above:
+                assert f"{above} is mounted with" in str(_why(above))
+            (tmp_path / "above").rmdir()
+        (tmp_path / "point").rmdir()
+        subprocess.run(["tune2fs", "-o", "nobarrier", str(node)], check=True, capture_output=True)
+        with mounted(node, tmp_path / "point") as point:
+            why = f"{point} is mounted with nobarrier, so the drive gets no flush"
+            assert "nobarrier" not in mount_of(point).options and _why(point) == why
+            with mounted(Path("overlay"), tmp_path / "above", *_overlay(point)) as above:
+                assert _why(above) == why
+
+
+def _overlay(point: Path) -> tuple[str, ...]:
+    # After a volatile mount the kernel rejects the same working folder.
+    shutil.rmtree(point / "work", ignore_errors=True)
+    for name in ("lower", "upper", "work"):
+        (point / name).mkdir(exist_ok=True)
+    folders = f"lowerdir={point}/lower,upperdir={point}/upper,workdir={point}/work"
+    return "-t", "overlay", "-o", folders
+
+
 def _why(directory: Path) -> str | None:
-    return why_flushes_end_early(mount_of(directory), backing_devices(directory))
+    devices = [*backing_devices(directory), *further_devices(directory)]
+    return why_flushes_end_early(mount_of(directory), devices)
 
 
 class Power:

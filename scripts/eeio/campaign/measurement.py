@@ -40,7 +40,13 @@ from eeio.system.counters import read_counters
 from eeio.system.direct_io import why_file_not_direct
 from eeio.system.drive import elsewhere
 from eeio.system.durability import why_flushes_end_early
-from eeio.system.filesystem import BlockDevice, is_served_by_a_program, mount_of, zone_bytes
+from eeio.system.filesystem import (
+    BlockDevice,
+    further_devices,
+    is_served_by_a_program,
+    mount_of,
+    zone_bytes,
+)
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
@@ -314,7 +320,10 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
-        below_devices = [cache for each in devices for cache in caches_below(each)]
+        is_raw = planned.experiment.experiment.target == "device"
+        directory = volume.served or volume.directory
+        every = [*devices, *(() if is_raw else further_devices(directory))]
+        below_devices = [cache for each in every for cache in caches_below(each)]
         of_directory = _caches_of_directory(planned.experiment.experiment, volume)
         known = tuple(dict.fromkeys([*of_directory, *below_devices]))
         # For a command the user decides whether its caches are cold (`eeio bench`).
@@ -333,9 +342,7 @@ class Measurement:
             if node is not None and reads:
                 zone = zone_bytes(self.raw_device)
                 reason = _never_written(node, planned.experiment.file_bytes, zone) or reason
-        is_raw = planned.experiment.experiment.target == "device"
-        mount = None if is_raw else mount_of(volume.served or volume.directory)
-        never = why_flushes_end_early(mount, devices)
+        never = why_flushes_end_early(None if is_raw else mount_of(directory), every)
         prepare_s = time.monotonic() - started_s
         protocol = self._plan.protocol
         if protocol.adaptive is None:

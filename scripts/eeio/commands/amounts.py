@@ -52,4 +52,4 @@ def decimal_bytes(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{q.shortened(text)}: write it as 150T, 600G or 1.2P")
     if found <= 0:
         raise argparse.ArgumentTypeError(f"{q.shortened(text)}: it must be above 0")
-    return found
+    return float(found)

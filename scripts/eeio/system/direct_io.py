@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from eeio.system.filesystem import Mount
+from eeio.system.filesystem import Mount, options_of
 
 _GET_FLAGS = 2 << 30 | struct.calcsize("l") << 16 | ord("f") << 8 | 1  # FS_IOC_GETFLAGS
 # linux/fs.h
@@ -34,16 +34,8 @@ _PLACES = 8
 
 
 def journals_data(mount: Mount) -> bool:
-    """Whether ext4 writes data to its journal first: by its options, or by a default of its
-    superblock, which they do not show."""
-    if "data=journal" in mount.options.split(","):
-        return True
-    if mount.filesystem != "ext4":
-        return False
-    with suppress(OSError):
-        device = Path("/sys/dev/block", mount.number).resolve().name
-        return "data=journal" in Path("/proc/fs/ext4", device, "options").read_text().split()
-    return False
+    """Whether ext4 writes data to its journal first."""
+    return "data=journal" in options_of(mount)
 
 
 def compresses(mount: Mount) -> bool:

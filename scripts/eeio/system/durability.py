@@ -4,10 +4,21 @@ from collections.abc import Sequence
 
 from eeio.system.below import mount_of_image, stack_below
 from eeio.system.caches import why_no_flush
-from eeio.system.filesystem import BlockDevice, Mount, is_served_by_a_program
+from eeio.system.filesystem import (
+    BlockDevice,
+    Mount,
+    folder_below,
+    is_served_by_a_program,
+    mount_of,
+    options_of,
+)
 
-_WITHOUT_FLUSHES = ("nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier")
-"""Options of mount(8) with which a file system writes, and sends the drive no flush."""
+_WITHOUT_FLUSHES = frozenset((
+    "nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile",
+    "nostrictsync", "journal_flush_disabled",
+))  # fmt: skip
+"""Options of mount(8) with which a file system writes, and sends the drive no flush: of ext4, xfs,
+btrfs and f2fs, of overlayfs, cifs and bcachefs."""
 
 
 def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:
@@ -24,7 +35,10 @@ def _why_of_mount(mount: Mount | None) -> str | None:
         return None
     if is_served_by_a_program(mount):
         return f"flushes end at the program that serves {mount.mount_point} ({mount.filesystem})"
-    for option in mount.options.split(","):
-        if option in _WITHOUT_FLUSHES:
-            return f"{mount.mount_point} is mounted with {option}, so the drive gets no flush"
-    return None
+    if mount.filesystem == "fuseblk":
+        return f"the kernel writes the data of {mount.mount_point} (fuseblk), and sends no flush"
+    options = sorted(_WITHOUT_FLUSHES & options_of(mount))
+    if options:
+        return f"{mount.mount_point} is mounted with {options[0]}, so the drive gets no flush"
+    below = folder_below(mount)
+    return None if below is None else _why_of_mount(mount_of(below))

@@ -41,7 +41,7 @@ _IDENTIFYING = (
 
 
 _PROGRAMS = re.compile(r"fuse(\..*)?")
-"""Without fuseblk, whose device the kernel flushes itself."""
+"""Without fuseblk, whose data the kernel writes itself."""
 
 
 def is_served_by_a_program(mount: Mount) -> bool:
@@ -224,6 +224,37 @@ def log_devices(directory: Path) -> list[BlockDevice]:
             if thread.startswith("jbd2/") and log is not None:
                 devices.append(log)
     return devices
+
+
+def options_of(mount: Mount) -> frozenset[str]:
+    """The options of a mount. Those of ext4 that are a default of its superblock are not in the
+    table of mounts; the kernel lists them elsewhere."""
+    options = set(mount.options.split(","))
+    if mount.filesystem in ("ext2", "ext3", "ext4"):
+        with suppress(OSError):
+            device = Path("/sys/dev/block", mount.number).resolve().name
+            options.update(Path("/proc/fs/ext4", device, "options").read_text().split())
+    return frozenset(options)
+
+
+def folder_below(mount: Mount) -> Path | None:
+    """The folder into which overlayfs writes; None for other file systems, and where it is not
+    visible, as in a container."""
+    if mount.filesystem != "overlay":
+        return None
+    for option in mount.options.split(","):
+        name, _, value = option.partition("=")
+        if name == "upperdir" and Path(value).is_absolute() and Path(value).is_dir():
+            return Path(value)
+    return None
+
+
+def further_devices(directory: Path) -> list[BlockDevice]:
+    """Devices that serve `directory`, too: of its file system's log, and those below overlayfs."""
+    below = folder_below(mount_of(directory))
+    if below is None:
+        return log_devices(directory)
+    return [*backing_devices(below), *log_devices(below)]
 
 
 def device_of_number(major: int, minor: int, root: Path) -> BlockDevice | None:

@@ -34,6 +34,7 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
     assert len({e.request_size_bytes for e in alone}) == 10
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.fast_variants(5)
 @pytest.mark.parametrize("name", sorted(suites.available()))
 def test_profiles_take_what_the_suites_ask_of_them_in_each_preset(
