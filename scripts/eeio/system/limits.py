@@ -24,7 +24,10 @@ from eeio.system.filesystem import BlockDevice
 LEAST_WAIT_SHARE = 0.01
 """Of a run's time: less waiting for processor time is not named."""
 LEAST_STOLEN_SHARE = 0.02
-"""Of the processors' time: less stolen time is not named."""
+"""Of the processors' time that was in use or stolen, and of one processor's time during the run:
+less stolen time is not named."""
+LEAST_STOLEN_S = 0.1
+"""A few ticks of a short run are not named."""
 
 _OF_PROCESSORS = ("cpu.max", "cpu.cfs_quota_us")
 _OF_MEMORY = ("memory.max", "memory.high", "memory.limit_in_bytes")
@@ -93,7 +96,8 @@ class Watched:
     """What the kernel has counted so far."""
 
     stolen_s: float | None
-    total_s: float
+    used_s: float
+    """Processor time in use, of all processors, without stolen time."""
     throttling: Mapping[tuple[str, str], Throttling] = field(default_factory=dict)
     """(What is throttled, who counts it) -> its throttling. All processors count that of their
     package."""
@@ -123,9 +127,9 @@ class Limits:
             _times_reached(group.folder, name)
             for group, name, text in _set(self._groups, _OF_MEMORY)
         }  # fmt: skip
-        stolen_s, total_s = _processor_times(self._root)
+        stolen_s, used_s = _processor_times(self._root)
         throttling = throttling_so_far(self._root, self._stack)
-        return Watched(stolen_s, total_s, throttling, waits, reached)
+        return Watched(stolen_s, used_s, throttling, waits, reached)
 
 
 def stolen_s(before: Watched, after: Watched) -> float | None:
@@ -161,19 +165,24 @@ def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> l
     return found
 
 
-def stolen_share(before: Watched, after: Watched) -> float:
-    """Of the processors' time; 0 if it is not known."""
-    total_s = after.total_s - before.total_s
-    return (stolen_s(before, after) or 0.0) / total_s if total_s > 0 else 0.0
+def stolen_share(before: Watched, after: Watched, lasted_s: float) -> float | None:
+    """Of the processors' time that was in use or stolen; None if that is too little to be named.
+    Idle processors lose no time."""
+    lost_s = stolen_s(before, after) or 0.0
+    if lost_s < max(LEAST_STOLEN_S, LEAST_STOLEN_SHARE * lasted_s):
+        return None
+    share = lost_s / (lost_s + max(0.0, after.used_s - before.used_s))
+    return share if share > LEAST_STOLEN_SHARE else None
 
 
 def _processor_times(root: Path) -> tuple[float | None, float]:
-    """(stolen, all) of all processors since boot, s (proc_stat(5))."""
+    """(stolen, in use) of all processors since boot, s (proc_stat(5))."""
     fields = (text_of(root / "proc/stat") or "").split("\n", 1)[0].split()[1:9]
     if len(fields) < 8 or not all(map(str.isdecimal, fields)):
         return None, 0.0
     times_s = [int(text) / os.sysconf("SC_CLK_TCK") for text in fields]
-    return times_s[7], sum(times_s)
+    user, nice, system, _idle, _iowait, irq, softirq, stolen = times_s
+    return stolen, user + nice + system + irq + softirq
 
 
 def _processors(folder: Path, name: str, text: str) -> float:

@@ -242,6 +242,30 @@ def test_stolen_time_is_recorded_and_named(tmp_path: Path) -> None:
     assert run.throttle_events is None
 
 
+@pytest.mark.parametrize(
+    ("lasted_s", "used_s", "waiting_s", "stolen_s", "expected"),
+    [
+        (10.0, 5.0, 310.0, 5.0, "50%"),  # one of 32 processors works, for half of its time
+        (10.0, 9.7, 310.0, 0.3, "3%"),
+        (10.0, 10.0, 0.0, 0.15, None),  # 1.5 %
+        (2.0, 0.1, 60.0, 0.05, None),  # a few ticks of a quiet machine
+        (60.0, 2.0, 1900.0, 0.3, None),  # 13 % of a little: it delayed the run by 0.5 %
+        (60.0, 300.0, 0.0, 3.0, None),  # 1 % of five processors
+    ],
+)
+def test_stolen_time_is_a_share_of_the_processors_in_use(
+    tmp_path: Path, lasted_s: float, used_s: float, waiting_s: float, stolen_s: float,
+    expected: str | None,
+) -> None:  # fmt: skip
+    version_2(tmp_path)
+    ticks = os.sysconf("SC_CLK_TCK")
+    user, idle, steal = (round(s * ticks) for s in (used_s, waiting_s / 2, stolen_s))
+    later = f"cpu  {100 + user} 0 100 {1000 + idle} {idle} 0 0 {steal} 0 0\n"
+    run = replace(a_run(1e6), duration_s=lasted_s)
+    remark = observed(tmp_path, run, {"proc/stat": later}).remarks.get("stolen time")
+    assert remark == (expected and f"the host used {expected} of the processors' time")
+
+
 def test_throttling_is_counted_once_per_package(tmp_path: Path) -> None:
     version_2(tmp_path)
     files = [
