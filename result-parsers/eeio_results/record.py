@@ -353,7 +353,8 @@ class Run:
     stolen_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
     """Processor time that the host of a virtual machine gave to others, of all processors."""
     throttle_events: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
-    """How often processors and drive were throttled; None if nothing counts that."""
+    """How often processors and drives were throttled; None if nothing counts that. Throttling that
+    lasted all the time, so that only its total time rose, is one event."""
 
     @property
     def device_check(self) -> str | None:

@@ -70,6 +70,15 @@ def test_lag_and_averaging_time_are_found_within_the_stated_limits(seed: int) ->
     assert fit.delay.source.startswith("measured by 10 steps of load on 20")
 
 
+@pytest.mark.parametrize(("lag_s", "averages_s"), [(0.0, 13.0), (3.0, 20.0), (13.0, 1.0)])
+def test_a_delay_longer_than_those_searched_is_rejected(lag_s: float, averages_s: float) -> None:
+    """The best of those searched would be wrong."""
+    pulses = pulses_from(50.0)
+    readings = readings_of(pulses, lag_s, averages_s, 1.0, random.Random(1))
+    with pytest.raises(EeioError, match="fit a lag or a mean of 12 s or more"):
+        fitted(readings, pulses, 1.0, "ipmi")
+
+
 def test_readings_that_do_not_follow_the_load_have_no_delay() -> None:
     draw = random.Random(1)
     pulses = pulses_from(50.0)

@@ -131,6 +131,12 @@ def fitted(readings: Readings, pulses: Sequence[Pulse], native_period_s: float, 
     noise = max(least, 1e-4 * total) / max(1, len(updates.times_s) - 4)
     limit = least + 2.0 * _FISHER * noise
     near = [pair for pair, value in sums.items() if value <= limit]
+    if max(max(pair) for pair in near) >= LONGEST_S:
+        raise EeioError(
+            f"{meter}: its readings fit a lag or a mean of {LONGEST_S:g} s or more, and longer "
+            "ones are not searched. Do not use this meter for short runs; if its maker states both "
+            "times, give them: lag_s= and averages_s="
+        )
     lags_s, means_s = [lag for lag, _ in near], [mean for _, mean in near]
     today = datetime.now(UTC).date().isoformat()
     delay = Delay(

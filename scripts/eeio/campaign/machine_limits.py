@@ -49,7 +49,7 @@ class MachineLimits(Sampling):
         reached = reached_by(self._of_devices, self._moved, run.phases)
         reached += limits.groups_limits_reached(*both, run.duration_s)
         remarks = {LIMIT: "; ".join(reached)} if reached else {}
-        if (share := limits.stolen_share(*both)) > limits.LEAST_STOLEN_SHARE:
+        if (share := limits.stolen_share(*both, run.duration_s)) is not None:
             remarks[STOLEN] = f"the host used {share:.0%} of the processors' time"
         events = limits.throttled(*both)
         if events:

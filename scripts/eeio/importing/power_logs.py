@@ -24,7 +24,8 @@ from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTA
 from eeio_power import samples as samples_file
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, number_option
+from eeio_power.meters import Channel, about, number_option, parse_spec
+from eeio_power.meters.nut import DELAY as NUT
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Contents, Domain, Kind
 from eeio_power.samples import MeterInfo, MeterSamples
 from eeio_power.watt_names import complete_system
@@ -40,6 +41,10 @@ _ACCURACY = {"dram": 0.2}
 """Share of the value, as for eeio's own meters; 0.05 for all other domains."""
 _DELAYS = {"accelerator": NVIDIA}
 """Delay of the samples of each domain: that of a BMC for all others, because programs log those."""
+_PUNCTUAL: Delay | None = None
+"""Of RAPL's counters that are read at the time of the record: a value is the mean since the one
+before, or the energy until then."""
+_ANALYSER = unknown_up_to(1.0, 0.0, "a value each second: up to 1 s late")
 _COUNTER = unknown_up_to(5.0, 0.0, "assumed of a logged counter: up to 5 s late")
 _SAMPLE_S = 1e-3
 """How long a sample applies for sure."""
@@ -201,11 +206,12 @@ def _check(series: Series) -> None:
 
 
 def _series(
-    meter: str, domain: str, kind: Kind, form: Form, rows: Rows,
+    meter: str, domain: str, kind: Kind, form: Form, rows: Rows, delay: Delay | None,
     accuracy: float | None = None, contents: Contents = UNKNOWN,
 ) -> Series:  # fmt: skip
     """Of rows in the order of their times; NaN is a missing value. Of values with one time, such as
-    a clock of whole seconds gives, the mean counts, and of a counter the last one.
+    a clock of whole seconds gives, the mean counts, and of a counter the last one. `delay` is that
+    of the readings which the program logs, adds up or averages.
 
     Raises PowerError if the clock runs backwards.
     """
@@ -227,8 +233,26 @@ def _series(
         )
     if accuracy is None:
         accuracy = default_accuracy(domain)
-    delay = _DELAYS.get(domain, BMC) if form == "sample" else None
-    return Series(meter, domain, kind, form, list(of_time), values, accuracy, contents, delay)
+    series = Series(meter, domain, kind, form, list(of_time), values, accuracy, contents)
+    if delay is None or len(of_time) < 2:
+        return series
+    return replace(series, delay=_of_form(delay, form, series.period_s))
+
+
+def _of_form(delay: Delay, form: Form, period_s: float) -> Delay:
+    """The delay of values that a program computes each `period_s` from readings with a delay."""
+    if form == "mean":
+        return replace(delay, averages_s=delay.averages_s + period_s)
+    if form == "counter":
+        # A counter has the energy of a mean when that mean ends, at the latest.
+        return replace(
+            delay,
+            lag_s=delay.lag_s + delay.averages_s,
+            lag_within_s=delay.lag_within_s + delay.averages_within_s,
+            averages_s=0.0,
+            averages_within_s=0.0,
+        )
+    return delay
 
 
 def default_accuracy(domain: str) -> float:
@@ -242,10 +266,10 @@ def described(
 ) -> Series:  # fmt: skip
     """Of a log that only its user knows: an unknown program wrote it, so its readings may be as
     late as those of a BMC, unless the user states their delay. Raises PowerError."""
-    series = _series(meter, domain, kind, form, rows, accuracy)
+    known = _COUNTER if form == "counter" else _DELAYS.get(domain, BMC)
+    series = _series(meter, domain, kind, form, rows, None, accuracy)
     if len(series.times_s) < 2:
         raise PowerError(f"{meter}: one reading is too few")
-    known = _COUNTER if form == "counter" else _DELAYS.get(domain, BMC)
     if lag_s is not None or averages_s is not None:
         known = stated(known, lag_s, averages_s, series.period_s)
     return replace(series, delay=known)
@@ -297,7 +321,9 @@ def _wattsup(text: str) -> _Found:
                 raise PowerError("records without a time: log them with one in front of each")
             time_s, found.clock = _time(stamp[1])
             rows.append((time_s, math.nan if record[1] == "_" else int(record[1]) / 10))
-    found.series.append(_series("wattsup", "system", "measured", "mean", rows, 0.015, WALL))
+    found.series.append(
+        _series("wattsup", "system", "measured", "mean", rows, _ANALYSER, 0.015, WALL)
+    )
     return found
 
 
@@ -311,7 +337,9 @@ def _ptd(text: str) -> _Found:
             time_s, found.clock = _time(cells[1])
             rows.append((time_s, _watts(cells[3])))
     # The analyzer's mean since the reading before.
-    found.series.append(_series("ptdaemon", "system", "measured", "mean", rows, 0.01, WALL))
+    found.series.append(
+        _series("ptdaemon", "system", "measured", "mean", rows, _ANALYSER, 0.01, WALL)
+    )
     return found
 
 
@@ -370,7 +398,7 @@ def _of_sensors(meter: str, rounds: Sequence[tuple[float, Mapping[str, float | N
         for t, sensors in rounds
         for parts in [[sensors.get(name) for name in chosen.sensors]]
     )
-    return _series(meter, "system", "measured", "sample", rows, contents=chosen.contents)
+    return _series(meter, "system", "measured", "sample", rows, BMC, contents=chosen.contents)
 
 
 def _turbostat(text: str) -> _Found:
@@ -394,9 +422,10 @@ def _turbostat(text: str) -> _Found:
                 if "RAMWatt" in values:
                     rows["dram"].append((time_s, _watts(values["RAMWatt"])))
     found.series = [
-        _series("turbostat", d, "measured", "mean", r) for d, r in rows.items() if r and any(
-            value > 0 for _, value in r)
-    ]  # fmt: skip
+        _series("turbostat", domain, "measured", "mean", of, _PUNCTUAL)
+        for domain, of in rows.items()
+        if any(value > 0 for _, value in of)
+    ]
     return found
 
 
@@ -425,7 +454,7 @@ def _perf(text: str) -> _Found:
         ends = list(of)
         steps = zip([0.0, *ends], ends, strict=False)
         rows = [(start_s + end, of[end] / (end - begin)) for begin, end in steps if end > begin]
-        found.series.append(_series("perf", domain, "measured", "mean", rows))
+        found.series.append(_series("perf", domain, "measured", "mean", rows, _PUNCTUAL))
     return found
 
 
@@ -464,7 +493,9 @@ def _nvidia(text: str) -> _Found:
         (time_s, sum(of.values()) if len(of) == count else math.nan)
         for time_s, of in zip(times, rounds, strict=True)
     ]
-    found.series.append(_series("nvidia-smi", "accelerator", "device-reported", "sample", rows))
+    found.series.append(
+        _series("nvidia-smi", "accelerator", "device-reported", "sample", rows, NVIDIA)
+    )
     return found
 
 
@@ -494,7 +525,10 @@ def _codecarbon(text: str) -> _Found:
                 counter += [middle, (time_s, now_j)]
             if counter and counter[-1][1] > 0:
                 name = f"codecarbon {run[:8]}"
-                found.series.append(_series(name, domain, "modelled", "counter", counter))
+                # Each row ends with a read of the counters, at the time of the row.
+                found.series.append(
+                    _series(name, domain, "modelled", "counter", counter, _PUNCTUAL)
+                )
     return found
 
 
@@ -523,7 +557,8 @@ def _powerapi(rows: Sequence[Mapping[str, Any]]) -> _Found:
         of[time_s] = of.get(time_s, 0.0) + float(row["power"])  # of all sockets
     kind: Kind = "measured" if target == "rapl" else "modelled"
     for domain, of in of_domain.items():
-        found.series.append(_series("powerapi", domain, kind, "mean", sorted(of.items())))
+        rows_of_domain = sorted(of.items())
+        found.series.append(_series("powerapi", domain, kind, "mean", rows_of_domain, _PUNCTUAL))
     return found
 
 
@@ -599,9 +634,11 @@ def _telegraf(text: str) -> _Found:
         count = max(map(len, times.values()))
         rows = [(t, sum(of.values()) if len(of) == count else math.nan)
                 for t, of in sorted(times.items())]  # fmt: skip
-        form: Form = "mean" if domain in ("package", "dram") else "sample"
+        is_rapl = domain in ("package", "dram")
+        form: Form = "mean" if is_rapl else "sample"
+        delay = _PUNCTUAL if is_rapl else _DELAYS.get(domain, BMC)
         kind: Kind = "device-reported" if domain == "accelerator" else "measured"
-        found.series.append(_series("telegraf", domain, kind, form, rows))
+        found.series.append(_series("telegraf", domain, kind, form, rows, delay))
     return found
 
 
@@ -638,7 +675,9 @@ def _scaphandre(text: str) -> _Found:
         ]  # fmt: skip
         if memory:
             rows["dram"].append((time_s, sum(memory) / 1e6))
-    found.series = [_series("scaphandre", d, "measured", "mean", r) for d, r in rows.items() if r]
+    found.series = [
+        _series("scaphandre", d, "measured", "mean", r, _PUNCTUAL) for d, r in rows.items() if r
+    ]
     return found
 
 
@@ -660,6 +699,29 @@ _METRICS: Mapping[str, tuple[str, Form, float, str]] = {
     "eeio_power_watts": ("domain", "mean", 1.0, "eeio"),
 }
 """Metric -> domain (or the label that has it), form, unit in W or J, exporter."""
+_SOURCES: tuple[tuple[str, str, Delay | None], ...] = (
+    ("node_exporter", r".*", _PUNCTUAL),
+    ("scaphandre", r".*", _PUNCTUAL),
+    ("eeio", r"rapl|perf", _PUNCTUAL),
+    ("eeio", r"nvml", NVIDIA),
+    ("eeio", r"nut", NUT),
+    ("kepler", r"rapl.*|nvml",
+     unknown_up_to(5.0, 0.0, "Kepler: adds to its counters each 3 to 5 s")),
+    ("kepler", r"redfish",
+     unknown_up_to(65.0, 5.0, "Kepler: reads the BMC each 60 s; a BMC: up to 5 s late")),
+    ("kepler", r".*",
+     unknown_up_to(10.0, 5.0, "Kepler: reads the sensor each 3 to 5 s; a BMC: up to 5 s late")),
+    (r".*", r".*", BMC),
+)  # fmt: skip
+"""Exporter, its source or meter, and the delay of that: the first that fits."""
+
+
+def _delay_of(exporter: str, source: str) -> Delay | None:
+    return next(
+        delay
+        for of_exporter, of_source, delay in _SOURCES
+        if re.fullmatch(of_exporter, exporter) and re.fullmatch(of_source, source, re.DOTALL)
+    )
 
 
 def _prometheus(text: str) -> _Found:
@@ -672,7 +734,7 @@ def _prometheus(text: str) -> _Found:
     }
     if len(machines) > 1:
         raise PowerError("several machines: name the instance in the query")
-    of: dict[tuple[str, str, str, Form, float], list[dict[float, float]]] = {}
+    of: dict[tuple[str, str, str, Form, float, Delay | None], list[dict[float, float]]] = {}
     for result in results:
         labels = result["metric"]
         name = labels.get("__name__")
@@ -690,17 +752,19 @@ def _prometheus(text: str) -> _Found:
         if exporter == "eeio":
             kind = labels.get("kind", "modelled")
             exporter = labels.get("meter", "eeio")
+            delay = _delay_of("eeio", exporter)
         else:
             source = labels.get("source", "rapl" if "zone" in labels else "")
             known = exporter != "kepler" or re.search(r"rapl|acpi|hwmon|nvml|redfish", source)
             kind = "measured" if known else "modelled"
-        key = (exporter, domain, kind, form, unit)
+            delay = _delay_of(exporter, source)
+        key = (exporter, domain, kind, form, unit, delay)
         of.setdefault(key, []).append({float(t): float(v) for t, v in result["values"]})
-    for (exporter, domain, kind, form, unit), parts in of.items():
+    for (exporter, domain, kind, form, unit, delay), parts in of.items():
         # A sum of packages, sockets and modes needs all of them.
         times = sorted(set().union(*parts))
         rows = [(t, sum(p.get(t, math.nan) for p in parts) * unit) for t in times]
-        found.series.append(_series(exporter, domain, cast(Kind, kind), form, rows))
+        found.series.append(_series(exporter, domain, cast(Kind, kind), form, rows, delay))
     return found
 
 
@@ -716,13 +780,13 @@ def _eeio_samples(path: Path) -> _Found:
             if channel.in_domain_total:
                 rows = zip((t + ahead_s for t in meter.times_s), meter.values[place], strict=True)
                 form: Form = "counter" if channel.quantity == "energy_j" else "mean"
-                series = _series(channel.name, channel.domain, meter.info.kind, form, rows)
+                series = _series(channel.name, channel.domain, meter.info.kind, form, rows, None)
                 found.series.append(
                     replace(
                         series,
                         accuracy=channel.accuracy_relative,
                         contents=channel.contents,
-                        delay=channel.delay,
+                        delay=channel.delay or about(parse_spec(meter.info.spec)[0]).delay or BMC,
                     )
                 )
     return found

@@ -49,17 +49,29 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
     return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.contains(written) else None
 
 
-_TRANSITIONS = slice(216, 224)
-"""Thermal management temperature 1 and 2 transition counts, of four bytes each."""
+_TRANSITIONS = (slice(216, 220), slice(220, 224))
+"""Thermal management temperature 1 and 2 transition counts."""
+_TIMES = (slice(224, 228), slice(228, 232))
+"""Total time for thermal management temperature 1 and 2, s."""
 
 
-def thermal_transitions(disk: Path, dev: Path = Path("/dev")) -> int | None:
-    """How often the drive has throttled itself because of its temperature; None as above."""
+@dataclass(frozen=True)
+class Throttling:
+    """So far: how often it began, and how long it lasted, in any unit; 0 if that is not counted."""
+
+    count: int = 0
+    time: int = 0
+
+
+def thermal_throttling(disk: Path, dev: Path = Path("/dev")) -> Throttling | None:
+    """Of the drive itself because of its temperature, in s; None as above."""
     log = _health(disk, dev)
     if log is None:
         return None
-    first, second = log[_TRANSITIONS][:4], log[_TRANSITIONS][4:]
-    return int.from_bytes(first, "little") + int.from_bytes(second, "little")
+    return Throttling(
+        sum(int.from_bytes(log[place], "little") for place in _TRANSITIONS),
+        sum(int.from_bytes(log[place], "little") for place in _TIMES),
+    )
 
 
 def _health(disk: Path, dev: Path) -> bytes | None:

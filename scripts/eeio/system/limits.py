@@ -12,18 +12,22 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from eeio.system.below import stack_below
 from eeio.system.control_groups import Group, own_groups, text_of
 from eeio.system.device_limits import DEVICE_FILES
-from eeio.system.drive import thermal_transitions
+from eeio.system.drive import Throttling, thermal_throttling
 from eeio.system.filesystem import BlockDevice
 
 LEAST_WAIT_SHARE = 0.01
 """Of a run's time: less waiting for processor time is not named."""
 LEAST_STOLEN_SHARE = 0.02
-"""Of the processors' time: less stolen time is not named."""
+"""Of the processors' time that was in use or stolen, and of one processor's time during the run:
+less stolen time is not named."""
+LEAST_STOLEN_S = 0.1
+"""A few ticks of a short run are not named."""
 
 _OF_PROCESSORS = ("cpu.max", "cpu.cfs_quota_us")
 _OF_MEMORY = ("memory.max", "memory.high", "memory.limit_in_bytes")
@@ -92,8 +96,11 @@ class Watched:
     """What the kernel has counted so far."""
 
     stolen_s: float | None
-    total_s: float
-    throttles: int | None
+    used_s: float
+    """Processor time in use, of all processors, without stolen time."""
+    throttling: Mapping[tuple[str, str], Throttling] = field(default_factory=dict)
+    """(What is throttled, who counts it) -> its throttling. All processors count that of their
+    package."""
     waits_s: Mapping[str, float] = field(default_factory=dict)
     """Limit of processor time -> time that the group waited for it."""
     reached: Mapping[str, int] = field(default_factory=dict)
@@ -106,7 +113,7 @@ class Limits:
     def __init__(self, devices: Sequence[BlockDevice], root: Path = Path("/")) -> None:
         self._root = root
         self._groups = own_groups(root)
-        self._devices = devices
+        self._stack = [below for device in devices for below in stack_below(device)]
 
     def watched(self) -> Watched:
         """What the kernel has counted now."""
@@ -120,8 +127,9 @@ class Limits:
             _times_reached(group.folder, name)
             for group, name, text in _set(self._groups, _OF_MEMORY)
         }  # fmt: skip
-        stolen_s, total_s = _processor_times(self._root)
-        return Watched(stolen_s, total_s, throttle_count(self._root, self._devices), waits, reached)
+        stolen_s, used_s = _processor_times(self._root)
+        throttling = throttling_so_far(self._root, self._stack)
+        return Watched(stolen_s, used_s, throttling, waits, reached)
 
 
 def stolen_s(before: Watched, after: Watched) -> float | None:
@@ -132,10 +140,14 @@ def stolen_s(before: Watched, after: Watched) -> float | None:
 
 
 def throttled(before: Watched, after: Watched) -> int | None:
-    """How often it was throttled; None if nothing counts that."""
-    if before.throttles is None or after.throttles is None:
-        return None
-    return max(0, after.throttles - before.throttles)
+    """How often it was throttled; None if nothing counts that. Throttling that lasted all the time
+    counts once."""
+    events: dict[str, int] = {}
+    for (throttled_part, counted_by), now in after.throttling.items():
+        if (earlier := before.throttling.get((throttled_part, counted_by))) is not None:
+            rise = max(now.count - earlier.count, int(now.time > earlier.time))
+            events[throttled_part] = max(events.get(throttled_part, 0), rise)
+    return sum(events.values()) if events else None
 
 
 def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> list[str]:
@@ -153,19 +165,24 @@ def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> l
     return found
 
 
-def stolen_share(before: Watched, after: Watched) -> float:
-    """Of the processors' time; 0 if it is not known."""
-    total_s = after.total_s - before.total_s
-    return (stolen_s(before, after) or 0.0) / total_s if total_s > 0 else 0.0
+def stolen_share(before: Watched, after: Watched, lasted_s: float) -> float | None:
+    """Of the processors' time that was in use or stolen; None if that is too little to be named.
+    Idle processors lose no time."""
+    lost_s = stolen_s(before, after) or 0.0
+    if lost_s < max(LEAST_STOLEN_S, LEAST_STOLEN_SHARE * lasted_s):
+        return None
+    share = lost_s / (lost_s + max(0.0, after.used_s - before.used_s))
+    return share if share > LEAST_STOLEN_SHARE else None
 
 
 def _processor_times(root: Path) -> tuple[float | None, float]:
-    """(stolen, all) of all processors since boot, s (proc_stat(5))."""
+    """(stolen, in use) of all processors since boot, s (proc_stat(5))."""
     fields = (text_of(root / "proc/stat") or "").split("\n", 1)[0].split()[1:9]
     if len(fields) < 8 or not all(map(str.isdecimal, fields)):
         return None, 0.0
     times_s = [int(text) / os.sysconf("SC_CLK_TCK") for text in fields]
-    return times_s[7], sum(times_s)
+    user, nice, system, _idle, _iowait, irq, softirq, stolen = times_s
+    return stolen, user + nice + system + irq + softirq
 
 
 def _processors(folder: Path, name: str, text: str) -> float:
@@ -197,17 +214,25 @@ _PI = "sys/devices/platform/soc/soc:firmware/get_throttled"
 _PI_NOW = 0xF
 
 
-def throttle_count(root: Path, devices: Sequence[BlockDevice]) -> int | None:
-    """Events of throttling so far, of processors and drives; None if nothing counts any."""
-    # Each processor of a package has the package's count: the largest is taken.
-    counts: dict[str, int] = {}
-    for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*_count"):
-        with suppress(ValueError):
-            counts[path.name] = max(counts.get(path.name, 0), int(text_of(path) or ""))
+_OF_PROCESSOR = re.compile(r"(.+)_throttle_(count|total_time_ms)")
+
+
+def throttling_so_far(
+    root: Path, devices: Sequence[BlockDevice]
+) -> dict[tuple[str, str], Throttling]:
+    """Of processors and drives, as `Watched.throttling`; empty if nothing counts it."""
+    found: dict[tuple[str, str], Throttling] = {}
+    for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*"):
+        name, text = _OF_PROCESSOR.fullmatch(path.name), text_of(path) or ""
+        if name is not None and text.isdecimal():
+            key = (name[1], path.parent.parent.name)
+            field_name = "count" if name[2] == "count" else "time"
+            found[key] = replace(found.get(key, Throttling()), **{field_name: int(text)})
     for device in devices:
-        if (transitions := thermal_transitions(device.disk_sysfs)) is not None:
-            counts[device.name] = transitions
-    return sum(counts.values()) if counts else None
+        disk = device.disk_sysfs
+        if (throttling := thermal_throttling(disk)) is not None:
+            found[disk.name, disk.name] = throttling
+    return found
 
 
 def throttled_now(root: Path = Path("/")) -> str | None:

@@ -17,7 +17,8 @@ from tests.eeio.importing.importer import Importer
 
 from eeio.importing import power_logs
 from eeio.importing.power_of_results import Window, aligned, energy_of
-from eeio_power.meters import Channel
+from eeio_power.delay import BMC, Delay
+from eeio_power.meters import Channel, about
 from eeio_power.reading import DOMAINS
 from eeio_power.samples import MeterInfo, header_line, sample_lines
 from eeio_results.store import load
@@ -229,8 +230,9 @@ def test_each_log_gives_the_energy_of_the_runs(
         found = power_logs.read(log)
         assert found.rejected and domain in found.rejected
         return
-    # These logs are of no lag: that of a BMC is not known otherwise.
-    stated = f"{log},lag_s=0,averages_s=0" if form == "sample" else log
+    # These logs are of no lag: that of a BMC is not known otherwise, nor that of Kepler.
+    is_late = form == "sample" or name == "kepler"
+    stated = f"{log},lag_s=0,averages_s=0" if is_late else log
     body = imported(*results, "--dry-run", "--power", stated, "--power-offset", "0")
     (used,) = body["power"]
     (series,) = [one for one in used["series"] if one["domain"] == domain][:1]
@@ -269,6 +271,109 @@ def test_the_delay_of_a_bmc_is_in_the_uncertainty_unless_it_is_stated(
         assert abs(stated["energy_j"] - true_j) <= stated["uncertainty_j"]
         assert stated["energy_j"] == pytest.approx(true_j, rel=0.02)
         assert stated["uncertainty_j"] < unknown["uncertainty_j"]
+
+
+READS_RAPL = (
+    "turbostat", "perf", "codecarbon", "scaphandre", "powerapi", "powerapi-json",
+)  # fmt: skip
+"""Logs of counters that are read at the time of the record."""
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_only_logs_of_the_processor_s_counters_are_punctual(tmp_path: Path, name: str) -> None:
+    made, domain, _, _ = LOGS[name]
+    log = tmp_path / "power"
+    log.write_text(made())
+    of_domain = [series for series in power_logs.read(log).series if series.domain == domain]
+    assert of_domain
+    assert all((series.delay is None) == (name in READS_RAPL) for series in of_domain)
+
+
+LAG_S, MEAN_S = 4.0, 4.0
+
+
+def prometheus(metric: str, labels: dict[str, str], period_s: float = 1.0) -> str:
+    """Of a meter that lags by LAG_S and averages MEAN_S."""
+    values = []
+    total_j = 1000.0
+    for k in range(1, int(420.0 / period_s)):
+        time_s = START_S + k * period_s
+        power_w = joules(time_s - LAG_S - MEAN_S, time_s - LAG_S) / MEAN_S
+        total_j += power_w * period_s
+        value = power_w if metric.endswith("_watts") else total_j
+        values.append([time_s, f"{value:.3f}"])
+    result = [{"metric": {"__name__": metric, "instance": "n1", **labels}, "values": values}]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels"),
+    [
+        ("eeio_power_watts", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
+        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
+        ("eeio_power_watts", {"meter": "rack", "domain": "system", "kind": "measured"}),
+        ("kepler_node_platform_joules_total", {"source": "redfish", "mode": "idle"}),
+        ("kepler_node_platform_joules_total", {"source": "acpi", "mode": "idle"}),
+        ("kepler_node_platform_joules_total", {"source": "hwmon", "mode": "idle"}),
+        ("kepler_node_platform_joules_total", {}),
+    ],
+)
+def test_a_late_meter_behind_an_exporter_is_late_in_prometheus_too(
+    tmp_path: Path, imported: Importer, metric: str, labels: dict[str, str]
+) -> None:
+    log = tmp_path / "power"
+    log.write_text(prometheus(metric, labels))
+    results = write_results(tmp_path)
+    body = imported(*results, "--dry-run", "--power", log, "--power-offset", "0")
+    for reading, (begin, end) in zip(readings(body), RUNS, strict=True):
+        if reading["energy_j"] is None:
+            assert reading["reasons"]
+            continue
+        error_j = reading["energy_j"] - joules(START_S + begin, START_S + end)
+        assert abs(error_j) <= reading["uncertainty_j"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "longest_s"),
+    [
+        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, None),
+        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, None),
+        ("node_rapl_package_joules_total", {}, None),
+        ("scaph_socket_power_microwatts", {}, None),
+        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 11.0),  # and a mean of 1 s
+        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 10.0),
+        ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 40.0),
+        ("ipmi_dcmi_power_consumption_watts", {}, 10.0),
+        ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 5.0),
+        ("kepler_node_gpu_joules_total", {"source": "nvml"}, 5.0),
+        ("kepler_node_platform_joules_total", {"source": "acpi"}, 15.0),
+        ("kepler_node_platform_joules_total", {"source": "redfish"}, 70.0),
+    ],
+)
+def test_the_delay_of_an_exporter_is_that_of_its_source(
+    tmp_path: Path, metric: str, labels: dict[str, str], longest_s: float | None
+) -> None:
+    log = tmp_path / "power"
+    log.write_text(prometheus(metric, labels))
+    (series,) = power_logs.read(log).series
+    assert (None if series.delay is None else series.delay.longest_s) == longest_s
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"), [("ipmi", BMC), ("csv:power.csv", BMC), ("rapl", about("rapl").delay)]
+)
+def test_a_samples_file_without_a_delay_has_that_of_its_meter(
+    tmp_path: Path, spec: str, expected: Delay
+) -> None:
+    channel = Channel("meter:power", "system", "power_w")
+    info = MeterInfo("meter", spec, "measured", 1.0, 1.0, (channel,))
+    log = tmp_path / "power.csv.gz"
+    with gzip.open(log, "wt") as file:
+        file.write(header_line([info], 500.0, iso(START_S)))
+        for t, w in means():
+            file.write(sample_lines(t - START_S + 500, 0, [w]))
+    (series,) = power_logs.read(log).series
+    assert series.delay == expected
 
 
 @pytest.mark.parametrize(

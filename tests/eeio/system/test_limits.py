@@ -12,9 +12,10 @@ from tests.mounts import attached, sparse
 from tests.simulators.tree import write_tree
 
 from eeio.campaign.machine_limits import MachineLimits
+from eeio.system import drive as drive_module
 from eeio.system import limits
 from eeio.system.device_limits import Sample, device_limits, reached_by
-from eeio.system.filesystem import BlockDevice, block_device
+from eeio.system.filesystem import BlockDevice, block_device, named_device
 from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
 
 V2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
@@ -241,6 +242,30 @@ def test_stolen_time_is_recorded_and_named(tmp_path: Path) -> None:
     assert run.throttle_events is None
 
 
+@pytest.mark.parametrize(
+    ("lasted_s", "used_s", "waiting_s", "stolen_s", "expected"),
+    [
+        (10.0, 5.0, 310.0, 5.0, "50%"),  # one of 32 processors works, for half of its time
+        (10.0, 9.7, 310.0, 0.3, "3%"),
+        (10.0, 10.0, 0.0, 0.15, None),  # 1.5 %
+        (2.0, 0.1, 60.0, 0.05, None),  # a few ticks of a quiet machine
+        (60.0, 2.0, 1900.0, 0.3, None),  # 13 % of a little: it delayed the run by 0.5 %
+        (60.0, 300.0, 0.0, 3.0, None),  # 1 % of five processors
+    ],
+)
+def test_stolen_time_is_a_share_of_the_processors_in_use(
+    tmp_path: Path, lasted_s: float, used_s: float, waiting_s: float, stolen_s: float,
+    expected: str | None,
+) -> None:  # fmt: skip
+    version_2(tmp_path)
+    ticks = os.sysconf("SC_CLK_TCK")
+    user, idle, steal = (round(s * ticks) for s in (used_s, waiting_s / 2, stolen_s))
+    later = f"cpu  {100 + user} 0 100 {1000 + idle} {idle} 0 0 {steal} 0 0\n"
+    run = replace(a_run(1e6), duration_s=lasted_s)
+    remark = observed(tmp_path, run, {"proc/stat": later}).remarks.get("stolen time")
+    assert remark == (expected and f"the host used {expected} of the processors' time")
+
+
 def test_throttling_is_counted_once_per_package(tmp_path: Path) -> None:
     version_2(tmp_path)
     files = [
@@ -250,6 +275,68 @@ def test_throttling_is_counted_once_per_package(tmp_path: Path) -> None:
     assert observed(tmp_path, a_run(1e6)).throttle_events == 0
     run = observed(tmp_path, a_run(1e6), dict.fromkeys(files, "8"))
     assert run.remarks == {"throttled": "processors or drive were throttled 3 times"}
+
+
+def test_throttling_of_any_core_counts(tmp_path: Path) -> None:
+    version_2(tmp_path)
+    folder = "sys/devices/system/cpu/cpu{}/thermal_throttle/core_throttle_count"
+    write_tree(tmp_path, {folder.format(0): "90", folder.format(1): "5"})
+    assert observed(tmp_path, a_run(1e6), {folder.format(1): "7"}).throttle_events == 2
+
+
+def test_throttling_that_lasts_all_the_time_is_an_event(tmp_path: Path) -> None:
+    """The count rises when it begins, the time while it lasts."""
+    version_2(tmp_path)
+    folder = "sys/devices/system/cpu/cpu{}/thermal_throttle/package_throttle_"
+    times = [f"{folder.format(n)}total_time_ms" for n in (0, 1)]
+    write_tree(tmp_path, {f"{folder.format(n)}count": "5" for n in (0, 1)})
+    write_tree(tmp_path, dict.fromkeys(times, "1000"))
+    assert observed(tmp_path, a_run(1e6)).throttle_events == 0
+    assert observed(tmp_path, a_run(1e6), dict.fromkeys(times, "31000")).throttle_events == 1
+
+
+def health_log(transitions: int, throttled_s: int) -> bytes:
+    log = bytearray(512)
+    log[216:220] = transitions.to_bytes(4, "little")
+    log[228:232] = throttled_s.to_bytes(4, "little")
+    return bytes(log)
+
+
+def a_drive_below(root: Path, name: str) -> BlockDevice:
+    """nvme0n1, or dm-0 (LUKS, LVM) or md0 on its partition."""
+    drive = root / "sys/devices/pci/nvme/nvme0/nvme0n1"
+    write_tree(drive, {"dev": "259:0", "nvme0n1p3/dev": "259:3", "nvme0n1p3/partition": "3"})
+    (drive / "device").symlink_to(drive.parent)
+    above = root / "sys/devices/virtual/block"
+    for layer, number in (("dm-0", "253:0"), ("md0", "9:0")):
+        write_tree(above / layer, {"dev": number})
+        (above / layer / "slaves").mkdir()
+        (above / layer / "slaves/nvme0n1p3").symlink_to(drive / "nvme0n1p3")
+    names = root / "sys/class/block"
+    for folder in (drive, drive / "nvme0n1p3", above / "dm-0", above / "md0"):
+        (names / folder.name).symlink_to(folder)
+    device = named_device(name, root)
+    assert device is not None
+    return device
+
+
+@pytest.mark.parametrize("name", ["nvme0n1", "nvme0n1p3", "dm-0", "md0"])
+@pytest.mark.parametrize(("later", "expected"), [((7, 100), 0), ((9, 100), 2), ((7, 130), 1)])
+def test_throttling_of_a_drive_is_counted_below_other_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, later: tuple[int, int],
+    expected: int,
+) -> None:  # fmt: skip
+    version_2(tmp_path)
+    (tmp_path / "sys/class/block").mkdir(parents=True, exist_ok=True)
+    answers = iter([health_log(7, 100), health_log(*later)])
+    monkeypatch.setattr(drive_module, "_health", lambda disk, dev: (
+        next(answers) if disk.resolve().name == "nvme0n1" else None))  # fmt: skip
+    probe = MachineLimits([a_drive_below(tmp_path, name)], tmp_path)
+    probe.start()
+    probe.stop(1.0)
+    run = probe.add_to(a_run(1e6))
+    assert run.throttle_events == expected
+    assert ("throttled" in run.remarks) == (expected > 0)
 
 
 @pytest.mark.parametrize(
