@@ -1,10 +1,11 @@
 """Paths: files that eeio ships, and files that it writes for the user (XDG base directories)."""
 
+import errno
 import os
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.trust import risk_of_folder, why_untrusted
+from eeio_limits.trust import make_folder, risk_of_folder, why_untrusted
 from eeio_results.places import results_root as results_root
 
 
@@ -26,6 +27,20 @@ def new_campaign_folder(name: str) -> Path:
             "folder (XDG_DATA_HOME)"
         )
     return root / name
+
+
+def check_output_folder(folder: Path) -> None:
+    """RejectedError for root if another user could put links into `folder`, or replace it."""
+    if os.geteuid() == 0 and (risk := risk_of_folder(folder)) is not None:
+        raise RejectedError(f"no output is written there as root: {risk.text}")
+
+
+def make_output_folder(folder: Path) -> None:
+    """Makes the folder of an output unless it exists. Raises RejectedError, OSError."""
+    check_output_folder(folder)
+    make_folder(folder)
+    if not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
 def campaigns() -> dict[str, Path]:
