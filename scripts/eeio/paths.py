@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 from eeio.errors import RejectedError
@@ -41,6 +42,14 @@ def make_output_folder(folder: Path) -> None:
     make_folder(folder)
     if not folder.is_dir():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+
+
+def make_trace_folder(folder: Path) -> None:
+    """Like make_output_folder, for a program that follows links in the folder. Rejects as root also
+    a sticky folder, in which every user may put them."""
+    make_output_folder(folder)
+    if os.geteuid() == 0 and folder.stat().st_mode & stat.S_ISVTX:
+        raise RejectedError(f"{folder}: other users may add links there; choose another with -o")
 
 
 def campaigns() -> dict[str, Path]:

@@ -1,17 +1,23 @@
 """Outputs that root writes into folders where another user may put links."""
 
+import importlib.util
 import os
+import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import DATA, InProcess
 from tests.processes import ran
 
+from eeio import bundle
 from eeio.commands.output_file import write_file
 from eeio.commands.plots import write_plots
 from eeio.errors import RejectedError
+from eeio.journal import program
 
 pytestmark = pytest.mark.root
 USER = 12345
@@ -140,3 +146,68 @@ def test_a_file_behind_standard_output_is_appended_to(base: Path) -> None:
         path = Path(f"/proc/self/fd/{file.fileno()}")
         write_file(path, "page")
     assert (base / "out").read_bytes() == b"before page"
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_no_program_starts_if_its_trace_could_be_replaced(
+    base: Path, folder: Path, in_process: InProcess
+) -> None:
+    """strace followed links with the numbers of the next processes."""
+    sticky = base / "tmp"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    cases = {
+        ("-o", f"{folder}/trace"): f"{folder} is owned by user {USER}",
+        ("-o", str(sticky)): f"{sticky}: other users may add links there",
+        ("-o", f"{sticky}/new", "--replay", f"{folder}/a.csv"): f"{folder} is owned by user {USER}",
+    }
+    for options, message in cases.items():
+        done = in_process(
+            "record", "trace", "--meter", "none", *options, "--", "touch", str(base / "started"),
+            code=2,
+        )  # fmt: skip
+        assert message in done.err
+        assert not (base / "started").exists()
+        assert not list(folder.iterdir())
+    in_process("record", "trace", "--meter", "none", "-o", f"{sticky}/new", "--", "true")
+    assert list((sticky / "new").glob("strace.*"))
+
+
+def test_no_journal_trace_is_written_into_a_folder_of_another_user(
+    folder: Path, victim: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "find_ext4", lambda _: None)  # any file system
+    new = victim.with_name("new")
+    _link_of_user(folder / "journal.gz", new)
+    done = in_process("record", "journal", "-o", str(folder), "--", "true", code=2)
+    assert f"{folder} is owned by user {USER}" in done.err
+    assert not new.exists()
+
+
+def test_exports_reject_a_folder_of_another_user(
+    folder: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI_LOCALRANKID", "0")
+    campaign = str(DATA / "campaigns/quick-before")
+    commands = [
+        ("meter", "node", "--meter", "demo", str(folder), "true"),
+        ("bench", "--meter", "none", "--export-json", f"{folder}/a.json", "true"),
+    ]
+    if importlib.util.find_spec("duckdb") is not None:
+        commands.append(("export", "parquet", campaign, "-o", str(folder)))
+    for command in commands:
+        assert f"{folder} is owned by user {USER}" in in_process(*command, code=2).err
+    with pytest.raises(RejectedError, match=f"{folder} is owned by user {USER}"):
+        bundle.write(folder / "bundle", {}, {"README.md": b"text"})
+    assert not list(folder.iterdir())
+
+
+def test_samples_of_a_node_replace_a_link(
+    base: Path, victim: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI_LOCALRANKID", "0")
+    nodes = base / "nodes"
+    nodes.mkdir()
+    (nodes / f"{socket.gethostname()}.csv.gz").symlink_to(victim)
+    in_process("meter", "node", "--meter", "demo", str(nodes), "sleep", "0.3")
+    assert victim.read_text() == "root's"
