@@ -118,14 +118,16 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _write_in_place(path: Path, data: bytes) -> None:
-    """To a pipe or character device, and to standard output also if it is a file."""
+    """To a pipe or character device."""
     # Another user's link in /tmp may lead to any device.
     is_trusted_link = path.is_symlink() and path.lstat().st_uid in trusted_users()
     follow = 0 if is_trusted_link else os.O_NOFOLLOW
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | follow
     with os.fdopen(os.open(path, flags), "wb") as file:
         mode = os.fstat(file.fileno()).st_mode
-        is_file = stat.S_ISREG(mode) and path.parent in _STREAMS
-        if not (is_file or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        if stat.S_ISREG(mode):
+            # Its position is not that of standard output, which would write over it.
+            raise RejectedError(f"{path}: standard output is a file; give its name")
+        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
             raise RejectedError(f"{path}: is neither a file, a pipe nor a character device")
         file.write(data)
