@@ -14,6 +14,7 @@ from pathlib import Path
 
 from eeio import __version__
 from eeio.errors import RejectedError
+from eeio.paths import make_output_folder
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import campaign_name
@@ -152,6 +153,7 @@ def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> 
     its checksums. Raises RejectedError where it exists."""
     if folder.exists():
         raise RejectedError(f"{folder} exists: choose another with -o")
+    make_output_folder(folder)
     sums = {}
     for name in sorted({*data, *made}):
         path = folder / name

@@ -1,10 +1,12 @@
 """Paths: files that eeio ships, and files that it writes for the user (XDG base directories)."""
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.trust import risk_of_folder, why_untrusted
+from eeio_limits.trust import make_folder, risk_of_folder, why_untrusted
 from eeio_results.places import results_root as results_root
 
 
@@ -26,6 +28,28 @@ def new_campaign_folder(name: str) -> Path:
             "folder (XDG_DATA_HOME)"
         )
     return root / name
+
+
+def check_output_folder(folder: Path) -> None:
+    """RejectedError for root if another user could put links into `folder`, or replace it."""
+    if os.geteuid() == 0 and (risk := risk_of_folder(folder)) is not None:
+        raise RejectedError(f"no output is written there as root: {risk.text}")
+
+
+def make_output_folder(folder: Path) -> None:
+    """Makes the folder of an output unless it exists. Raises RejectedError, OSError."""
+    check_output_folder(folder)
+    make_folder(folder)
+    if not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+
+
+def make_trace_folder(folder: Path) -> None:
+    """Like make_output_folder, for a program that follows links in the folder. Rejects as root also
+    a sticky folder, in which every user may put them."""
+    make_output_folder(folder)
+    if os.geteuid() == 0 and folder.stat().st_mode & stat.S_ISVTX:
+        raise RejectedError(f"{folder}: other users may add links there; choose another with -o")
 
 
 def campaigns() -> dict[str, Path]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from eeio import tracers
 from eeio.errors import RejectedError
+from eeio.paths import make_trace_folder
 from eeio.power import check_meters, recorded
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
@@ -45,7 +46,7 @@ def of_program(
         raise RejectedError(f"{command[0]}: no such program")
     check_meters(tuple(meters))
     tracers.check(tracer, folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_trace_folder(folder)
     source = open_source(tuple(meters), False)
     unobserved: set[Unobserved] = set()
     samples = folder / "power.csv.gz"

@@ -117,6 +117,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def bench(arguments: argparse.Namespace) -> int:
+    for output in (arguments.output, arguments.export_json, arguments.export_markdown):
+        if output is not None:
+            paths.check_output_folder(Path(output).parent)
     how = How(
         arguments.repetitions, arguments.prepare, arguments.conclude, arguments.cold,
         None if arguments.stdin is None else str(Path(arguments.stdin).absolute()),

@@ -1,6 +1,8 @@
 """Where a command writes: `-o FILE`, else standard output. The suffix chooses the format."""
 
 import argparse
+import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +12,8 @@ from eeio import pager, terminal
 from eeio.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
+from eeio.paths import check_output_folder, make_output_folder
+from eeio_limits.trust import trusted_users
 from eeio_results import studies
 from eeio_results.report.document import RENDERERS, Document, render_terminal
 
@@ -17,7 +21,8 @@ _FORMATS = {
     ".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
 }  # fmt: skip
 
-
+_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Folders of names such as /dev/stdout. What they name is never replaced."""
 _NO_TEXT = (".pdf", ".png", ".svg", ".ps", ".eps", ".jpg", ".xlsx", ".ods", ".docx", ".parquet")
 
 
@@ -90,20 +95,39 @@ def write_output(arguments: argparse.Namespace, content: str) -> None:
     print(arguments.output)
 
 
-def write_file(path: Path, content: str) -> None:
-    """A full disk leaves no half a file, and keeps the one that was there."""
-    if path.exists() and not path.is_file():  # a pipe, /dev/stdout
-        path.write_text(content, encoding="utf-8")
+def write_file(path: Path, content: str | bytes) -> None:
+    """A full disk leaves no half a file, and keeps the one that was there. Raises RejectedError for
+    root if another user could replace the folder, and for a block device."""
+    data = content.encode() if isinstance(content, str) else content
+    check_output_folder(path.parent)
+    if path.exists() and (path.parent in _STREAMS or not path.is_file()):
+        _write_in_place(path, data)
         return
     part = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_output_folder(path.parent)
         part.unlink(missing_ok=True)
         # Not through a link that somebody put there.
-        with part.open("x", encoding="utf-8") as file:
-            file.write(content)
+        with part.open("xb") as file:
+            file.write(data)
         part.replace(path)
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_in_place(path: Path, data: bytes) -> None:
+    """To a pipe or character device."""
+    # Another user's link in /tmp may lead to any device.
+    is_trusted_link = path.is_symlink() and path.lstat().st_uid in trusted_users()
+    follow = 0 if is_trusted_link else os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | follow
+    with os.fdopen(os.open(path, flags), "wb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(mode):
+            # Its position is not that of standard output, which would write over it.
+            raise RejectedError(f"{path}: standard output is a file; give its name")
+        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            raise RejectedError(f"{path}: is neither a file, a pipe nor a character device")
+        file.write(data)

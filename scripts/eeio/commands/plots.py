@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.experiments import wanted
+from eeio.commands.output_file import write_file
 from eeio.errors import RejectedError
+from eeio.paths import make_output_folder
 
 if TYPE_CHECKING:
     from eeio_results.report.model import Report
@@ -50,9 +52,9 @@ def write_plots(files: Mapping[str, bytes], folder: Path) -> None:
     `folder` is that of a file."""
     if folder.suffix[1:] in FORMATS:
         raise RejectedError(f"{folder}: name a folder; each plot has a fixed file name")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_output_folder(folder)
     for name, content in files.items():
-        (folder / name).write_bytes(content)
+        write_file(folder / name, content)
         print(f"plot: {folder / name}", file=sys.stderr)
     if not files:
         print("no plot: no campaign has a valid result", file=sys.stderr)

@@ -13,6 +13,7 @@ from eeio import foreground
 from eeio.errors import RejectedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
+from eeio.paths import make_trace_folder
 from eeio.signals import signals_raise
 from eeio.system.undo import UndoJournal
 from eeio_limits.number_text import number
@@ -67,7 +68,7 @@ def of_program(
     except EeioError as error:
         raise RejectedError(f"not traced: {error}") from error
     folder = folder or Path(f"journal-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_trace_folder(folder)
     if (folder / _TRACE).exists():
         raise RejectedError(f"{folder}: contains a trace; name another with -o")
     if delay is not None:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from eeio.errors import RejectedError
+from eeio.paths import make_output_folder
 from eeio.tidy.rows import SCHEMA_VERSION, TABLES, rows
 from eeio_results.store import Campaign
 
@@ -31,9 +32,10 @@ def duckdb() -> Any:
 
 def write(campaign: Campaign, folder: Path) -> list[Path]:
     """Writes the tables of a campaign; files of an earlier export of it are replaced. Raises
-    RejectedError if they are of another machine's campaign of that name."""
+    RejectedError if they are of another machine's campaign of that name, and for root if another
+    user could replace the folder."""
     library = duckdb()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_output_folder(folder)
     _check_machine(library, folder / f"runs-{campaign.name}.parquet", campaign)
     written = []
     with TemporaryDirectory(dir=folder, prefix=".eeio-") as name, ExitStack() as stack:

@@ -13,6 +13,7 @@ from eeio.commands import campaign_options
 from eeio.commands.meter.meters import seconds
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.paths import check_output_folder
 from eeio.system.lock import machine_lock
 from eeio_limits.reading import MARKS
 from eeio_power import alignment, calibration
@@ -69,6 +70,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
     if arguments.count < 2:
         raise RejectedError("--count: two pulses at least")
     if arguments.save is not None:
+        check_output_folder(arguments.save.parent)
         try:
             arguments.save.open("a").close()  # before a minute of pulses is spent
         except OSError as error:

@@ -4,7 +4,6 @@ import argparse
 import base64
 import json
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -14,7 +13,9 @@ from pathlib import Path
 
 from eeio import cluster
 from eeio.commands.meter.meters import add_meters, opened
+from eeio.commands.output_file import write_file
 from eeio.errors import RejectedError
+from eeio.paths import make_output_folder
 from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
@@ -62,7 +63,7 @@ def record_node(arguments: argparse.Namespace) -> int:
     counted = arguments.first_ranks is None or cluster.rank() < arguments.first_ranks
     path = arguments.folder / f"{node}.json"
     try:
-        arguments.folder.mkdir(parents=True, exist_ok=True)
+        make_output_folder(arguments.folder)
         # Files of an earlier program must not be taken for this one's.
         path.unlink(missing_ok=True)
         with _meters(arguments.meter, counted) as meters, tempfile.TemporaryDirectory() as folder:
@@ -71,11 +72,9 @@ def record_node(arguments: argparse.Namespace) -> int:
             samples = Path(folder) / "power.csv.gz"
             with signals_raise("so is the command", (signal.SIGTERM,)):
                 recording = record(command, meters, samples, rate_hz=arguments.rate)
-            shutil.copyfile(samples, cluster.samples_path(path))
-        part = path.with_suffix(".part")
+            write_file(cluster.samples_path(path), samples.read_bytes())
         body = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
-        part.write_text(json.dumps(body, indent=1) + "\n")
-        part.replace(path)
+        write_file(path, json.dumps(body, indent=1) + "\n")
     except (OSError, PowerError, RejectedError) as error:
         raise RejectedError(f"{node}: {error}") from error
     # An invalid reading is in the file: another code would end the other nodes' ranks.

@@ -9,6 +9,7 @@ from pathlib import Path
 from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
+from eeio.paths import check_output_folder
 from eeio.signals import signals_raise
 from eeio_limits import inputs
 from eeio_power import prometheus
@@ -45,6 +46,7 @@ def serve(arguments: argparse.Namespace) -> int:
     if file is not None and not file.parent.is_dir():
         raise RejectedError(f"--textfile {file}: the folder does not exist")
     if file is not None:
+        check_output_folder(file.parent)
         _check_replaceable(file)
     with opened(arguments.meter) as meters:
         sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus.KEEP_S)

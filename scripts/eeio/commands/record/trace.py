@@ -11,6 +11,7 @@ from eeio.arguments import add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.paths import check_output_folder, make_output_folder
 from eeio_results.errors import EeioError
 from eeio_results.report.text import render_table
 from eeio_results.report.traced import Traced, table, to_json
@@ -69,6 +70,8 @@ def trace(arguments: argparse.Namespace) -> int:
         )
     if not arguments.gap >= 0:
         raise RejectedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
+    if arguments.replay is not None:
+        check_output_folder(arguments.replay.parent)
     folder, names, samples = arguments.output, arguments.file, None
     if arguments.read:
         try:
@@ -83,7 +86,7 @@ def trace(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
     body = json.dumps(to_json(found), indent=1)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_output_folder(folder)
         write_file(folder / "phases.json", f"{body}\n")
         _draw(found, samples, folder / "timeline.svg")
     shown = table(found)

@@ -1,0 +1,212 @@
+"""Outputs that root writes into folders where another user may put links."""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import DATA, InProcess
+from tests.processes import ran
+
+from eeio import bundle
+from eeio.commands.output_file import write_file
+from eeio.commands.plots import write_plots
+from eeio.errors import RejectedError
+from eeio.journal import program
+
+pytestmark = pytest.mark.root
+USER = 12345
+
+
+@pytest.fixture
+def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """In /tmp, where all folders above are root's, and others may pass."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name).resolve()
+
+
+@pytest.fixture
+def victim(base: Path) -> Path:
+    """A file of root."""
+    path = base / "victim"
+    path.write_text("root's")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def folder(base: Path) -> Path:
+    """A folder of another user."""
+    path = base / "alice"
+    path.mkdir()
+    os.chown(path, USER, USER)
+    return path
+
+
+def _link_of_user(path: Path, target: Path) -> None:
+    path.symlink_to(target)
+    os.chown(path, USER, USER, follow_symlinks=False)
+
+
+WRITERS: tuple[Callable[[Path], None], ...] = (
+    lambda folder: write_file(folder / "report.html", "page"),
+    lambda folder: write_file(folder / "new/report.html", "page"),
+    lambda folder: write_plots({"report.html": b"plot"}, folder),
+    lambda folder: write_plots({"report.html": b"plot"}, folder / "new"),
+)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_root_writes_nothing_into_a_folder_of_another_user(
+    write: Callable[[Path], None], folder: Path, victim: Path
+) -> None:
+    _link_of_user(folder / "report.html", victim)
+    with pytest.raises(RejectedError, match=f"{folder} is owned by user {USER}.*Repair: "):
+        write(folder)
+    assert victim.read_text() == "root's"
+    assert [path.name for path in folder.iterdir()] == ["report.html"]
+
+
+def test_a_folder_of_the_user_behind_sudo_is_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", str(USER))
+    write_file(folder / "report.html", "page")
+    write_plots({"bandwidth.svg": b"plot"}, folder / "plots")
+    assert (folder / "report.html").read_text() == "page"
+    assert (folder / "plots/bandwidth.svg").read_bytes() == b"plot"
+    assert (folder / "plots").stat().st_uid == USER
+
+
+@pytest.mark.parametrize("write", (WRITERS[0], WRITERS[2]))
+def test_a_link_to_a_file_is_replaced(
+    write: Callable[[Path], None], base: Path, victim: Path
+) -> None:
+    """Also one of another user in a sticky folder."""
+    folder = base / "tmp"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    _link_of_user(folder / "report.html", victim)
+    write(folder)
+    assert victim.read_text() == "root's"
+    assert not (folder / "report.html").is_symlink()
+
+
+def test_a_block_device_is_neither_written_nor_replaced(base: Path) -> None:
+    image = base / "image"
+    image.write_bytes(bytes(1 << 20))
+    device = Path(ran(["losetup", "--find", "--show", str(image)]).stdout.strip())
+    (base / "report.html").symlink_to(device)
+    try:
+        for path in (device, base / "report.html"):
+            with pytest.raises(RejectedError, match="neither a file, a pipe nor a character"):
+                write_file(path, "page")
+        assert device.is_block_device()
+    finally:
+        ran(["losetup", "--detach", str(device)])
+    assert image.read_bytes() == bytes(1 << 20)
+
+
+def test_a_link_of_another_user_to_a_device_is_not_followed(base: Path) -> None:
+    folder = base / "tmp"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    _link_of_user(folder / "report.html", Path("/dev/null"))
+    with pytest.raises(OSError, match="symbolic links"):
+        write_file(folder / "report.html", "page")
+
+
+def test_pipes_and_standard_output_are_written_in_place(base: Path) -> None:
+    write_file(Path("/dev/null"), "page")
+    assert Path("/dev/null").is_char_device()
+    fifo = base / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE) as reader:
+        write_file(fifo, "page")
+        assert reader.communicate()[0] == b"page"
+    read, written = os.pipe()
+    write_file(Path(f"/dev/fd/{written}"), "page")
+    os.close(written)
+    assert os.read(read, 9) == b"page"
+    os.close(read)
+
+
+def test_a_file_behind_standard_output_is_rejected(base: Path) -> None:
+    """Its name in /dev was replaced."""
+    with (base / "out").open("wb") as file:
+        path = Path(f"/proc/self/fd/{file.fileno()}")
+        with pytest.raises(RejectedError, match="standard output is a file; give its name"):
+            write_file(path, "page")
+    assert (base / "out").read_bytes() == b""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_no_program_starts_if_its_trace_could_be_replaced(
+    base: Path, folder: Path, in_process: InProcess
+) -> None:
+    """strace followed links with the numbers of the next processes."""
+    sticky = base / "tmp"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    cases = {
+        ("-o", f"{folder}/trace"): f"{folder} is owned by user {USER}",
+        ("-o", str(sticky)): f"{sticky}: other users may add links there",
+        ("-o", f"{sticky}/new", "--replay", f"{folder}/a.csv"): f"{folder} is owned by user {USER}",
+    }
+    for options, message in cases.items():
+        done = in_process(
+            "record", "trace", "--meter", "none", *options, "--", "touch", str(base / "started"),
+            code=2,
+        )  # fmt: skip
+        assert message in done.err
+        assert not (base / "started").exists()
+        assert not list(folder.iterdir())
+    in_process("record", "trace", "--meter", "none", "-o", f"{sticky}/new", "--", "true")
+    assert list((sticky / "new").glob("strace.*"))
+
+
+def test_no_journal_trace_is_written_into_a_folder_of_another_user(
+    folder: Path, victim: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "find_ext4", lambda _: None)  # any file system
+    new = victim.with_name("new")
+    _link_of_user(folder / "journal.gz", new)
+    done = in_process("record", "journal", "-o", str(folder), "--", "true", code=2)
+    assert f"{folder} is owned by user {USER}" in done.err
+    assert not new.exists()
+
+
+def test_exports_reject_a_folder_of_another_user(
+    folder: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI_LOCALRANKID", "0")
+    campaign = str(DATA / "campaigns/quick-before")
+    commands = [
+        ("meter", "node", "--meter", "demo", str(folder), "true"),
+        ("bench", "--meter", "none", "--export-json", f"{folder}/a.json", "true"),
+    ]
+    if importlib.util.find_spec("duckdb") is not None:
+        commands.append(("export", "parquet", campaign, "-o", str(folder)))
+    for command in commands:
+        assert f"{folder} is owned by user {USER}" in in_process(*command, code=2).err
+    with pytest.raises(RejectedError, match=f"{folder} is owned by user {USER}"):
+        bundle.write(folder / "bundle", {}, {"README.md": b"text"})
+    assert not list(folder.iterdir())
+
+
+def test_samples_of_a_node_replace_a_link(
+    base: Path, victim: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI_LOCALRANKID", "0")
+    nodes = base / "nodes"
+    nodes.mkdir()
+    (nodes / f"{socket.gethostname()}.csv.gz").symlink_to(victim)
+    in_process("meter", "node", "--meter", "demo", str(nodes), "sleep", "0.3")
+    assert victim.read_text() == "root's"
