@@ -3,6 +3,8 @@
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+# shellcheck source=samples.sh
+. "$HOME/samples.sh"
 
 make_output
 prepared

@@ -4,6 +4,8 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+# shellcheck source=samples.sh
+. "$HOME/samples.sh"
 # Each reader holds a sample, a checkpoint is in memory twice; and Python with PyTorch.
 memory=$((readers * (record + 4 * deviation) + 1073741824))
 [ "$workload" != checkpoint ] || memory=$((memory + 2 * checkpoint_bytes))

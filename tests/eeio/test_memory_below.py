@@ -560,10 +560,10 @@ def test_a_command_in_a_program_s_file_system_is_not_durable(
 
 
 @pytest.mark.parametrize(
-    ("filesystem", "is_program"),
-    [("fuse", True), ("fuse.sshfs", True), ("fuseblk", False), ("fuseblk.ntfs", False),
+    ("filesystem", "ends_early"),
+    [("fuse", True), ("fuse.sshfs", True), ("fuseblk", True),
      ("fusectl", False), ("ext4", False)],
 )  # fmt: skip
-def test_the_kernel_flushes_the_device_of_fuseblk(filesystem: str, is_program: bool) -> None:
+def test_no_flush_of_fuse_and_fuseblk_reaches_a_drive(filesystem: str, ends_early: bool) -> None:
     mount = Mount(Path("/a"), filesystem, "/dev/sda1", "rw,user_id=0", "0:9")
-    assert (why_flushes_end_early(mount, ()) is not None) == is_program
+    assert (why_flushes_end_early(mount, ()) is not None) == ends_early

@@ -234,7 +234,7 @@ def test_data_that_are_not_ours_stay(served: Served, tmp_path: Path, tool: str) 
             profile.run(*FEW[tool], code=None),
         ):
             (line,) = done.stderr.splitlines()
-            assert line.startswith(f"eeio-{tool}: {folder}: "), line
+            assert line.startswith((f"eeio-{tool}: {folder}: ", f"eeio-{tool}: {folder} is ")), line
         profile.script("pre.sh", *FEW[tool], code=1)
         assert os.path.lexists(folder)
         if what == "folder":
