@@ -84,7 +84,7 @@ def load(folder: Path, cache: Path) -> Campaign:
         set_aside=_Stored(folder, figures.set_aside, "set_aside"),
     )
     store.computed(campaign).update(
-        (name, store.Derived(body, origin="unread")) for name, body in figures.figures.items()
+        (name, store.Derived(body, True, "unread")) for name, body in figures.figures.items()
     )
     store.computed(campaign)[_KEY] = store.Derived(file.name)
     return campaign
@@ -100,11 +100,7 @@ def save(campaign: Campaign, cache: Path) -> None:
     file = _file(campaign.folder, cache)
     if file is None or file.name != key.value:
         return
-    lasting = {
-        name: derived
-        for name, derived in every.items()
-        if derived.kind is not None or derived.origin == "unread"
-    }
+    lasting = {name: derived for name, derived in every.items() if derived.lasts}
     if all(derived.origin != "computed" for derived in lasting.values()):
         return
     counts = len(campaign.runs), len(campaign.set_aside)

@@ -167,11 +167,11 @@ def _is_demo(campaign: Campaign) -> bool:
 
 @dataclass(frozen=True)
 class Derived:
-    """What is computed of a campaign. `kind` is its type, if later commands shall have it
-    (`saved_figures`): then it is `saved` already, or `unread`, which is JSON until it is used."""
+    """What is computed of a campaign. What `lasts` is for later commands, too (`saved_figures`):
+    it is `saved` already, or `unread`, which is JSON until it is used."""
 
     value: Any
-    kind: Any = None
+    lasts: bool = False
     origin: Literal["computed", "saved", "unread"] = "computed"
 
 
@@ -189,11 +189,11 @@ def once(
     derived = every.get(name)
     if derived is not None and derived.origin == "unread" and kind is not None:
         try:
-            derived = Derived(typed.read(kind, derived.value), kind, "saved")
+            derived = Derived(typed.read(kind, derived.value), True, "saved")
         except (LimitError, RecursionError):  # not as this eeio saves it
             derived = None
     if derived is None:
-        derived = Derived(compute(campaign), kind)
+        derived = Derived(compute(campaign), kind is not None)
     every[name] = derived
     value: _T = derived.value
     return value
