@@ -28,7 +28,7 @@ Idle power is stored as measured. The power of a load above idle is a view of tw
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,6 +79,13 @@ def above_idle(busy: Sequence[Share], idle: Sequence[Share]) -> tuple[Share, ...
     return tuple(_difference(b, i) for b, i in zip(busy, idle, strict=True))
 
 
+def _remarks(best: EnergyReading, others: Sequence[str]) -> Iterator[str]:
+    if others:
+        yield f"excludes the power from {', '.join(others)}, if it measures another device"
+    if best.doubtful:
+        yield f"doubtful: {'; '.join(best.reasons)}"
+
+
 def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -> Share:
     of_domain = [reading for reading in readings if reading.domain == domain]
     valid = [reading for reading in of_domain if reading.valid and reading.power_w is not None]
@@ -90,14 +97,7 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
     others = [reading.meter for reading in valid if reading.meter != best.meter]
-    if domain not in SEVERAL:
-        others = []
-    remarks = []
-    if others:
-        named = ", ".join(others)
-        remarks.append(f"excludes the power from {named}, if it measures another device")
-    remarks += [f"doubtful: {'; '.join(best.reasons)}"] if best.doubtful else []
-    remark = "; ".join(remarks) or None
+    remark = "; ".join(_remarks(best, others if domain in SEVERAL else [])) or None
     return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)
 
 

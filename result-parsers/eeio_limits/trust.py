@@ -219,10 +219,23 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     return Risk(scratch, problem, repair)
 
 
+def _problem_of_entry(status: os.stat_result, users: frozenset[int]) -> str | None:
+    """Why eeio cannot have made a file or folder; None if it can."""
+    others = stat.S_IWOTH | (stat.S_IWGRP if os.geteuid() == 0 else 0)
+    if stat.S_IFMT(status.st_mode) not in _KINDS:
+        return "is neither a plain file nor a folder"
+    if not stat.S_ISDIR(status.st_mode) and status.st_nlink > 1:
+        return "is a file with another name (a hard link)"
+    if status.st_uid not in users:
+        return f"is owned by user {status.st_uid}"
+    if status.st_mode & others:
+        return f"can be written by other users (mode {stat.S_IMODE(status.st_mode):o})"
+    return None
+
+
 def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk | None:
     """The first entry below the folder that eeio cannot have made: a drive that somebody else has
     formatted may have any, with root as its owner, and profiles write to names that they know."""
-    others = stat.S_IWOTH | (stat.S_IWGRP if os.geteuid() == 0 else 0)
     folders = [scratch]
     while folders:
         try:
@@ -238,19 +251,12 @@ def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk
             is_folder = stat.S_ISDIR(status.st_mode)
             if is_folder and str(path.relative_to(scratch)) in _OF_SERVERS:
                 continue
-            problem, repair = None, f"rm -r {_quoted(scratch)}"
             if is_folder and status.st_dev != device:
-                problem, repair = "is another file system", f"umount {_quoted(path)}"
-            elif stat.S_IFMT(status.st_mode) not in _KINDS:
-                problem = "is neither a plain file nor a folder"
-            elif not is_folder and status.st_nlink > 1:
-                problem = "is a file with another name (a hard link)"
-            elif status.st_uid not in users:
-                problem = f"is owned by user {status.st_uid}"
-            elif status.st_mode & others:
-                mode = stat.S_IMODE(status.st_mode)
-                problem = f"can be written by other users (mode {mode:o})"
+                repair = f"umount {_quoted(path)}"
+                return Risk(path, "is another file system, so it is not used", repair)
+            problem = _problem_of_entry(status, users)
             if problem is not None:
+                repair = f"rm -r {_quoted(scratch)}"
                 return Risk(path, f"{problem}, so it is not used", repair)
             if is_folder:
                 folders.append(path)

@@ -253,6 +253,16 @@ def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
     return dict(codes)
 
 
+def _withhold_incomplete(
+    values: dict[str, list[float]], reasons: dict[str, str], repetitions: int
+) -> None:
+    """A median of some of the repetitions is no figure of some metrics (`_OF_ALL`)."""
+    for name in _OF_ALL:
+        if 0 < len(values.get(name, ())) < repetitions:
+            lacking = repetitions - len(values.pop(name))
+            reasons[name] = f"{reasons[name]} (in {lacking} of {repetitions} repetitions)"
+
+
 def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
     parameters = {name: value for name, value in arguments.items() if name not in _OWN}
     values: dict[str, list[float]] = {}
@@ -274,10 +284,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         for name, value in reported.items():
             values.setdefault(name, []).append(value)
         _keep_first(reasons, missing)
-    incomplete = [name for name in _OF_ALL if 0 < len(values.get(name, ())) < len(used)]
-    for name in incomplete:
-        lacking = len(used) - len(values.pop(name))
-        reasons[name] = f"{reasons[name]} (in {lacking} of {len(used)} repetitions)"
+    _withhold_incomplete(values, reasons, len(used))
     if not runs:
         reasons = dict.fromkeys(FIGURES, "it was not run")
     domain, meter, power_kind = (None, None, None) if source is None else source.key

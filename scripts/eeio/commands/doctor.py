@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -83,26 +83,26 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
         print(f"eeio: missing: {', '.join(missing)}; see `get it` in the list", file=sys.stderr)
     if arguments.format == "json":
         print(_json(findings))
-        return code
-    for line in can_measure(findings):
-        print(line)
-    for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
-        print(f"{kind}:")
-        for finding in of_kind:
-            _print(finding)
+    else:
+        print("\n".join(_lines(findings)))
     return code
+
+
+def _lines(findings: Sequence[Finding]) -> Iterator[str]:
+    yield from can_measure(findings)
+    for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
+        yield f"{kind}:"
+        for finding in of_kind:
+            state = "ok     " if finding.found else "missing"
+            yield f"  {state}  {finding.name}: {finding.detail}"
+            if not finding.found:
+                yield f"           costs: {finding.cost}"
+                yield f"           get it: {finding.remedy}"
 
 
 def _is_missing(finding: Finding) -> bool:
     """The first run installs the profile of a program that is here."""
     return not finding.found and finding.program is None
-
-
-def _print(finding: Finding) -> None:
-    print(f"  {'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")
-    if not finding.found:
-        print(f"           costs: {finding.cost}")
-        print(f"           get it: {finding.remedy}")
 
 
 def _json(findings: Sequence[Finding]) -> str:

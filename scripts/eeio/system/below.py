@@ -180,22 +180,27 @@ def mount_of_image(device: BlockDevice) -> Mount | None:
     return None if image is None else image.mount
 
 
+def _caches_of_image(image: _Image, disk: Path) -> list[CacheBelow]:
+    found = []
+    if _text_of(disk / "loop/dio") == "0":
+        text = f"the page cache of the image {image.path} (/dev/{disk.name} has no direct I/O)"
+        found.append(CacheBelow(text, True))
+    elif image.why_not_direct is not None:
+        text = f"the page cache of the image {image.path}: {image.why_not_direct}"
+        found.append(CacheBelow(text, True))
+    if image.unseen is not None:
+        text = f"an image of which caches are not known ({image.path}: {image.unseen})"
+        found.append(CacheBelow(text, False))
+    if image.filesystem == "zfs":
+        found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
+    return found
+
+
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
     disk, image = device.disk_sysfs, _image_of(device)
-    found = []
-    if image is not None and _text_of(disk / "loop/dio") == "0":
-        text = f"the page cache of the image {image.path} (/dev/{disk.name} has no direct I/O)"
-        found.append(CacheBelow(text, True))
-    elif image is not None and image.why_not_direct is not None:
-        text = f"the page cache of the image {image.path}: {image.why_not_direct}"
-        found.append(CacheBelow(text, True))
-    if image is not None and image.unseen is not None:
-        text = f"an image of which caches are not known ({image.path}: {image.unseen})"
-        found.append(CacheBelow(text, False))
-    if image is not None and image.filesystem == "zfs":
-        found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
+    found = [] if image is None else _caches_of_image(image, disk)
     if re.fullmatch(r"zd[0-9]+", disk.name):
         found.append(CacheBelow(f"the ARC of ZFS (/dev/{disk.name})", True))
     if (state := _text_of(disk / "bcache/state")) is not None and state != "no cache":

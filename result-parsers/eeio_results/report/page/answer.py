@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eeio_limits.number_text import page_number
 from eeio_results.domains import DomainFigures
+from eeio_results.record import Run
 from eeio_results.report.page.model import Line, Page, figures_of
 from eeio_results.summary import Quartiles
 from eeio_results.units import MB, percent
@@ -321,6 +322,11 @@ def _band(limits: Sequence[Quartiles]) -> Part:
     return Part(f"band ±{percent(min(shares))} to ±{percent(max(shares))} %, not ranked")
 
 
+def _why_invalid(run: Run) -> str:
+    of_phases = [reason for phase in run.phases for reason in phase.validity]
+    return [*run.validity, *of_phases][0]
+
+
 def _validity(page: Page) -> Tile:
     runs = [run for campaign in page.report.campaigns for run in campaign.runs]
     planned = sum(campaign.planned_runs for campaign in page.report.campaigns)
@@ -329,13 +335,11 @@ def _validity(page: Page) -> Tile:
         return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")
     parts = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
     if invalid:
-        phases = (why for phase in invalid[0].phases for why in phase.validity)
-        parts.append(Part(f" ({next(iter((*invalid[0].validity, *phases)))})"))
-    without = sum(
-        1 for line in page.lines if line.row.n and figures_of(line.row, page.key) is None
-    )  # fmt: skip
+        parts.append(Part(f" ({_why_invalid(invalid[0])})"))
+    done = [line.row for line in page.lines if line.row.n]
+    without = [row for row in done if figures_of(row, page.key) is None]
     if without:
-        parts.append(Part(f" · {without} experiments without power"))
+        parts.append(Part(f" · {len(without)} experiments without power"))
     if page.quick:
         parts.append(Part(" · QUICK: not for publication"))
     if invalid:

@@ -57,7 +57,10 @@ def _read(phase: Phase, name: str) -> float | None:
     return phase.metrics.get(_METRICS[name])
 
 
-class CellEnergyBody(TypedDict):
+@dataclass(frozen=True)
+class Energy:
+    """One meter's reading of the measured phase: means over the repetitions that have a value."""
+
     domain: str
     meter: str
     kind: Annotated[str, KINDS]
@@ -118,25 +121,10 @@ class JournalCellBody(TypedDict):
     """To the variant ext4 at the same frequency."""
     until_durable_ratio_to_ext4: float | None
     model_ratio_range: tuple[float, float] | None
-    energy: Sequence[CellEnergyBody]
-    estimates: Sequence[CellEnergyBody]
+    energy: Sequence[Energy]
+    estimates: Sequence[Energy]
     """ESTIMATE: modelled power, never mixed with the above."""
     reasons: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Energy:
-    """One meter's reading of the measured phase: means over the repetitions that have a value."""
-
-    domain: str
-    meter: str
-    kind: str
-    n: int
-    power_w: float | None
-    energy_j: float | None
-    joules_per_file: float | None
-    bytes_per_j: float | None
-    reason: str | None
 
 
 @dataclass(frozen=True)
