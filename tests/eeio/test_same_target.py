@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import Eeio
 from tests.kill.harness import drop_last_runs
 from tests.mounts import attached, mounted, sparse
+from tests.waiting import until
 
 from eeio.campaign.safety import TARGETS
 
@@ -20,7 +21,10 @@ def _label(node: Path) -> str:
 
 
 def _mkfs(node: Path) -> None:
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "data", str(node)], check=True)
+    """A new file system. A mount namespace that another test made meanwhile keeps the unmounted one
+    in use for as long as it exists."""
+    command = ["mkfs.ext4", "-q", "-F", "-L", "data", str(node)]
+    until(lambda: subprocess.run(command, check=False).returncode == 0)
 
 
 def test_a_file_system_made_after_the_start_is_not_erased(home: Path, eeio: Eeio) -> None:
