@@ -46,7 +46,19 @@ Where = Mapping[str, str | Sequence[str]]
 
 UNKNOWN = "unknown"
 _PROCESSORS = ("frequency_hz", "smt", "turbo")
-_NOT_MODELLED = "only a modelled power, which no comparison uses"
+_NOT_MODELLED = Missing("only a modelled power, which no comparison uses")
+NOT_MEASURED = Missing("not measured")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric of a cell: `values` of the repetitions, and `runs`, the places of these in the
+    campaign's order. For an adaptive campaign, `levelled` are the values without the effect of
+    their round (`without_drift`), for tests inside the campaign; medians are of `values`."""
+
+    values: tuple[float, ...]
+    runs: tuple[int, ...] = ()
+    levelled: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,14 +67,14 @@ class Cell:
 
     `factors` are its levels by name (`machine`, `device`, `type`, `operation`, `spatiality`,
     `size`, `buffer`, `flush`, ...); `durable` is, for writes, whether bandwidth and power run until
-    the bytes are on the device (`yes`, `no`, `unknown` in records of version 1). `values` contains
-    the repetitions of each metric. A metric that was not measured is absent, with the reason in
-    `reasons`.
+    the bytes are on the device (`yes`, `no`, `unknown` in records of version 1). `figures` are the
+    metrics.
     """
 
     factors: Mapping[str, str]
-    values: Mapping[str, tuple[float, ...]]
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Measured | Missing]
+    left_out: str | None = None
+    """Why some of the valid repetitions are not used."""
     invalid_runs: int = 0
     efficiency_of: tuple[str, ...] = ()
     """The power domain to which its MB/J applies."""
@@ -70,45 +82,58 @@ class Cell:
     """The meter of each power domain."""
     doubts: tuple[str, ...] = ()
     """Which of its powers another meter contradicts, and how."""
-    runs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """The run that each value is of, by its place in the campaign's order."""
     request_size_bytes: int | None = None
     """The bytes of the level `size`; None if there is no single size."""
     experiment_id: str = ""
     work_bytes: int | None = None
     """The bytes that each repetition moved, if all moved the same number; None otherwise."""
-    levelled: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """For an adaptive campaign, the values without the effect of their round (`without_drift`), for
-    tests inside the campaign. Medians are of `values`."""
     command: str = ""
     """Of `eeio bench`: the command's text, or the name that it was given."""
     details: tuple[str, ...] = ()
     """How it differs from other experiments of its tool, but for its factors of their own."""
 
+    @cached_property
+    def measured(self) -> dict[str, Measured]:
+        """The metrics that have values."""
+        return {
+            metric: figure
+            for metric, figure in self.figures.items()
+            if not isinstance(figure, Missing)
+        }
+
+    def values(self, metric: str) -> tuple[float, ...]:
+        """Of the repetitions; none of a metric that was not measured."""
+        measured = self.measured.get(metric)
+        return () if measured is None else measured.values
+
+    def why(self, metric: str) -> str | None:
+        """Why it was not measured; None if it was, or if no reason is known."""
+        figure = self.figures.get(metric)
+        return figure.reason if isinstance(figure, Missing) else None
+
     def tested(self, metric: str) -> tuple[float, ...]:
         """The values for a test against another cell of the same campaign."""
-        return self.levelled.get(metric, self.values.get(metric, ()))
+        measured = self.measured.get(metric)
+        return () if measured is None else measured.levelled or measured.values
 
     def n(self, metric: str) -> int:
-        return len(self.values.get(metric, ()))
+        return len(self.values(metric))
 
     def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
         """The values of each run that has all these metrics, in the order of the runs; and how
         many runs lack one of them."""
-        of_run = [
-            dict(zip(self.runs[metric], self.values[metric], strict=True))
-            for metric in metrics
-            if metric in self.values
-        ]
+        measured = [self.measured[metric] for metric in metrics if metric in self.measured]
+        of_run = [dict(zip(each.runs, each.values, strict=True)) for each in measured]
         every = set().union(*of_run)
         complete = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
-        return [tuple(found[run] for found in of_run) for run in complete], len(every) - len(
-            complete
-        )
+        both = [tuple(by_run[run] for by_run in of_run) for run in complete]
+        return both, len(every) - len(complete)
 
     @cached_property
     def _medians(self) -> dict[str, float]:
-        found = {name: descriptive.median(values) for name, values in self.values.items()}
+        found = {
+            name: descriptive.median(measured.values) for name, measured in self.measured.items()
+        }
         # The median of an even number of reciprocals is another one.
         if EFFICIENCY in found and self.n(EFFICIENCY) == self.n(J_PER_GB):
             found[EFFICIENCY] = GB / found[J_PER_GB]
@@ -231,16 +256,25 @@ class _Collected:
     """Values by metric and place of the run in the campaign, and why others are missing."""
 
     values: dict[str, dict[int, float]] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, Missing] = field(default_factory=dict)
     efficiency_of: dict[str, None] = field(default_factory=dict)
     doubts: dict[str, None] = field(default_factory=dict)
 
     def add(self, metric: str, place: int, value: Value) -> None:
         if not isinstance(value, Missing):
             self.values.setdefault(metric, {}).setdefault(place, value)
+        elif self.missing.get(metric, NOT_MEASURED) is NOT_MEASURED:
+            self.missing[metric] = value
 
     def has(self, metric: str, place: int) -> bool:
         return place in self.values.get(metric, {})
+
+    def figures(self) -> dict[str, Measured | Missing]:
+        measured = {
+            metric: Measured(tuple(of_run.values()), tuple(of_run))
+            for metric, of_run in self.values.items()
+        }
+        return {**self.missing, **measured}
 
 
 def _cell(
@@ -250,8 +284,6 @@ def _cell(
     used, left_out = repetitions.judged
     run_of = repetitions.run_of
     collected = _Collected()
-    if left_out is not None:
-        collected.reasons["durable"] = left_out
     windows = [observation.window for observation in used]
     by_source = repetitions_by_source([window.energy for window in windows], is_compared)
     meters = source_by_domain(by_source)
@@ -259,23 +291,21 @@ def _cell(
     for observation in used:
         _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
-        if metric not in collected.values:
-            collected.reasons.setdefault(metric, "not measured")
+        collected.missing.setdefault(metric, NOT_MEASURED)
     moved = {observation.phase.bytes_moved for observation in used}
     arguments = dict(experiment.arguments)
     return Cell(
         {**place, **_factors(experiment, first, planned, windows)},
-        {metric: tuple(of_run.values()) for metric, of_run in collected.values.items()},
-        collected.reasons,
+        collected.figures(),
+        left_out,
         len(repetitions.runs) - len(repetitions.good),
         tuple(collected.efficiency_of),
         {domain: meter for domain, (_, meter, _) in meters.items()},
         tuple(collected.doubts),
-        {metric: tuple(of_run) for metric, of_run in collected.values.items()},
         request_size_of(experiment, first),
         experiment.id,
         moved.pop() if len(moved) == 1 else None,
-        command=arguments.get("words", "") if experiment.tool == COMMAND else "",
+        arguments.get("words", "") if experiment.tool == COMMAND else "",
     )
 
 
@@ -288,13 +318,16 @@ def _collect(
 ) -> None:
     """Adds the values of one repetition; `main` is the source of its MB/J."""
     window = observation.window
-    of_main = replace(observation, reading=None)
+    of_main = replace(observation, reading=None, why_not_read=NOT_MEASURED)
     for domain, metric in POWER.items():
-        reading = _reading(window.energy, domain, meters.get(domain), collected.reasons, metric)
-        if reading is None or reading.power_w is None:
+        reading = _reading(window.energy, domain, meters.get(domain))
+        if isinstance(reading, Missing):
+            collected.add(metric, place, reading)
+            if domain in window.cost_domains and of_main.why_not_read is NOT_MEASURED:
+                of_main = replace(of_main, why_not_read=reading)
             continue
         by_domain = replace(observation, reading=reading)
-        collected.add(metric, place, reading.power_w)
+        collected.add(metric, place, by_domain.power_w)
         collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
         if reading.key == main:
             of_main = by_domain
@@ -310,8 +343,6 @@ def _collect(
         without = " without drives" if widest.leaves_drives_out else ""
         demo = " (demo)" if widest.kind == DEMO else ""
         collected.efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
-    elif window.why_no_efficiency is not None:
-        collected.reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
 
 
 def _factors(
@@ -371,24 +402,26 @@ def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
 
 
 def _reading(
-    energy: Sequence[EnergyReading],
-    domain: str,
-    key: Key | None,
-    reasons: dict[str, str],
-    metric: str,
-) -> EnergyReading | None:
-    """The usable reading of a domain by the meter `key`; else why there is none."""
+    energy: Sequence[EnergyReading], domain: str, key: Key | None
+) -> EnergyReading | Missing:
+    """The usable reading of a domain by the meter `key`, or why there is none."""
+    missing = NOT_MEASURED
     for reading in energy:
         if reading.domain != domain:
             continue
         if is_compared(reading):
             if reading.key == key:
                 return reading
-        elif reading.kind == "modelled":
-            reasons.setdefault(metric, _NOT_MODELLED)
-        elif why := reading.why_not_ranked or next(iter(reading.reasons), None):
-            reasons.setdefault(metric, why)
-    return None
+        elif missing is NOT_MEASURED:
+            missing = _why_unused(reading)
+    return missing
+
+
+def _why_unused(reading: EnergyReading) -> Missing:
+    if reading.kind == "modelled":
+        return _NOT_MODELLED
+    why = reading.why_not_ranked or next(iter(reading.reasons), None)
+    return NOT_MEASURED if why is None else Missing(why)
 
 
 def largest_uncertainty(*cells: Cell) -> float:

@@ -179,10 +179,7 @@ def _column(
     adjustment: Adjustment,
     most_uncertain: float,
 ) -> list[MetricChange]:
-    found = [
-        change(before.values.get(metric, ()), after.values.get(metric, ()), rule)
-        for before, after in pairs
-    ]
+    found = [change(before.values(metric), after.values(metric), rule) for before, after in pairs]
     p_values = [one.p_direction for one in found if one.p_direction is not None]
     adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [
@@ -200,7 +197,7 @@ def _metric_change(
     pair: tuple[Cell, Cell], metric: str, found: Change, most_uncertain: float
 ) -> MetricChange:
     before, after = (cell.known(metric) for cell in pair)
-    first, second = (_geometric_mean(cell.values.get(metric, ())) for cell in pair)
+    first, second = (_geometric_mean(cell.values(metric)) for cell in pair)
     means = first, second
     why = _why_not(pair, metric, most_uncertain)
     if why is not None:
@@ -224,7 +221,7 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str | None:
     for cell in pair:
         if not cell.n(metric):
-            return f"not measured: {cell.reasons.get(metric) or 'the tool does not report it'}"
+            return f"not measured: {cell.why(metric) or 'the tool does not report it'}"
     if metric not in OF_EFFICIENCY and metric not in POWER.values():
         return None
     first, second = pair

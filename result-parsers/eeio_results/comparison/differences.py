@@ -51,11 +51,9 @@ class Difference:
 def values_to_test(a: Cell, b: Cell, metric: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The values that distinguish a from b: within one campaign, without the effects of its rounds,
     which differ from campaign to campaign."""
-    if (a.levelled or b.levelled) and all(
-        a.factors.get(name) == b.factors.get(name) for name in ("machine", "device")
-    ):
+    if all(a.factors.get(name) == b.factors.get(name) for name in ("machine", "device")):
         return a.tested(metric), b.tested(metric)
-    return a.values[metric], b.values[metric]
+    return a.values(metric), b.values(metric)
 
 
 def percent_above(a: Sequence[float], b: Sequence[float]) -> float:
@@ -67,7 +65,7 @@ def differences(
     found: Iterable[tuple[Cell, Cell]], metric: str, adjustment: Adjustment = "none"
 ) -> list[Difference]:
     """The difference of each pair, as it is: `percent` may be negative. p-values are adjusted over
-    all of them. Pairs without the metric are passed over (`Cell.reasons` has why)."""
+    all of them. Pairs without the metric are passed over (`Cell.why`)."""
     tested = []
     for a, b in found:
         if not a.n(metric) or not b.n(metric) or b.median(metric) <= 0:

@@ -40,8 +40,9 @@ def trends(campaign: Campaign) -> list[Trend]:
 
 
 def _trend(cell: Cell, metric: str, began_s: dict[int, float]) -> Trend | None:
-    hours = [began_s[order] / 3600 for order in cell.runs[metric]]
-    values = cell.values[metric]
+    measured = cell.measured[metric]
+    hours = [began_s[order] / 3600 for order in measured.runs]
+    values = measured.values
     if min(values) <= 0 or min(hours) == max(hours):
         return None
     slope, half = _line(hours, [math.log(value) for value in values])
@@ -90,11 +91,11 @@ def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[st
         logs = {
             _series(cell): {
                 round_of[order]: math.log(watts)
-                for order, watts in zip(cell.runs[metric], cell.values[metric], strict=True)
+                for order, watts in zip(measured.runs, measured.values, strict=True)
                 if order in round_of
             }
             for cell in cells
-            if cell.n(metric) and min(cell.values[metric]) > 0
+            if (measured := cell.measured.get(metric)) and min(measured.values) > 0
         }
         if len(logs) > 1:
             found[metric] = round_effects(logs)
@@ -102,7 +103,7 @@ def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[st
 
 
 def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Cell]:
-    """The cells of one campaign, with the effects of its rounds removed from `levelled`: from
+    """The cells of one campaign, with the effects of its rounds removed in `levelled`: from
     powers, and from MB/J and J/GB through their power. Bandwidth is unchanged: it does not follow
     the machine's temperature, and the correction would only add noise."""
     effects = power_effects(cells, round_of)
@@ -119,7 +120,7 @@ def _series(cell: Cell) -> Series:
 
 
 def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping[int, int]) -> Cell:
-    levelled = {}
+    figures = dict(cell.figures)
     # The sign of a power's effect in a figure, and the power.
     follows = {metric: (1, metric) for metric in POWER.values()}
     if len(cell.efficiency_of) == 1:
@@ -127,10 +128,13 @@ def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping
         follows |= {J_PER_GB: (1, power), EFFICIENCY: (-1, power)}
     for metric, (sign, power) in follows.items():
         of_round = effects[power].of.get(_series(cell), {}) if power in effects else {}
-        orders = cell.runs.get(metric, ())
-        if of_round and orders and all(round_of.get(order) in of_round for order in orders):
-            levelled[metric] = tuple(
+        measured = cell.measured.get(metric)
+        if not of_round or measured is None:
+            continue
+        if all(round_of.get(order) in of_round for order in measured.runs):
+            levelled = tuple(
                 value * math.exp(-sign * of_round[round_of[order]])
-                for order, value in zip(orders, cell.values[metric], strict=True)
+                for order, value in zip(measured.runs, measured.values, strict=True)
             )
-    return replace(cell, levelled=levelled)
+            figures[metric] = replace(measured, levelled=levelled)
+    return replace(cell, figures=figures)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio_limits.reasons import imprecise_energy
 from eeio_results.comparison.cells import EFFICIENCY, POWER, TESTED, Cell, largest_uncertainty
 from eeio_results.comparison.differences import (
     ALPHA,
@@ -14,6 +15,7 @@ from eeio_results.comparison.differences import (
     largest,
 )
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
+from eeio_results.observation import Missing
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.pairs import dunn_p
 
@@ -83,9 +85,9 @@ def _effects(
 def _without_uncertain(cell: Cell) -> Cell:
     if largest_uncertainty(cell) <= MOST_UNCERTAIN:
         return cell
-    left_out = {EFFICIENCY, *POWER.values()}
-    kept = {metric: values for metric, values in cell.values.items() if metric not in left_out}
-    return replace(cell, values=kept)
+    why = Missing(imprecise_energy(largest_uncertainty(cell)))
+    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), why)
+    return replace(cell, figures={**cell.figures, **uncertain})
 
 
 def _with_domain(cell: Cell) -> Cell:
@@ -150,7 +152,7 @@ class _Group:
             self._places.setdefault(cell.factors[factor], []).append(n)
         # Values without the effects of rounds are those of one campaign: of a machine, a drive.
         across = factor == "machine" or factor in FOLLOWS
-        values = [cell.values[metric] if across else cell.tested(metric) for cell in self._cells]
+        values = [cell.values(metric) if across else cell.tested(metric) for cell in self._cells]
         self._medians = list(map(statistics.median, values))
         self._p = dunn_p(values, adjustment) if len(self._cells) > 1 else {}
 

@@ -162,7 +162,7 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
         for key in _METRICS:
             several = len(sources[key] - {""}) > 1
             row = f"{in_all}, {_source(cell, key)}" if several else in_all
-            runs = [value for value in cell.values.get(key, ()) if value > 0]
+            runs = [value for value in cell.values(key) if value > 0]
             if runs:
                 mean = statistics.fmean(map(math.log, runs))
                 found.setdefault((key, row), {})[name] = mean

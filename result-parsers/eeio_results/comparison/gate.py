@@ -117,7 +117,7 @@ def gate(before: Side, after: Side, share: float, metric: str | None, alpha: flo
         if reason is not None:
             untested[position] = GateRow(label, "not tested", reason=reason)
         elif other is not None:
-            tested.append(_Tested(label, cell.values[key], other.values[key], metric, share))
+            tested.append(_Tested(label, cell.values(key), other.values(key), metric, share))
     judged = iter(_judged(tested, alpha))
     rows = (untested.get(position) or next(judged) for position in range(len(pairs)))
     return Gate(before.name, after.name, metric, share, tuple(rows))
@@ -144,9 +144,9 @@ def _why_not_tested(
     if other is None:
         return f"{after.name} has no result of it: {failure or 'it did not run'}"
     if not cell.n(key):
-        return f"{before.name} does not have this metric: {cell.reasons.get(key) or 'not measured'}"
+        return f"{before.name} does not have this metric: {cell.why(key) or 'not measured'}"
     if not other.n(key):
-        reason = other.reasons.get(key) or failure or "not measured"
+        reason = other.why(key) or failure or "not measured"
         return f"{after.name} does not have this metric: {reason}"
     if key in OF_EFFICIENCY and cell.efficiency_of != other.efficiency_of:
         return (
@@ -160,7 +160,7 @@ def _why_not_tested(
     few = min(cell.n(key), other.n(key))
     if few < 2:
         return "a single repetition has no spread to test with"
-    if min(*cell.values[key], *other.values[key]) <= 0:
+    if min(*cell.values(key), *other.values(key)) <= 0:
         return "a value of 0 has no ratio"
     return None
 

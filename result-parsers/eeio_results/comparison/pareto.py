@@ -102,7 +102,7 @@ def _choice(cell: Cell, most_uncertain: float) -> Choice:
 def _why_not(cell: Cell, most_uncertain: float) -> str | None:
     """Why it is on no front, for any figures."""
     if not cell.n(EFFICIENCY):
-        return cell.reasons.get(EFFICIENCY, "not measured")
+        return cell.why(EFFICIENCY) or "not measured"
     if any(domain.endswith(f"({DEMO})") for domain in cell.efficiency_of):
         return "demo power is not ranked"
     if cell.factors["durable"] == "no":

@@ -45,7 +45,7 @@ def known_worst(cells: Iterable[Cell]) -> Known | None:
         Known(half_width(values), metric, len(values))
         for cell in cells
         for metric in KNOWN_BY
-        if (values := cell.values.get(metric, ()))
+        if (values := cell.values(metric))
     ]
     return max(
         found, key=lambda k: math.inf if k.half_width is None else k.half_width, default=None

@@ -17,7 +17,7 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     for campaign in campaigns:
         found += [f"{campaign.name}: {stamp}"] if (stamp := stamp_of([campaign])) else []
         found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
-    counts = [max((len(v) for v in cell.values.values()), default=0) for cell in cells]
+    counts = [max(map(cell.n, cell.measured), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
     if few:
         found.append(
@@ -32,8 +32,8 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     missing = Counter(
         (metric, why)
         for cell in cells
-        for metric, why in cell.reasons.items()
-        if metric in _POWER_AND_EFFICIENCY
+        for metric in _POWER_AND_EFFICIENCY
+        if (why := cell.why(metric)) is not None
     )
     found += [
         f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: {why}"
@@ -56,7 +56,7 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     if len(known) > 1:
         listed = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
         found.append(f"writes are joined only with those of the same flush; there are {listed}")
-    left_out = dict.fromkeys(cell.reasons["durable"] for cell in cells if "durable" in cell.reasons)
+    left_out = dict.fromkeys(cell.left_out for cell in cells if cell.left_out is not None)
     return [*found, *left_out]
 
 

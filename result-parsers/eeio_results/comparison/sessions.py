@@ -10,11 +10,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, cells_of
+from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, Measured, cells_of
 from eeio_results.comparison.changes import OF_EFFICIENCY, Changes, by_what, changes
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
 from eeio_results.metrics import in_cells
+from eeio_results.observation import Missing
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
@@ -108,9 +109,8 @@ def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
         if len(cells) == len(of_each):
             found.append(_joined(cells))
         else:
-            why = f"only {len(cells)} of {len(of_each)} sessions have a result of it"
-            reasons = dict.fromkeys(_metrics(), why)
-            found.append(replace(cells[0], values={}, reasons=reasons, runs={}, levelled={}))
+            why = Missing(f"only {len(cells)} of {len(of_each)} sessions have a result of it")
+            found.append(replace(cells[0], figures=dict.fromkeys(_metrics(), why)))
     return found
 
 
@@ -139,7 +139,7 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
     deviations: dict[str, list[float]] = {name: [] for name in names}
     for cells in shared:
         means = [_mean_log(cell, metric) for cell in cells]
-        inside = [log_variance(cell.values[metric]) for cell in cells]
+        inside = [log_variance(cell.values(metric)) for cell in cells]
         noise = statistics.fmean(
             variance / cell.n(metric) for variance, cell in zip(inside, cells, strict=True)
         )
@@ -156,34 +156,32 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
     )  # fmt: skip
 
 
-def _why_none(cells: Sequence[Cell], metric: str) -> str:
-    reasons = [cell.reasons[metric] for cell in cells if metric in cell.reasons]
-    different = "the sessions lack it, or have it of different power domains or meters"
-    return reasons[0] if reasons else different
-
-
 def _joined(cells: Sequence[Cell]) -> Cell:
-    values = {
-        metric: tuple(math.exp(_mean_log(cell, metric)) for cell in cells)
-        for metric in (*_metrics(), UNCERTAINTY)
-        if all(cell.n(metric) and min(cell.values[metric]) > 0 for cell in cells)
-    }
-    first = cells[0]
     # A mean of the energies of several power domains or meters is of none of them.
     of_session = {domain: {c.meters.get(domain) for c in cells} for domain in POWER}
     energies = {(c.efficiency_of, next(iter(c.meters.values()), None)) for c in cells}
-    sources = {metric: of_session[domain] for domain, metric in POWER.items()}
-    for metric, found in (dict.fromkeys(OF_EFFICIENCY, energies) | sources).items():
-        if len(found) > 1:
-            values.pop(metric, None)
-    reasons = {metric: _why_none(cells, metric) for metric in _metrics() if metric not in values}
-    runs = {metric: tuple(range(len(found))) for metric, found in values.items()}
-    return replace(first, values=values, reasons=reasons, runs=runs, levelled={})
+    sources: dict[str, int] = {metric: len(of_session[domain]) for domain, metric in POWER.items()}
+    sources |= dict.fromkeys(OF_EFFICIENCY, len(energies))
+    figures = {
+        metric: _of_sessions(cells, metric, sources.get(metric, 1) > 1)
+        for metric in (*_metrics(), UNCERTAINTY)
+    }
+    return replace(cells[0], figures=figures)
+
+
+def _of_sessions(cells: Sequence[Cell], metric: str, is_mixed: bool) -> Measured | Missing:
+    """One value a session."""
+    if not is_mixed and all(cell.n(metric) and min(cell.values(metric)) > 0 for cell in cells):
+        means = tuple(math.exp(_mean_log(cell, metric)) for cell in cells)
+        return Measured(means, tuple(range(len(means))))
+    reasons = (cell.why(metric) for cell in cells)
+    different = "the sessions lack it, or have it of different power domains or meters"
+    return Missing(next(filter(None, reasons), different))
 
 
 def _mean_log(cell: Cell, metric: str) -> float:
-    return statistics.fmean(math.log(value) for value in cell.values[metric])
+    return statistics.fmean(math.log(value) for value in cell.values(metric))
 
 
 def _has_spread(cell: Cell, metric: str) -> bool:
-    return cell.n(metric) >= 2 and min(cell.values[metric]) > 0
+    return cell.n(metric) >= 2 and min(cell.values(metric)) > 0

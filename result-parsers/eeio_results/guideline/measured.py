@@ -60,7 +60,7 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             continue
         both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
-            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
+            why = cell.why(power) or cell.why(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
             left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
             continue

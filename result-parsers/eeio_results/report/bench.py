@@ -9,7 +9,15 @@ from itertools import combinations
 from typing import Any
 
 from eeio_limits.number_text import number
-from eeio_results.observation import Key, Missing, Observation, known
+from eeio_results.observation import (
+    NOT_READ,
+    Key,
+    Missing,
+    Observation,
+    Value,
+    known,
+    observed,
+)
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report.columns import NONE, spread
 from eeio_results.report.document import Document
@@ -41,13 +49,12 @@ _ALL_PAIRS = 10
 
 @dataclass(frozen=True)
 class Bench:
-    """One command: values by figure, one per run; `reasons` for missing ones. `phases` are those
+    """One command: the values of each figure, one per run, or why it is missing. `phases` are those
     that count, with their executions. `label` is its name, or its text without one."""
 
     label: str
     parameters: Mapping[str, str]
-    values: Mapping[str, tuple[float, ...]]
-    reasons: Mapping[str, str]
+    figures: Mapping[str, tuple[float, ...] | Missing]
     n: int
     exit_codes: Mapping[int, int]
     domain: str | None
@@ -63,7 +70,7 @@ class Bench:
     @property
     def outliers(self) -> tuple[float, ...]:
         """Times of runs that are far from the median of all, s."""
-        times = self.values.get("duration_s", ())
+        times = self.values("duration_s")
         if len(times) < _FEWEST_RUNS:
             return ()
         median = statistics.median(times)
@@ -75,9 +82,23 @@ class Bench:
             if distance > _OUTLIER_DEVIATIONS * usual
         )  # fmt: skip
 
+    @property
+    def missing(self) -> dict[str, str]:
+        """Figure -> why it is missing."""
+        return {
+            name: figure.reason
+            for name, figure in self.figures.items()
+            if isinstance(figure, Missing)
+        }
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """Of the runs; none of a missing figure."""
+        figure = self.figures[name]
+        return () if isinstance(figure, Missing) else figure
+
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
-        values = self.values.get(figure, ())
+        values = self.values(figure)
         if figure == "efficiency_bytes_per_j":
             return known(bytes_per_j(summarize(GB / value for value in values))) if values else None
         return quartiles(values)
@@ -127,9 +148,9 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
     made = []
     for a, b in pairs:
         for metric in _COMPARED:
-            first, second = b.values.get(metric, ()), a.values.get(metric, ())
-            if not first or not second:
-                why = a.reasons.get(metric) or b.reasons.get(metric) or "not measured"
+            first, second = b.figures[metric], a.figures[metric]
+            why = next((each.reason for each in (second, first) if isinstance(each, Missing)), None)
+            if isinstance(first, Missing) or isinstance(second, Missing):
                 made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
                 continue
             one = change(first, second, Rule())
@@ -187,7 +208,7 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
     ignore."""
     results = []
     for one in found:
-        times = one.values.get("duration_s", ())
+        times = one.values("duration_s")
         if not times:
             continue
         user, system = (
@@ -222,6 +243,11 @@ _OF_ALL = (
 )  # fmt: skip
 """A median of some of the repetitions is none of these figures."""
 
+_ANOTHER_DRIVE = Missing(
+    "part of it was another drive's: the one that is watched moved less than the command had moved "
+    "(--directory or --device names it)"
+)
+_NO_ACCOUNT = Missing("the kernel keeps no account of a process's bytes (/proc/PID/io)")
 
 _OWN = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
 """Arguments of a command that are no parameters."""
@@ -238,11 +264,6 @@ def _valid_phase(run: Run) -> Phase | Missing:
     return phase
 
 
-def _keep_first(reasons: dict[str, str], further: Mapping[str, str]) -> None:
-    for name, why in further.items():
-        reasons.setdefault(name, why)
-
-
 def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
     """Exit code -> in how many executions."""
     codes: Counter[int] = Counter()
@@ -253,45 +274,41 @@ def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
     return dict(codes)
 
 
-def _withhold_incomplete(
-    values: dict[str, list[float]], reasons: dict[str, str], repetitions: int
-) -> None:
-    """A median of some of the repetitions is no figure of some metrics (`_OF_ALL`)."""
-    for name in _OF_ALL:
-        if 0 < len(values.get(name, ())) < repetitions:
-            lacking = repetitions - len(values.pop(name))
-            reasons[name] = f"{reasons[name]} (in {lacking} of {repetitions} repetitions)"
+def _of_runs(
+    name: str, of_runs: Sequence[Value], of_used: Sequence[Value]
+) -> tuple[float, ...] | Missing:
+    """The values of a figure, or why it is missing: of the runs, of which `of_used` count."""
+    values = tuple(value for value in of_used if not isinstance(value, Missing))
+    if not values:
+        reasons = (value.reason for value in of_runs if isinstance(value, Missing))
+        return Missing(next(reasons, "it was not run"))
+    lacking = [value for value in of_used if isinstance(value, Missing)]
+    if name in _OF_ALL and lacking:
+        counted = f"in {len(lacking)} of {len(of_used)} repetitions"
+        return Missing(f"{lacking[0].reason} ({counted})")
+    return values
 
 
 def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
     parameters = {name: value for name, value in arguments.items() if name not in _OWN}
-    values: dict[str, list[float]] = {}
-    reasons: dict[str, str] = {}
-    source: EnergyReading | None = None
-    doubts: dict[str, None] = {}
-    used = []
     main = _meter_of(runs)
-    for run in runs:
-        phase = _valid_phase(run)
-        if isinstance(phase, Missing):
-            _keep_first(reasons, dict.fromkeys(FIGURES, phase.reason))
-            continue
-        used.append(phase)
-        reported, missing, reading = _of_run(run, phase, main)
-        source = source or reading
-        if reading is not None and reading.doubtful:
-            doubts |= dict.fromkeys(reading.reasons)
-        for name, value in reported.items():
-            values.setdefault(name, []).append(value)
-        _keep_first(reasons, missing)
-    _withhold_incomplete(values, reasons, len(used))
-    if not runs:
-        reasons = dict.fromkeys(FIGURES, "it was not run")
-    domain, meter, power_kind = (None, None, None) if source is None else source.key
+    executed = [_execution(run, main) for run in runs]
+    used = [each for each in executed if not isinstance(each, Missing)]
+    readings = [each.reading for each in used if each.reading is not None]
+    doubts = dict.fromkeys(why for each in readings if each.doubtful for why in each.reasons)
+    figures = {
+        name: _of_runs(
+            name,
+            [each if isinstance(each, Missing) else each.figures[name] for each in executed],
+            [each.figures[name] for each in used],
+        )
+        for name in FIGURES
+    }
+    domain, meter, power_kind = readings[0].key if readings else (None, None, None)
+    phases = tuple(each.phase for each in used)
     return Bench(
-        label, parameters, {name: tuple(found) for name, found in values.items()},
-        {name: why for name, why in reasons.items() if name not in values}, len(used),
-        _exit_codes(used), domain, meter, tuple(used), tuple(doubts), power_kind,
+        label, parameters, figures, len(used), _exit_codes(phases), domain, meter, phases,
+        tuple(doubts), power_kind,
     )  # fmt: skip
 
 
@@ -303,74 +320,81 @@ def _meter_of(runs: Sequence[Run]) -> Key | None:
     return main_source(repetitions_by_source(energies, is_powered), DOMAINS)
 
 
-def _of_run(
-    run: Run, phase: Phase, meter: Key | None
-) -> tuple[dict[str, float], dict[str, str], EnergyReading | None]:
-    """Figures of one execution, why others are missing, and the reading that the energy is of."""
+@dataclass(frozen=True)
+class _Execution:
+    """A run that counts: its figures, of one execution, and the reading that the energy is of."""
+
+    phase: Phase
+    reading: EnergyReading | None
+    figures: Mapping[str, Value]
+
+
+def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
+    """Missing is why the run does not count."""
+    phase = _valid_phase(run)
+    if isinstance(phase, Missing):
+        return phase
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
-    reported = {
+    reading, why = _reading(window_of(run.experiment, phase).energy, meter)
+    observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
+    joules = observation.energy_j
+    until_durable_s: Value = Missing(phase.durable_reason or "it was not measured")
+    if phase.until_durable is not None:
+        until_durable_s = (phase.until_durable.end_s - phase.start_s) / many
+    figures = {
         "duration_s": (phase.end_s - phase.start_s) / many,
         "cpu_s": phase.metrics["processor_s"] / many,
+        "memory_peak_bytes": _memory_peak(phase),
+        "bytes_device_read": _bytes(phase, "bytes_read", many),
+        "bytes_device_written": _bytes(phase, "bytes_written", many),
+        "bytes_asked": _bytes(phase, "asked_bytes", many),
+        "durable_s": until_durable_s,
+        "energy_j": joules if isinstance(joules, Missing) else joules / many,
+        "power_w": observation.power_w,
+        "efficiency_bytes_per_j": _efficiency(observation),
     }
-    missing = {}
+    return _Execution(phase, reading, figures)
+
+
+def _memory_peak(phase: Phase) -> Value:
     if "memory_peak_bytes" in phase.metrics:
-        reported["memory_peak_bytes"] = phase.metrics["memory_peak_bytes"]
-    else:
-        most = phase.metrics["memory_most_bytes"] / MB
-        missing["memory_peak_bytes"] = f"no more than {most:.0f} MB, which starting it takes"
-    for name, metric in (
-        ("bytes_device_read", "bytes_read"), ("bytes_device_written", "bytes_written"),
-        ("bytes_asked", "asked_bytes"),
-    ):  # fmt: skip
-        if metric in phase.metrics:
-            reported[name] = phase.metrics[metric] / many
-        elif "asked_bytes" in phase.metrics:
-            missing[name] = (
-                "part of it was another drive's: the one that is watched moved less than the "
-                "command had moved (--directory or --device names it)"
-            )
-        else:
-            missing[name] = "the kernel keeps no account of a process's bytes (/proc/PID/io)"
-    if phase.until_durable is not None:
-        reported["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
-    else:
-        missing["durable_s"] = phase.durable_reason or "it was not measured"
-    window = window_of(run.experiment, phase)
-    reading, why = _reading(window.energy, meter)
-    if reading is None or reading.energy_j is None or reading.power_w is None:
-        return reported, {**missing, **dict.fromkeys(
-            ("energy_j", "power_w", "efficiency_bytes_per_j"), why)}, None  # fmt: skip
-    reported |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
-    efficiency = Observation(run.experiment, phase, window, reading).bytes_per_j
-    if not isinstance(efficiency, Missing):
-        reported["efficiency_bytes_per_j"] = efficiency
-    elif phase.bytes_moved == 0:
-        missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
-    elif phase.bytes_moved is None:
-        missing["efficiency_bytes_per_j"] = "the drive's number of bytes is unknown"
-    else:
-        missing["efficiency_bytes_per_j"] = (
-            window.why_no_efficiency or reading.why_not_ranked or "its energy is 0 J"
-        )
-    return reported, missing, reading
+        return phase.metrics["memory_peak_bytes"]
+    most_mb = phase.metrics["memory_most_bytes"] / MB
+    return Missing(f"no more than {most_mb:.0f} MB, which starting it takes")
+
+
+def _bytes(phase: Phase, name: str, executions: float) -> Value:
+    if name in phase.metrics:
+        return phase.metrics[name] / executions
+    return _ANOTHER_DRIVE if "asked_bytes" in phase.metrics else _NO_ACCOUNT
+
+
+def _efficiency(observation: Observation) -> Value:
+    if isinstance(observation.energy_j, Missing):
+        return observation.energy_j
+    if observation.phase.bytes_moved == 0:
+        return Missing("it moved no bytes of the drive")
+    if observation.phase.bytes_moved is None:
+        return Missing("the drive's number of bytes is unknown")
+    return observation.bytes_per_j
 
 
 def _reading(
     energy: Sequence[EnergyReading], meter: Key | None
-) -> tuple[EnergyReading | None, str]:
+) -> tuple[EnergyReading | None, Missing]:
     """The reading of that meter; else why there is none."""
     why = "no meter was read"
     for reading in energy:
         if meter is not None and reading.key != meter:
             continue
         if is_powered(reading):
-            return reading, ""
+            return reading, NOT_READ
         if reading.kind == "modelled":
             why = "only a modelled power, which is no measurement"
         elif reading.reasons:
             why = reading.reasons[0]
-    return None, why
+    return None, Missing(why)
 
 
 def _command_json(one: Bench) -> dict[str, Any]:
@@ -388,8 +412,8 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "energy_kind": one.kind,
         **figures,
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
-        "reason": next(iter(one.reasons.values()), None),
-        "reasons": dict(one.reasons),
+        "reason": next(iter(one.missing.values()), None),
+        "reasons": one.missing,
         "doubts": list(one.doubts),
     }
 
@@ -448,7 +472,7 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     """Each reason once, with its figures and commands."""
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in found:
-        for name, why in one.reasons.items():
+        for name, why in one.missing.items():
             names, labels = missing.setdefault(why, ({}, {}))
             names.setdefault(name)
             labels.setdefault(one.label)

@@ -222,7 +222,7 @@ def _repetitions(
     places = sorted({_place(cell) for cell in cells}, key=lambda place: (place[0] != "PC", place))
     kinds = sorted({_kind(cell) for cell in cells}, key=_kind_order)
     buffers = [b for b in ("off", "on", "as found") if any(c.factors["buffer"] == b for c in cells)]
-    values = [value / unit for cell in cells for value in cell.values[metric]]
+    values = [value / unit for cell in cells for value in cell.values(metric)]
     logarithmic = is_logarithmic(values)
     handles = [Line2D([], [], marker=_MARKS[b], linestyle="", color=_COLOURS[b]) for b in buffers]
     handles.append(Line2D([], [], marker=".", linestyle="-", color="black"))
@@ -235,7 +235,7 @@ def _repetitions(
         buffer = cell.factors["buffer"]
         shift = (buffers.index(buffer) - (len(buffers) - 1) / 2) * width
         at = kinds.index(_kind(cell)) + shift
-        of_cell = [value / unit for value in cell.values[metric]]
+        of_cell = [value / unit for value in cell.values(metric)]
         _dots(panel, at, width * 0.85, of_cell, _COLOURS[buffer], _MARKS[buffer])
     for panel in panels.values():
         panel.set_xticks(
@@ -303,7 +303,7 @@ def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
     for cell in cells:
         here = cell.factors["machine"] == item.machine and cell.factors["device"] == item.device
         if here and cell.label(without=("machine", "device")) == item.busiest:
-            return cell.values.get(metric, ())
+            return cell.values(metric)
     return ()
 
 

@@ -175,9 +175,9 @@ def _step(
     reached = bandwidth / offered if offered and bandwidth is not None else None
     why = []
     if bandwidth is None:
-        why.append(cell.reasons.get(BANDWIDTH, "not measured"))
+        why.append(cell.why(BANDWIDTH) or "not measured")
     elif power_w is None:
-        why.append(cell.reasons.get(power, "power was not measured"))
+        why.append(cell.why(power) or "power was not measured")
     if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
         why.insert(0, f"the load was not reached: {100 * reached:.1f} % of the offer")
     return Step(

@@ -214,6 +214,7 @@ def _gates(
     with analysis():
         from eeio_results.comparison.cells import fits, why_too_slow
         from eeio_results.comparison.gate import Side, gate
+        from eeio_results.observation import Missing
     where = dict(word.split("=", 1) for word in arguments.where)
     (name, cells, campaigns), *others = sides
     before = Side(
@@ -227,7 +228,7 @@ def _gates(
         # An experiment that is too slow now has no result that may count: it is not tested.
         fast = [
             cell if (why := why_too_slow(cell, arguments.max_p99)) is None
-            else replace(cell, values={}, reasons=dict.fromkeys(cell.values, why))
+            else replace(cell, figures=dict.fromkeys(cell.measured, Missing(why)))
             for cell in after.cells
         ]  # fmt: skip
         try:

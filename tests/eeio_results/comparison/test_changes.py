@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.cells import measured
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio_results.comparison.changes import Changes, changes
@@ -33,7 +34,7 @@ def cell(
             SYSTEM: tuple(watts * (1 + 1e-4 * k) for k in range(len(mb_per_s))),
             UNCERTAINTY: tuple(known for _ in mb_per_s),
         }
-    return Cell(factors, values, efficiency_of=("system",))
+    return Cell(factors, measured(values), efficiency_of=("system",))
 
 
 def around(middle: float, share: float = 0.005, n: int = 6) -> list[float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cells import measured
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -26,6 +27,7 @@ from eeio_results.comparison.cells import (
     P99,
     POWER,
     Cell,
+    Measured,
     cells_of,
     machine_names,
     why_too_slow,
@@ -48,7 +50,7 @@ def cell(values: Sequence[float], **levels: str) -> Cell:
         "buffer": "off", "disk": "as found", "api": "posix", "processes": "1", "phase": "read",
         "arguments": "",
     }  # fmt: skip
-    return Cell({**factors, **levels}, {BANDWIDTH: tuple(values)})
+    return Cell({**factors, **levels}, measured({BANDWIDTH: values}))
 
 
 def spread(middle: float, n: int = 10) -> list[float]:
@@ -76,9 +78,9 @@ def test_a_cell_contains_the_valid_repetitions() -> None:
         run(3, (phase(99.0),), validity=("failed",)),
     ]
     (found,) = cells_of(campaign(runs=runs))
-    assert found.values[BANDWIDTH] == (10.0, 20.0)
-    assert found.values[SYSTEM] == (2.0,)
-    assert found.values[EFFICIENCY] == (5.0,)
+    assert found.values(BANDWIDTH) == (10.0, 20.0)
+    assert found.values(SYSTEM) == (2.0,)
+    assert found.values(EFFICIENCY) == (5.0,)
     assert found.invalid_runs == 2
     assert found.factors["type"] == "SSD"
     assert (found.factors["size"], found.request_size_bytes) == ("4 KiB", 4096)
@@ -91,8 +93,8 @@ def test_a_write_s_cell_is_until_durable_and_reports_how_it_was_flushed() -> Non
     (found,) = cells_of(campaign(runs=runs))
     assert (found.factors["flush"], found.factors["durable"]) == ("none", "yes")
     assert found.together(BANDWIDTH, SYSTEM) == ([(250e6, 50.0), (250e6, 60.0)], 0)
-    assert found.values[P99] == (0.004,) and found.runs[P99] == (0,)
-    assert found.reasons["durable"].startswith("1 of 3 repetitions are left out")
+    assert found.measured[P99] == Measured((0.004,), (0,))
+    assert str(found.left_out).startswith("1 of 3 repetitions are left out")
     assert found.invalid_runs == 0
     assert found.label().endswith("buffer on, flush none")
     (open_ended,) = cells_of(campaign(runs=[run(0, (written(durable=False),), WRITE)]))
@@ -169,9 +171,8 @@ def test_bandwidth_and_power_are_paired_by_their_run() -> None:
 
 def test_a_modelled_power_is_never_compared() -> None:
     (found,) = cells_of(campaign(runs=[run(0, (phase(1.0, (energy(5.0, "modelled"),)),))]))
-    assert SYSTEM not in found.values
-    assert "modelled" in found.reasons[SYSTEM]
-    assert EFFICIENCY not in found.values
+    assert "modelled" in str(found.why(SYSTEM))
+    assert "modelled" in str(found.why(EFFICIENCY))
 
 
 def test_mb_j_of_different_domains_or_without_drives_is_warned_of() -> None:
@@ -201,7 +202,7 @@ def test_a_pair_differs_in_the_named_factor_alone() -> None:
         cell([5], buffer="on", size="4 MiB", spatiality="random"),
     ]  # fmt: skip
     found = pairs(cells, {"buffer": "on"}, {"buffer": "off"})
-    assert [(a.values[BANDWIDTH], b.values[BANDWIDTH]) for a, b in found] == [
+    assert [(a.values(BANDWIDTH), b.values(BANDWIDTH)) for a, b in found] == [
         ((2,), (1,)), ((4,), (3,)),
     ]  # fmt: skip
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cells import measured
 from tests.conftest import InProcess
 from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
@@ -144,8 +145,9 @@ def test_what_could_have_been_found_is_reported() -> None:
 
 def test_no_noise_at_all() -> None:
     same = cell("a", "4 KiB", [100.0] * 3)
-    flat = replace(same, values={**same.values, J_PER_GB: (1.0,) * 3, UNCERTAINTY: (0.01,) * 3})
-    worse = replace(flat, values={**flat.values, J_PER_GB: (1.06,) * 3})
+    exact = measured({J_PER_GB: (1.0,) * 3, UNCERTAINTY: (0.01,) * 3})
+    flat = replace(same, figures={**same.figures, **exact})
+    worse = replace(flat, figures={**flat.figures, **measured({J_PER_GB: (1.06,) * 3})})
     assert verdicts(judged([flat], [flat])) == ["passed"]
     assert verdicts(judged([flat], [worse])) == ["worse"]
     assert judged([flat], [worse]).rows[0].change == pytest.approx(0.06)

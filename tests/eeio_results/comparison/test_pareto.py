@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cells import measured
 
 from eeio_results.comparison.cells import (
     BANDWIDTH,
@@ -31,7 +32,7 @@ def cell(
         values |= {EFFICIENCY: (mb_per_j * 1e6,), J_PER_GB: (1e3 / mb_per_j,)}
     if p99_s is not None:
         values[P99] = (p99_s,)
-    return Cell(factors, values)
+    return Cell(factors, measured(values))
 
 
 def of(found: tuple[Choice, ...], size: str) -> Choice:
@@ -70,7 +71,7 @@ def test_what_may_not_be_ranked_beats_nothing() -> None:
     fast = cell("4 MiB", 900, 50, 0.001, operation="write", durable="no")
     doubtful = replace(cell("2 MiB", 900, 50, 0.001, operation="write"), doubts=("two meters",))
     vague = cell("8 MiB", 900, 50, 0.001, operation="write")
-    vague = replace(vague, values={**vague.values, UNCERTAINTY: (0.3,)})
+    vague = replace(vague, figures={**vague.figures, **measured({UNCERTAINTY: (0.3,)})})
     found = choices([good, fast, doubtful, vague])
     assert of(found, "1 MiB").on_bandwidth_front is True
     assert [of(found, size).reason for size in ("4 MiB", "2 MiB", "8 MiB")] == [

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell, Measured
 from eeio_results.comparison.questions import (
     against_itself,
     counted,
@@ -16,10 +16,7 @@ RULE = Rule()
 
 def cell(id: str, size: str, *values: float, levelled: tuple[float, ...] = ()) -> Cell:
     factors = {"operation": "read", "spatiality": "sequential", "size": size, "buffer": "off"}
-    return Cell(
-        factors, {BANDWIDTH: values}, experiment_id=id,
-        levelled={BANDWIDTH: levelled} if levelled else {},
-    )  # fmt: skip
+    return Cell(factors, {BANDWIDTH: Measured(values, levelled=levelled)}, experiment_id=id)
 
 
 SMALL = cell("a", "4 KiB", 100.0, 101.0, 99.0, 100.0)

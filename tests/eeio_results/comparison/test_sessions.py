@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cells import measured
 from tests.eeio_results.made import MACHINE
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
 from eeio_results.comparison.sessions import check_one_machine, joined, session_effects
 from eeio_results.errors import EeioError
+from eeio_results.observation import Missing
 from eeio_results.statistics.decision import Rule, change
 from eeio_results.store import Campaign
 
@@ -23,7 +25,7 @@ def session(draw: random.Random, shift: float, experiments: int = 8, n: int = 5)
     return [
         Cell(
             {"operation": "read", "size": str(k), "machine": "m", "device": "d", "type": "SSD"},
-            {WATTS: tuple(40.0 * math.exp(shift + draw.gauss(0.0, WITHIN)) for _ in range(n))},
+            measured({WATTS: [40.0 * math.exp(shift + draw.gauss(0.0, WITHIN)) for _ in range(n)]}),
         )
         for k in range(experiments)
     ]
@@ -67,8 +69,8 @@ def test_joined_sessions_hold_their_level_where_single_ones_do_not() -> None:
             [session(draw, draw.gauss(0.0, BETWEEN), experiments=1) for _ in range(3)]
             for _ in range(2)
         )
-        single = change(before[0][0].values[WATTS], after[0][0].values[WATTS], rule)
-        both = change(joined(before)[0].values[WATTS], joined(after)[0].values[WATTS], rule)
+        single = change(before[0][0].values(WATTS), after[0][0].values(WATTS), rule)
+        both = change(joined(before)[0].values(WATTS), joined(after)[0].values(WATTS), rule)
         alone += single.answer in ("higher", "lower")
         together += both.answer in ("higher", "lower")
     assert alone > 0.3 * 300, "one session each: its repetitions agree, and are wrong"
@@ -78,10 +80,10 @@ def test_joined_sessions_hold_their_level_where_single_ones_do_not() -> None:
 def test_a_metric_that_a_session_lacks_is_missing_with_its_reason() -> None:
     draw = random.Random(7)
     first, second = session(draw, 0.0, 1), session(draw, 0.0, 1)
-    second = [replace(second[0], values={}, reasons={WATTS: "the meter was lost"})]
+    second = [replace(second[0], figures={WATTS: Missing("the meter was lost")})]
     (cell,) = joined([first, second])
-    assert WATTS not in cell.values and cell.reasons[WATTS] == "the meter was lost"
-    assert BANDWIDTH not in cell.values and "the sessions lack it" in cell.reasons[BANDWIDTH]
+    assert cell.figures[WATTS] == Missing("the meter was lost")
+    assert "the sessions lack it" in str(cell.why(BANDWIDTH))
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.cells import measured
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, Measured
+from eeio_results.observation import Missing
 from eeio_results.report.document import render_terminal
 from eeio_results.studies.panadero2012 import references as report
 from eeio_results.studies.panadero2012.references import references
@@ -20,11 +22,12 @@ def cell(bandwidth: float, watts: float | None = 10.0, **levels: str) -> Cell:
         "buffer": "on", "disk": "as found", "api": "mpiio", "processes": "1", "phase": "write",
         "arguments": "",
     }  # fmt: skip
-    values = {BANDWIDTH: (bandwidth,) * 3} | ({SYSTEM: (watts,) * 3} if watts is not None else {})
-    reasons = {} if watts is not None else {SYSTEM: "no meter"}
+    figures: dict[str, Measured | Missing] = {SYSTEM: Missing("no meter")}
+    figures |= measured({BANDWIDTH: (bandwidth,) * 3})
+    figures |= measured({SYSTEM: (watts,) * 3} if watts is not None else {})
     factors |= levels
     size = None if factors["size"] == "any" else parse_size(factors["size"])
-    return Cell(factors, values, reasons, request_size_bytes=size)
+    return Cell(factors, figures, request_size_bytes=size)
 
 
 APPLICATION = cell(
@@ -47,7 +50,7 @@ def test_a_write_is_compared_with_one_of_the_same_flush_alone() -> None:
     assert found.reference is None and found.reason is not None
     assert found.reason.endswith("no write of the same flush: end (durable: yes)")
     (found,) = references([application, *others, cell(3.0, size="1 MiB", **ours)])
-    assert found.reference is not None and found.reference.values[BANDWIDTH][0] == 3.0
+    assert found.reference is not None and found.reference.values(BANDWIDTH)[0] == 3.0
 
 
 def test_the_nearest_request_size_with_the_same_cache_is_taken() -> None:
@@ -61,7 +64,7 @@ def test_the_nearest_request_size_with_the_same_cache_is_taken() -> None:
     ]
     (found,) = references(cells)
     assert found.reference is not None
-    assert found.reference.values[BANDWIDTH][0] == 3.0
+    assert found.reference.values(BANDWIDTH)[0] == 3.0
 
 
 def test_the_pattern_and_the_library_decide_between_equal_sizes() -> None:
@@ -70,7 +73,7 @@ def test_the_pattern_and_the_library_decide_between_equal_sizes() -> None:
     ]  # fmt: skip
     (found,) = references(cells)
     assert found.reference is not None
-    assert found.reference.values[BANDWIDTH][0] == 3.0
+    assert found.reference.values(BANDWIDTH)[0] == 3.0
 
 
 def test_the_drives_write_cache_is_the_same() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.cells import measured
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio_results.report.drawing import SCREEN, WIDTHS, Look
@@ -26,7 +27,11 @@ def cell(size_bytes: int, bandwidth: float, watts: float | None = None, **levels
     if watts is not None:
         values |= {SYSTEM: (watts,) * 2, J_PER_GB: (1e9 * watts / bandwidth,) * 2,
                    EFFICIENCY: (bandwidth / watts,) * 2}  # fmt: skip
-    return Cell(factors, values, request_size_bytes=size_bytes)
+    return Cell(factors, measured(values), request_size_bytes=size_bytes)
+
+
+def _uncertain(cell: Cell, share: float) -> Cell:
+    return replace(cell, figures={**cell.figures, **measured({UNCERTAINTY: (share,) * 2})})
 
 
 def curve(watts: float | None = None, **levels: str) -> list[Cell]:
@@ -81,12 +86,8 @@ def test_energy_is_drawn_where_it_was_measured_and_only_there(look: Look) -> Non
 
 def test_energy_that_is_hardly_known_is_marked() -> None:
     cells = curve(watts=20.0)
-    (known,) = plots(
-        [replace(c, values={**c.values, UNCERTAINTY: (0.1,) * 2}) for c in cells], "", False
-    )
-    (hardly,) = plots(
-        [replace(c, values={**c.values, UNCERTAINTY: (2.0,) * 2}) for c in cells], "", False
-    )
+    (known,) = plots([_uncertain(each, 0.1) for each in cells], "", False)
+    (hardly,) = plots([_uncertain(each, 2.0) for each in cells], "", False)
     assert known.drawing is not None and hardly.drawing is not None
     assert "hollow" not in known.drawing(SCREEN).description
     assert "hollow: its energy is known to no better than" in hardly.drawing(SCREEN).description

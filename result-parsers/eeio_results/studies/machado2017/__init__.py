@@ -45,7 +45,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
         for operation in ("write", "read")
     }
     ours = None
-    remark = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
+    remark = next(filter(None, (cell.why(metric) for cell in cells)), "not measured")
     if of["write"] and of["read"]:
         ours = statistics.median(of["write"]) / statistics.median(of["read"]) - 1.0
         remark = f"experiments that write: {len(of['write'])}, that read: {len(of['read'])}"

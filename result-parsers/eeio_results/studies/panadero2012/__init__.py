@@ -48,7 +48,7 @@ def _remark(item: "Reference", percent: float | None) -> str:
         return item.reason or "no reference"
     if percent is None:
         cells = (item.application, item.reference)
-        reasons = (cell.reasons.get(POWER["system"]) for cell in cells)
+        reasons = (cell.why(POWER["system"]) for cell in cells)
         return next((reason for reason in reasons if reason), "not measured")
     factors = item.application.factors
     remark = f"{factors['phase']} {factors['arguments']}".strip()

@@ -73,7 +73,7 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
             _line(axis, line, metric, unit, *_style(number))
         _size_axis(axis, sizes)
         axis.set_ylabel(label, fontsize=7)
-        values = list(chain.from_iterable(cell.values.get(metric, ()) for cell in every))
+        values = list(chain.from_iterable(cell.values(metric) for cell in every))
         if is_logarithmic(values):
             axis.set_yscale("log")
         else:
@@ -157,7 +157,7 @@ def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: s
             mfc=inside, zorder=3,
         )  # fmt: skip
     for size, cell in zip(sizes, cells, strict=True):
-        spread = quartiles([value / unit for value in cell.values[metric]])
+        spread = quartiles([value / unit for value in cell.values(metric)])
         if spread is not None:
             axis.vlines(size, spread.q1, spread.q3, color=colour, linewidth=1.0)
 

@@ -171,12 +171,11 @@ def document(found: Sequence[Reference]) -> Document:
         ),
     )
     missing = dict.fromkeys(
-        f"{metric}: {cell.reasons[metric]}"
+        f"{POWER['system']}: {why}"
         for item in found
         for cell in (item.application, item.reference)
         if cell is not None
-        for metric in (POWER["system"],)
-        if metric in cell.reasons
+        if (why := cell.why(POWER["system"])) is not None
     )
     items = [item.to_json() for item in found]
     return Document(

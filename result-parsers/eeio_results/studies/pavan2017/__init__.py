@@ -42,7 +42,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     busy_w = statistics.fmean(busy) if busy else None
     of_busy = f"mean of {len(busy)} of {len(cells)} experiments"
     if not busy:
-        of_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
+        of_busy = next(filter(None, (cell.why(metric) for cell in cells)), "not measured")
     values = (
         ("idle", idle_w, no_idle if idle_w is None else "idle baseline"),
         ("during the experiments", busy_w, of_busy),

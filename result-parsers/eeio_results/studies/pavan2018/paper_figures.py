@@ -107,7 +107,7 @@ def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
         if len(measured) > 1:
             remark += f", the largest of {len(measured)} pairs"
     elif both:
-        reasons = (cell.reasons.get(claim.metric) for pair in both for cell in pair)
+        reasons = (cell.why(claim.metric) for pair in both for cell in pair)
         remark = next((reason for reason in reasons if reason), "not measured")
     return PaperFigure(
         campaign=campaign,

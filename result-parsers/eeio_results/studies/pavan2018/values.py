@@ -197,7 +197,7 @@ def _busiest_device(data: Data) -> Value:
         high = data.busy(PC, device, _DEVICE)
         low = data.busy(MPSOC, device, _DEVICE)
         percent = 100 * (high.median(_DEVICE) / low.median(_DEVICE) - 1)
-        test = mann_whitney(high.values[_DEVICE], low.values[_DEVICE])
+        test = mann_whitney(high.values(_DEVICE), low.values(_DEVICE))
         if test.significant and (best.value is None or percent > best.value):
             best = Value(percent, (high.label(), low.label()), p=test.p)
     return best
@@ -352,7 +352,7 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], Value]:
             levels = {"operation": "read", "spatiality": spatiality, "size": size}
             ts = data.cell(machine=PC, device=of_pc.factors["device"], **levels)
             lp = data.cell(machine=MPSOC, device=of_mpsoc.factors["device"], **levels)
-            test = mann_whitney(lp.values[BANDWIDTH], ts.values[BANDWIDTH])
+            test = mann_whitney(lp.values(BANDWIDTH), ts.values(BANDWIDTH))
             share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH) if test.significant else 1.0
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
