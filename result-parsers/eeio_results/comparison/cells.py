@@ -116,8 +116,12 @@ class Cell:
         measured = self.measured.get(metric)
         return () if measured is None else measured.levelled or measured.values
 
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        return {metric: len(measured.values) for metric, measured in self.measured.items()}
+
     def n(self, metric: str) -> int:
-        return len(self.values(metric))
+        return self._counts.get(metric, 0)
 
     def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
         """The values of each run that has all these metrics, in the order of the runs; and how
