@@ -23,7 +23,7 @@ from eeio.system import caches, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_results.campaign import Options
-from eeio_results.report.bench import Bench
+from eeio_results.comparison.commands import Bench
 from eeio_results.store import load
 
 MIB = 1 << 20

@@ -178,10 +178,11 @@ def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
         for one in writes()
     ]  # fmt: skip
     campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
+    from eeio_results.comparison import commands
     from eeio_results.report import bench
     from eeio_results.report.document import render_markdown, render_terminal
 
-    found = bench.benches(campaign)
+    found = commands.benches(campaign)
     _, efficiency = spread(per_gb(writes()))
     made = bench.document(campaign, found, [])
     assert efficiency in render_terminal(made)

@@ -30,6 +30,7 @@ from eeio_limits.number_text import number
 from eeio_power.meters import close_meters
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, reading_period_s
 from eeio_results.campaign import Options
+from eeio_results.comparison.commands import Comparison, benches, comparisons
 from eeio_results.errors import EeioError
 from eeio_results.report import bench as report
 from eeio_results.report.document import render_markdown
@@ -212,12 +213,12 @@ def _range(counts: Sequence[int]) -> str:
 def show(store: Store, arguments: argparse.Namespace) -> None:
     """Prints the campaign's results."""
     campaign = load(store.folder)
-    found = report.benches(campaign)
-    compared: Sequence[report.Comparison] = ()
+    found = benches(campaign)
+    compared: Sequence[Comparison] = ()
     if len(found) > 1:
         try:
             with analysis():
-                compared = report.comparisons(found)
+                compared = comparisons(found)
         except EeioError as error:
             print(f"no comparison: {error}", file=sys.stderr)
     document = report.document(campaign, found, compared)

@@ -1,0 +1,313 @@
+"""The commands of `eeio bench`: figures of one execution, and which command takes more."""
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from eeio_results.observation import (
+    NOT_READ,
+    Key,
+    Missing,
+    Observation,
+    Value,
+    known,
+    observed,
+)
+from eeio_results.record import DOMAINS, EnergyReading, Phase, Run
+from eeio_results.selection import is_powered, main_source, repetitions_by_source
+from eeio_results.store import Campaign
+from eeio_results.summary import Quartiles, bytes_per_j, quartiles, summarize
+from eeio_results.units import MB
+from eeio_results.windows import GB, window_of
+
+FIGURES = (
+    "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written", "bytes_asked",
+    "memory_peak_bytes", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s",
+)  # fmt: skip
+"""Of one execution of a command; power of the time that the energy is of."""
+_COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
+# As in hyperfine: a distance from the median of ten standard deviations, estimated by the median
+# absolute deviation, which is a standard deviation over 1.4826.
+_OUTLIER_DEVIATIONS = 14.826
+# With fewer runs an unusual one cannot be identified.
+_FEWEST_RUNS = 4
+# So many pairs of commands that all are compared; of more, each with the first.
+_ALL_PAIRS = 10
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One command: the values of each figure, one per run, or why it is missing. `phases` are those
+    that count, with their executions. `label` is its name, or its text without one."""
+
+    label: str
+    parameters: Mapping[str, str]
+    figures: Mapping[str, tuple[float, ...] | Missing]
+    n: int
+    exit_codes: Mapping[int, int]
+    domain: str | None
+    meter: str | None
+    phases: tuple[Phase, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why its energy may be wrong."""
+    kind: str | None = None
+    """How the power came about (`eeio_results.record.KINDS`)."""
+    text: str = ""
+    """The command itself."""
+
+    @property
+    def outliers(self) -> tuple[float, ...]:
+        """Times of runs that are far from the median of all, s."""
+        times = self.values("duration_s")
+        if len(times) < _FEWEST_RUNS:
+            return ()
+        median = statistics.median(times)
+        distances = [abs(time - median) for time in times]
+        # More than half of the runs took the same time.
+        usual = statistics.median(distances) or statistics.fmean(distances)
+        return tuple(
+            time for time, distance in zip(times, distances, strict=True)
+            if distance > _OUTLIER_DEVIATIONS * usual
+        )  # fmt: skip
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Figure -> why it is missing."""
+        return {
+            name: figure.reason
+            for name, figure in self.figures.items()
+            if isinstance(figure, Missing)
+        }
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """Of the runs; none of a missing figure."""
+        figure = self.figures[name]
+        return () if isinstance(figure, Missing) else figure
+
+    def quartiles(self, figure: str) -> Quartiles | None:
+        """Over the runs."""
+        values = self.values(figure)
+        if figure == "efficiency_bytes_per_j":
+            return known(bytes_per_j(summarize(GB / value for value in values))) if values else None
+        return quartiles(values)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`ratio` is of a over b: geometric means, with the 95 % interval of Student's t on logarithms;
+    `verdict` is that of the test with three answers (statistics/decision.py)."""
+
+    a: str
+    b: str
+    metric: str
+    ratio: float | None
+    interval: tuple[float, float] | None
+    verdict: str
+    reason: str | None
+
+
+def benches(campaign: Campaign) -> list[Bench]:
+    """The commands of a campaign, in the order of the request."""
+    runs = campaign.runs_by_experiment()
+    return [
+        replace(
+            _bench(planned.description, dict(planned.experiment.arguments),
+                   runs.get(planned.experiment.id, [])),
+            text=_text(planned.factors.get("command", '""')),
+        )
+        for planned in campaign.design.experiments
+        if planned.experiment.tool == "command"
+    ]  # fmt: skip
+
+
+def _text(factor: str) -> str:
+    """A command as typed, from the profile's factor."""
+    call = json.loads(factor)
+    return call if isinstance(call, str) else " ".join(call)
+
+
+def comparisons(found: Sequence[Bench]) -> list[Comparison]:
+    """Of each two commands, or of each with the first where they are many. Needs scipy."""
+    from eeio_results.statistics.decision import Rule, change
+
+    pairs = list(combinations(found, 2))
+    if len(found) > _ALL_PAIRS:
+        pairs = [(one, found[0]) for one in found[1:]]
+    made = []
+    for a, b in pairs:
+        for metric in _COMPARED:
+            first, second = b.figures[metric], a.figures[metric]
+            why = next((each.reason for each in (second, first) if isinstance(each, Missing)), None)
+            if isinstance(first, Missing) or isinstance(second, Missing):
+                made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
+                continue
+            one = change(first, second, Rule())
+            made.append(
+                Comparison(
+                    a.label, b.label, metric, one.ratio, one.interval, one.answer, one.reason
+                )
+            )
+    return made
+
+
+_OF_ALL = (
+    "efficiency_bytes_per_j", "memory_peak_bytes", "durable_s", "bytes_device_read",
+    "bytes_device_written", "bytes_asked",
+)  # fmt: skip
+"""A median of some of the repetitions is none of these figures."""
+
+_ANOTHER_DRIVE = Missing(
+    "part of it was another drive's: the one that is watched moved less than the command had moved "
+    "(--directory or --device names it)"
+)
+_NO_ACCOUNT = Missing("the kernel keeps no account of a process's bytes (/proc/PID/io)")
+
+_OWN = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
+"""Arguments of a command that are no parameters."""
+
+
+def _valid_phase(run: Run) -> Phase | Missing:
+    """The phase of a run with its executions, or why it does not count."""
+    if not run.phases:
+        return Missing(next(iter(run.validity), "the run reported no value"))
+    phase = run.phases[0]
+    why = [*run.validity, *phase.validity]
+    if why or phase.start_s is None or phase.end_s is None:
+        return Missing(next(iter(why), "the run reported no value"))
+    return phase
+
+
+def _exit_codes(phases: Sequence[Phase]) -> dict[int, int]:
+    """Exit code -> in how many executions."""
+    codes: Counter[int] = Counter()
+    for phase in phases:
+        for name, count in phase.metrics.items():
+            if name.startswith("exit_code_"):
+                codes[int(name.removeprefix("exit_code_"))] += int(count)
+    return dict(codes)
+
+
+def _of_runs(
+    name: str, of_runs: Sequence[Value], of_used: Sequence[Value]
+) -> tuple[float, ...] | Missing:
+    """The values of a figure, or why it is missing: of the runs, of which `of_used` count."""
+    values = tuple(value for value in of_used if not isinstance(value, Missing))
+    if not values:
+        reasons = (value.reason for value in of_runs if isinstance(value, Missing))
+        return Missing(next(reasons, "it was not run"))
+    lacking = [value for value in of_used if isinstance(value, Missing)]
+    if name in _OF_ALL and lacking:
+        counted = f"in {len(lacking)} of {len(of_used)} repetitions"
+        return Missing(f"{lacking[0].reason} ({counted})")
+    return values
+
+
+def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
+    parameters = {name: value for name, value in arguments.items() if name not in _OWN}
+    main = _meter_of(runs)
+    executed = [_execution(run, main) for run in runs]
+    used = [each for each in executed if not isinstance(each, Missing)]
+    readings = [each.reading for each in used if each.reading is not None]
+    doubts = dict.fromkeys(why for each in readings if each.doubtful for why in each.reasons)
+    figures = {
+        name: _of_runs(
+            name,
+            [each if isinstance(each, Missing) else each.figures[name] for each in executed],
+            [each.figures[name] for each in used],
+        )
+        for name in FIGURES
+    }
+    domain, meter, power_kind = readings[0].key if readings else (None, None, None)
+    phases = tuple(each.phase for each in used)
+    return Bench(
+        label, parameters, figures, len(used), _exit_codes(phases), domain, meter, phases,
+        tuple(doubts), power_kind,
+    )  # fmt: skip
+
+
+def _meter_of(runs: Sequence[Run]) -> Key | None:
+    """The source that all energies of a command are of."""
+    energies = [
+        window_of(run.experiment, run.phases[0]).energy for run in runs if run.valid and run.phases
+    ]
+    return main_source(repetitions_by_source(energies, is_powered), DOMAINS)
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """A run that counts: its figures, of one execution, and the reading that the energy is of."""
+
+    phase: Phase
+    reading: EnergyReading | None
+    figures: Mapping[str, Value]
+
+
+def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
+    """Missing is why the run does not count."""
+    phase = _valid_phase(run)
+    if isinstance(phase, Missing):
+        return phase
+    assert phase.start_s is not None and phase.end_s is not None
+    many = phase.metrics["executions"] or 1.0
+    reading, why = _reading(window_of(run.experiment, phase).energy, meter)
+    observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
+    joules = observation.energy_j
+    until_durable_s: Value = Missing(phase.durable_reason or "it was not measured")
+    if phase.until_durable is not None:
+        until_durable_s = (phase.until_durable.end_s - phase.start_s) / many
+    figures = {
+        "duration_s": (phase.end_s - phase.start_s) / many,
+        "cpu_s": phase.metrics["processor_s"] / many,
+        "memory_peak_bytes": _memory_peak(phase),
+        "bytes_device_read": _bytes(phase, "bytes_read", many),
+        "bytes_device_written": _bytes(phase, "bytes_written", many),
+        "bytes_asked": _bytes(phase, "asked_bytes", many),
+        "durable_s": until_durable_s,
+        "energy_j": joules if isinstance(joules, Missing) else joules / many,
+        "power_w": observation.power_w,
+        "efficiency_bytes_per_j": _efficiency(observation),
+    }
+    return _Execution(phase, reading, figures)
+
+
+def _memory_peak(phase: Phase) -> Value:
+    if "memory_peak_bytes" in phase.metrics:
+        return phase.metrics["memory_peak_bytes"]
+    most_mb = phase.metrics["memory_most_bytes"] / MB
+    return Missing(f"no more than {most_mb:.0f} MB, which starting it takes")
+
+
+def _bytes(phase: Phase, name: str, executions: float) -> Value:
+    if name in phase.metrics:
+        return phase.metrics[name] / executions
+    return _ANOTHER_DRIVE if "asked_bytes" in phase.metrics else _NO_ACCOUNT
+
+
+def _efficiency(observation: Observation) -> Value:
+    if isinstance(observation.energy_j, Missing):
+        return observation.energy_j
+    if observation.phase.bytes_moved == 0:
+        return Missing("it moved no bytes of the drive")
+    if observation.phase.bytes_moved is None:
+        return Missing("the drive's number of bytes is unknown")
+    return observation.bytes_per_j
+
+
+def _reading(
+    energy: Sequence[EnergyReading], meter: Key | None
+) -> tuple[EnergyReading | None, Missing]:
+    """The reading of that meter; else why there is none."""
+    why = "no meter was read"
+    for reading in energy:
+        if meter is not None and reading.key != meter:
+            continue
+        if is_powered(reading):
+            return reading, NOT_READ
+        if reading.kind == "modelled":
+            why = "only a modelled power, which is no measurement"
+        elif reading.reasons:
+            why = reading.reasons[0]
+    return None, Missing(why)
