@@ -137,6 +137,32 @@ def test_bytes_of_another_drive_are_not_the_watched_ones(
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("other_drive", [False, True])
+def test_a_command_that_writes_to_another_file_system_is_not_durable(
+    home: Path, eeio: Eeio, tmp_path: Path, other_drive: bool
+) -> None:
+    """On another drive, or in an image on this one."""
+    journal = UndoJournal(tmp_path / "journal.json")
+    try:
+        volume = image.make_on_loop("ext4", tmp_path, 128 * MIB, journal)
+        inner = (tmp_path if other_drive else volume.mount_point) / "inner"
+        inner.mkdir()
+        other = image.make_on_loop("ext4", inner, 40 * MIB, journal)
+        done = bench(
+            home, eeio, "-n", "here", "head -c 16M /dev/zero > a", "-n", "elsewhere",
+            f"head -c 16M /dev/zero > {other.mount_point}/a", "-r", "3", "--meter", "none",
+            "--prepare", f"rm -f a {other.mount_point}/a; sync", "--format", "json",
+            "--directory", str(volume.mount_point),
+        )  # fmt: skip
+    finally:
+        assert journal.undo_all() == []
+    here, elsewhere = json.loads(done.stdout)["commands"]
+    assert here["not_durable"] is None and here["durable_s"] is not None
+    assert "file system of the directory was flushed" in elsewhere["not_durable"]
+    assert elsewhere["durable_s"] is None and elsewhere["duration_s"] is not None
+
+
+@pytest.mark.root
 def test_a_full_disk_is_reported(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     volume = image.make_on_loop("ext4", tmp_path, 16 * MIB, journal)
@@ -437,7 +463,7 @@ def test_runs_at_least(home: Path, precision: float | None, expected: int) -> No
 
 def test_an_outlier_is_reported() -> None:
     def outliers(*times: float) -> tuple[float, ...]:
-        return Bench("x", {}, {"duration_s": times}, {}, len(times), {}, None, None).outliers
+        return Bench("x", {}, {"duration_s": times}, len(times), {}, None, None).outliers
 
     assert outliers(1.0, 1.1, 0.9, 1.05, 5.0) == (5.0,)
     assert outliers(1.0, 1.1, 0.9, 1.05, 1.2) == ()

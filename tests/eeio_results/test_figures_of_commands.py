@@ -160,23 +160,57 @@ def test_the_steps_of_a_load_curve(output_of: OutputOf, tmp_path: Path) -> None:
     assert shown == [pytest.approx(statistics.median(per_gb(reads())), rel=1e-12)] * 2
 
 
-def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
-    command = Experiment(
+def _command(text: str) -> Experiment:
+    return Experiment(
         level="application", tool="command", operation="mixed", spatiality="mixed",
         request_size_bytes=None, cache=EXPERIMENT.cache, flush="none",
-        arguments=(("command", '"cp a b"'), ("words", "cp a b")),
+        arguments=(("command", f'"{text}"'), ("words", text)),
     )  # fmt: skip
+
+
+def _executions(phases: Sequence[Phase]) -> list[Phase]:
     metrics = {
         "executions": 2.0, "processor_s": 1.0, "memory_peak_bytes": 1e6, "user_s": 1.0,
         "system_s": 1.0, "asked_bytes": 1e9,
     }  # fmt: skip
-    phases = [
+    return [
         replace(
             one, name="command", operation="mixed", spatiality="mixed", request_size_bytes=None,
             metrics={**metrics, "bytes_read": 0.0, "bytes_written": float(one.bytes_moved or 0)},
         )
-        for one in writes()
+        for one in phases
     ]  # fmt: skip
+
+
+def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path: Path) -> None:
+    from eeio_results.comparison import commands
+    from eeio_results.report import bench
+    from eeio_results.report.document import render_terminal
+
+    early = [replace(one, until_durable=None, durable_reason="no flush") for one in writes()]
+    each = {"cp a b": writes(), "cp a c": early, "mixed": [*writes()[:5], early[5]]}
+    planned = [(_command(text), _executions(phases)) for text, phases in each.items()]
+    campaign = load(Path(stored(tmp_path / "bench", planned)))
+    durable, returned, mixed = found = commands.benches(campaign)
+    assert durable.not_durable is None and returned.not_durable == "no flush"
+    assert durable.values("energy_j") != returned.values("energy_j") != ()
+    assert "energy ends before its bytes were durable" in returned.missing["efficiency_bytes_per_j"]
+    for name in ("energy_j", "power_w", "efficiency_bytes_per_j"):
+        assert mixed.missing[name] == "its bytes were not durable in 1 of 6 repetitions: no flush"
+    compared = commands.comparisons(found[:2])
+    of = {pair.metric: pair for pair in compared}
+    assert of["duration_s"].ratio is not None
+    assert of["energy_j"].ratio is None and of["energy_j"].verdict == "open"
+    assert f"the energy of {returned.label} ends before" in str(of["energy_j"].reason)
+    again = commands.comparisons([returned, replace(returned, label="twice")])
+    assert next(pair for pair in again if pair.metric == "energy_j").ratio == pytest.approx(1.0)
+    text = render_terminal(bench.document(campaign, found[:2], compared))
+    assert f"not durable: W and J of {returned.label} end when it returned: no flush" in text
+    assert text.count("times the energy of") == 0
+
+
+def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
+    command, phases = _command("cp a b"), _executions(writes())
     campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
     from eeio_results.comparison import commands
     from eeio_results.report import bench

@@ -28,6 +28,7 @@ FIGURES = (
     "memory_peak_bytes", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s",
 )  # fmt: skip
 """Of one execution of a command; power of the time that the energy is of."""
+_OF_ENERGY = ("energy_j", "power_w", "efficiency_bytes_per_j")
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
 # As in hyperfine: a distance from the median of ten standard deviations, estimated by the median
 # absolute deviation, which is a standard deviation over 1.4826.
@@ -55,6 +56,8 @@ class Bench:
     """Why its energy may be wrong."""
     kind: str | None = None
     """How the power came about (`eeio_results.record.KINDS`)."""
+    not_durable: str | None = None
+    """Why its energy ends when it returned, although its bytes may not have been on the drive."""
     text: str = ""
     """The command itself."""
 
@@ -140,8 +143,8 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
     for a, b in pairs:
         for metric in _COMPARED:
             first, second = b.figures[metric], a.figures[metric]
-            why = next((each.reason for each in (second, first) if isinstance(each, Missing)), None)
-            if isinstance(first, Missing) or isinstance(second, Missing):
+            why = _why_not_compared(a, b, metric)
+            if why is not None or isinstance(first, Missing) or isinstance(second, Missing):
                 made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
                 continue
             one = change(first, second, Rule())
@@ -151,6 +154,17 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
                 )
             )
     return made
+
+
+def _why_not_compared(a: Bench, b: Bench, metric: str) -> str | None:
+    for each in (a, b):
+        figure = each.figures[metric]
+        if isinstance(figure, Missing):
+            return figure.reason
+    if metric in _OF_ENERGY and (a.not_durable is None) != (b.not_durable is None):
+        early = a if a.not_durable is not None else b
+        return f"the energy of {early.label} ends before its bytes were durable, the other does not"
+    return None
 
 
 _OF_ALL = (
@@ -211,6 +225,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     executed = [_execution(run, main) for run in runs]
     used = [each for each in executed if not isinstance(each, Missing)]
     readings = [each.reading for each in used if each.reading is not None]
+    not_durable = [each.not_durable for each in used if each.not_durable is not None]
     doubts = dict.fromkeys(why for each in readings if each.doubtful for why in each.reasons)
     figures = {
         name: _of_runs(
@@ -220,11 +235,15 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         )
         for name in FIGURES
     }
+    if not_durable and any(each.is_durable for each in used):
+        counted = f"in {len(not_durable)} of {len(used)} repetitions"
+        mixed = Missing(f"its bytes were not durable {counted}: {not_durable[0]}")
+        figures |= dict.fromkeys(_OF_ENERGY, mixed)
     domain, meter, power_kind = readings[0].key if readings else (None, None, None)
     phases = tuple(each.phase for each in used)
     return Bench(
         label, parameters, figures, len(used), _exit_codes(phases), domain, meter, phases,
-        tuple(doubts), power_kind,
+        tuple(doubts), power_kind, next(iter(not_durable), None),
     )  # fmt: skip
 
 
@@ -243,6 +262,13 @@ class _Execution:
     phase: Phase
     reading: EnergyReading | None
     figures: Mapping[str, Value]
+    not_durable: str | None
+    """Why its energy ends when it returned, not when its bytes were on the drive."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it wrote, and its energy includes that."""
+        return self.not_durable is None and self.phase.until_durable is not None
 
 
 def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
@@ -252,7 +278,11 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         return phase
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
-    reading, why = _reading(window_of(run.experiment, phase).energy, meter)
+    window = window_of(run.experiment, phase)
+    not_durable = None
+    if phase.metrics.get("bytes_written") != 0 and not window.durable:
+        not_durable = window.durable_reason
+    reading, why = _reading(window.energy, meter)
     observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
     joules = observation.energy_j
     until_durable_s: Value = Missing(phase.durable_reason or "it was not measured")
@@ -268,9 +298,9 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         "durable_s": until_durable_s,
         "energy_j": joules if isinstance(joules, Missing) else joules / many,
         "power_w": observation.power_w,
-        "efficiency_bytes_per_j": _efficiency(observation),
+        "efficiency_bytes_per_j": _efficiency(observation, not_durable),
     }
-    return _Execution(phase, reading, figures)
+    return _Execution(phase, reading, figures, not_durable)
 
 
 def _memory_peak(phase: Phase) -> Value:
@@ -286,9 +316,11 @@ def _bytes(phase: Phase, name: str, executions: float) -> Value:
     return _ANOTHER_DRIVE if "asked_bytes" in phase.metrics else _NO_ACCOUNT
 
 
-def _efficiency(observation: Observation) -> Value:
+def _efficiency(observation: Observation, not_durable: str | None) -> Value:
     if isinstance(observation.energy_j, Missing):
         return observation.energy_j
+    if not_durable is not None:
+        return Missing(f"its energy ends before its bytes were durable: {not_durable}")
     if observation.phase.bytes_moved == 0:
         return Missing("it moved no bytes of the drive")
     if observation.phase.bytes_moved is None:

@@ -51,7 +51,9 @@ def _to_json(
 
 def _record(one: Bench) -> dict[str, Any]:
     """A command: medians and quartiles."""
-    record: dict[str, Any] = {"command": one.label, "n": one.n, "energy_kind": one.kind}
+    record: dict[str, Any] = {
+        "command": one.label, "n": one.n, "energy_kind": one.kind, "not_durable": one.not_durable,
+    }  # fmt: skip
     for name in FIGURES:
         of = one.quartiles(name)
         record |= {
@@ -85,7 +87,7 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
             "exit_codes": list(map(_exit_code, one.phases)),
             **({"parameters": dict(one.parameters)} if one.parameters else {}),
             f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
-                None if energy is None else energy.median,
+                None if energy is None or one.not_durable else energy.median,
         })  # fmt: skip
     return json.dumps({"results": results}, indent=2) + "\n"
 
@@ -109,6 +111,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "power_domain": one.domain,
         "meter": one.meter,
         "energy_kind": one.kind,
+        "not_durable": one.not_durable,
         **figures,
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
         "reason": next(iter(one.missing.values()), None),
@@ -122,6 +125,7 @@ def _table(found: Sequence[Bench]) -> Table:
     for one in found:
         about = [one.domain] if one.domain not in (None, "system") else []
         about += [DEMO] if one.kind == DEMO else []
+        about += ["not durable"] if one.kind is not None and one.not_durable is not None else []
         domain = f" ({', '.join(map(str, about))})" if about else ""
         joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
         if one.kind == DEMO:
@@ -151,6 +155,11 @@ def _table(found: Sequence[Bench]) -> Table:
 def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
     """The missing figures, each reason once; then which command takes more."""
     lines = _why_missing(found)
+    lines += [
+        f"not durable: W and J of {one.label} end when it returned: {one.not_durable}"
+        for one in found
+        if one.kind is not None and one.not_durable is not None
+    ]
     lines += [f"doubtful: W and J of {one.label}: {why}" for one in found for why in one.doubts]
     lines += [
         f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took "

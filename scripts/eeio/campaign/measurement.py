@@ -237,15 +237,19 @@ class Measurement:
             nodes = NodePower(profile, raw / "nodes", options.meters, power, servers)
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             only_here = "only this machine's part was flushed, of several"
-            flush = Flush(power, volume.directory, node, only_here if nodes.several else None)
             # Stopped in reverse. Those listed before the flush include its writes; the journal's
             # trace ends before it, or it would count as a flush of the tool.
             target = _target(on_raw_device, volume, device)
+            of_drive = DriveCounters(device, experiment, target.mount, self._journal)
+            flush = Flush(
+                power, volume.directory, node, only_here if nodes.several else None,
+                of_drive.flushed,
+            )  # fmt: skip
             probes = (
                 servers,
                 nodes,
                 DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
-                DriveCounters(device, experiment, target.mount, self._journal),
+                of_drive,
                 OtherIo(devices, experiment, target),
                 flush,
                 JournalWatch(

@@ -120,12 +120,19 @@ _LATEST_FLUSH_S = 0.25
 class Flush(Probe):
     """No observation, but required by the others: the flush of the tool's files right after its
     end, with the meters read at both its edges, and then of all file systems, so that no run pays
-    for the one before it. `only_here` is why this flush is not enough to make the bytes durable."""
+    for the one before it. `only_here` is why this flush is not enough to make the bytes durable;
+    `flushed` is called between the two."""
 
     def __init__(
-        self, power: PowerMonitor, directory: Path, node: Path | None, only_here: str | None = None
+        self,
+        power: PowerMonitor,
+        directory: Path,
+        node: Path | None,
+        only_here: str | None = None,
+        flushed: Callable[[], None] = lambda: None,
     ) -> None:
         self._power = power
+        self._flushed = flushed
         self._directory = directory
         self._node = node
         self._only_here = only_here
@@ -140,6 +147,7 @@ class Flush(Probe):
         edge = threading.Thread(target=self._power.mark)
         edge.start()
         done = caches.flush(self._directory, self._node)
+        self._flushed()
         edge.join()
         self._power.mark()
         late_s = done.start_s - ended_s
@@ -176,6 +184,8 @@ class DriveCounters(Probe):
         self._journal = journal
         self._group: counters.IoGroup | None = None
         self._own: DeviceCounters | None = None
+        self._at_flush: DeviceCounters | None = None
+        self._own_at_flush: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
         self._read_back: str | None = None
@@ -190,6 +200,13 @@ class DriveCounters(Probe):
             self._group = counters.new_io_group(self._journal)
         if self._device is not None:
             self._before = self._read(self._device)
+
+    def flushed(self) -> None:
+        """Counts when the directory's file system was flushed, before all others are."""
+        if self._device is not None and self._before is not None:
+            self._at_flush = counters.unwrapped(self._before, self._read(self._device))
+            if self._group is not None:
+                self._own_at_flush = self._group.moved(self._device)
 
     def stop(self, ended_s: float | None) -> None:
         try:
@@ -207,7 +224,7 @@ class DriveCounters(Probe):
             return result
         phases, both = result.phases, (self._before, self._after)
         if self._planned.experiment.is_command:
-            phases = tuple(counters.of_this_drive(p, *both, self._own) for p in phases)
+            phases = tuple(map(self._of_command, phases))
         reasons = counters.disagreements(
             self._planned.experiment, phases, *both, self._planned.file_bytes or None,
             counters.cause_of_missing(self._device, self._mount), _stored_share(self._planned),
@@ -215,6 +232,17 @@ class DriveCounters(Probe):
         )  # fmt: skip
         self._read_back = counters.read_back(self._planned.experiment, phases, *both)
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
+
+    def _of_command(self, phase: PhaseResult) -> PhaseResult:
+        assert self._before is not None and self._after is not None
+        counted = counters.of_this_drive(phase, self._before, self._after, self._own)
+        if phase.durable_reason is not None or self._at_flush is None:
+            return counted
+        expected = phase.metrics.get("bytes_written", 0.0)
+        by_flush = self._at_flush.written_bytes - self._before.written_bytes
+        if self._own is not None and self._own_at_flush is not None and self._own.written_bytes:
+            expected, by_flush = self._own.written_bytes, self._own_at_flush.written_bytes
+        return replace(counted, durable_reason=counters.why_written_late(by_flush, expected))
 
     def add_to(self, run: Run) -> Run:
         remarks = {} if self._read_back is None else {READ_BACK: self._read_back}

@@ -43,6 +43,8 @@ _OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586",
 # The device may merge, journal and read ahead, but it cannot move less than requested.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
+# Of what a command wrote: file systems write whole pages, and their own records besides.
+_FLUSHED_SHARE = 0.98
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
@@ -204,6 +206,17 @@ def of_this_drive(
     lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
     rate = total / lasted_s if total and lasted_s > 0 else None
     return replace(phase, metrics=metrics, bytes_moved=total, bandwidth_bytes_per_s=rate)
+
+
+def why_written_late(by_flush: float, expected: float) -> str | None:
+    """Why a command's bytes were not on the drive after the flush of one file system; None if they
+    were."""
+    if by_flush >= _FLUSHED_SHARE * expected:
+        return None
+    return (
+        f"{by_flush / 1e6:.1f} MB of its {expected / 1e6:.1f} MB were on the drive when the file "
+        "system of the directory was flushed: it wrote to another one (--directory names one)"
+    )
 
 
 def uses_dax(device: BlockDevice) -> bool:
