@@ -151,11 +151,11 @@ class Durable:
     """A write until its bytes are on the device: from the start of its phase to `end_s`.
 
     `source` is what made them durable: the tool's own flush, or a syncfs right after it ended. The
-    bandwidth is the phase's bytes over that time.
+    bandwidth is the phase's bytes over that time; None where those are unknown.
     """
 
     end_s: Annotated[float, q.OFFSET]
-    bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH]
+    bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None
     source: str
     energy: tuple[EnergyReading, ...] = ()
 

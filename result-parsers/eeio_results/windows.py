@@ -110,15 +110,15 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
             why_no_efficiency=why_no_efficiency(phase),
             cost_domains=experiment.cost_domains,
         )
-    reported = phase.bandwidth_bytes_per_s
+    reported, rate = phase.bandwidth_bytes_per_s, durable.bandwidth_bytes_per_s
     return Window(
-        durable.bandwidth_bytes_per_s,
+        rate,
         energy_of(phase),
         None if phase.start_s is None else durable.end_s - phase.start_s,
         phase.bytes_moved,
         durable=True,
         durable_reason=None,
-        rate_scale=durable.bandwidth_bytes_per_s / reported if reported else None,
+        rate_scale=rate / reported if reported and rate is not None else None,
         why_no_efficiency=why_no_efficiency(phase),
         cost_domains=experiment.cost_domains,
     )

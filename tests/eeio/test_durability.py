@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,6 +75,16 @@ def test_what_is_not_known_has_its_reason() -> None:
         "not flushed: /mnt: Input/output error",
     )
     assert _until_durable(write("read", 0.0, 2.0), (), synced, 100.0) == (None, None)
+
+
+def test_a_command_that_reads_from_another_drive_too_is_durable() -> None:
+    """Its own program, for instance: the bytes that it read are unknown, those written are not."""
+    known = replace(write("write", 0.0, 2.0, metrics={"bytes_written": 1e6}), bytes_moved=None)
+    synced = Sync(3.0, 4.0, "syncfs")
+    assert _until_durable(known, (known,), synced, 0.0) == (Durable(4.0, None, "syncfs"), None)
+    unknown = replace(known, metrics={})
+    found, reason = _until_durable(unknown, (unknown,), synced, 0.0)
+    assert found is None and reason == "the number of written bytes is unknown"
 
 
 def test_a_tool_s_own_flush_stands() -> None:

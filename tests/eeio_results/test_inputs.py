@@ -238,7 +238,7 @@ def test_a_window_of_which_little_was_observed_is_not_ranked(
     assert ("49% of the window" in str(row.why("efficiency_bytes_per_j"))) == (not ranked)
     (cell,) = cells_of(found)
     assert bool(cell.n(POWER["system"])) == ranked
-    assert ("49% of the window" in cell.reasons.get(POWER["system"], "")) == (not ranked)
+    assert ("49% of the window" in str(cell.why(POWER["system"]))) == (not ranked)
 
 
 # --- traces, YAML, XML ----------------------------------------------------------------------------

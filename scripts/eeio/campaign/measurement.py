@@ -583,16 +583,20 @@ def _until_durable(
         return phase.until_durable, phase.durable_reason
     if phase.stretches:
         return None, "its I/O has several intervals, so the time of durability is unknown"
-    if phase.bytes_moved is None:
+    # Of a command the bytes that it read may be another drive's.
+    written = phase.metrics.get("bytes_written", phase.bytes_moved)
+    if written is None:
         return None, "the number of written bytes is unknown"
-    if phase.start_s is None or phase.end_s is None or not phase.bytes_moved:
+    if phase.start_s is None or phase.end_s is None or not written:
         return None, f"when it wrote is not known: {phase.window_source}"
     if any((other.end_s or 0.0) > phase.end_s for other in all_phases):
         return None, "other I/O of the same run followed before its bytes were flushed"
     if synced.error is not None:
         return None, f"not flushed: {synced.error}"
     end_s = synced.end_s - began_s
-    return Durable(end_s, phase.bytes_moved / (end_s - phase.start_s), synced.source), None
+    lasted_s = end_s - phase.start_s
+    rate = None if phase.bytes_moved is None else phase.bytes_moved / lasted_s
+    return Durable(end_s, rate, synced.source), None
 
 
 def _never_written(node: Path, length_bytes: int, zone: int | None) -> str | None:
