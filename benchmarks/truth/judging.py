@@ -98,7 +98,7 @@ def _server(site: Site, cells: Sequence[Cell]) -> Server:
     return Server(
         site.name,
         tuple(
-            CellValues(_key(experiment), cell.values[BANDWIDTH], cell.values[POWER["system"]])
+            CellValues(_key(experiment), cell.values(BANDWIDTH), cell.values(POWER["system"]))
             for experiment, cell in zip(site.experiments, cells, strict=True)
         ),
     )

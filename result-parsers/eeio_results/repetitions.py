@@ -8,7 +8,7 @@ from functools import cached_property
 from eeio_results.observation import Missing, Observation
 from eeio_results.record import Experiment, Phase, Run
 from eeio_results.selection import judged
-from eeio_results.store import Campaign, once
+from eeio_results.store import Campaign
 from eeio_results.windows import writes
 
 
@@ -124,10 +124,6 @@ class Repetitions:
 
 def repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
     """Id of an experiment with runs -> the repetitions of each of its phases."""
-    return once(campaign, "repetitions", _repetitions_of)
-
-
-def _repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
     made = {}
     for id, runs in campaign.runs_by_experiment().items():
         names = dict.fromkeys(phase.name for run in runs for phase in run.phases)
