@@ -18,7 +18,8 @@ from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_SHARED = sorted({"checks.sh", "install.sh", "post.sh", *chain.from_iterable(WITH.values())})
+_LISTED = ("checks.sh", "install.sh", "post.sh")
+_SHARED = sorted({*_LISTED, *chain.from_iterable(WITH.get(name, ()) for name in _LISTED)})
 
 
 def profile_files(workload: Workload) -> dict[str, str]:
