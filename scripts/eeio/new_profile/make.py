@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from eeio.errors import RejectedError
 from eeio.new_profile.request import LEVEL, Workload, pieces
-from eeio.paths import shipped
+from eeio.paths import make_output_folder, shipped
 from eeio.profiles.complete import WITH
 from eeio.profiles.suite import DEFINITION, PROTOCOL
 from eeio_results.errors import EeioError
@@ -48,11 +48,11 @@ def suite_files(workload: Workload) -> dict[str, str]:
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
     """The files in a folder that is made for them, whole or not at all. RejectedError for one that
-    exists."""
+    exists, and for root if another user could replace the folder above."""
     if folder.exists() or folder.is_symlink():
         raise RejectedError(f"{folder} exists and is not overwritten")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_output_folder(folder.parent)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             for name, text in files.items():
