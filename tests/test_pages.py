@@ -57,3 +57,19 @@ def test_the_commands_of_contributing_are_there() -> None:
     commands = re.findall(r"^    ((?:ci|scripts|tests)/\S+)", page, flags=re.MULTILINE)
     assert commands
     assert [command for command in commands if not (ROOT / command).is_file()] == []
+
+
+def test_each_profile_that_uses_the_network_is_in_the_table_of_security() -> None:
+    """A program that listens on a loopback address, or a store elsewhere."""
+    security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    table = security.partition("Network access:")[2].partition("Anyone who")[0]
+    users = {
+        path.parent.name.rpartition("-")[0]
+        for path in (ROOT / "test-profiles").glob("eeio-*/*.*")
+        if path.suffix in (".py", ".sh")
+        and re.search(r"127\.0\.0\.1|_ENDPOINT", path.read_text(encoding="utf-8"))
+    }
+    assert users == {"eeio-s3"}
+    for name in users:
+        rows = [line.split("|")[1].strip() for line in table.splitlines() if f"`{name}`" in line]
+        assert rows == ["listens", "connects"], name

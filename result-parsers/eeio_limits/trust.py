@@ -131,9 +131,9 @@ def trusted_search_path(path: str) -> tuple[str, list[str]]:
     return os.pathsep.join(kept), reasons
 
 
-def risk_of_folder(directory: Path) -> Risk | None:
+def risk_of_folder(directory: Path, *, must_exist: bool = False) -> Risk | None:
     """What another user could replace on the way to test files in `directory`. As root that is the
-    folder and all above it; else the folder only."""
+    folder and all above it; else the folder only. `must_exist`: also that it has just vanished."""
     try:
         way = _way(directory)
         physical = way[-1]
@@ -145,9 +145,9 @@ def risk_of_folder(directory: Path) -> Risk | None:
         if risk is not None:
             return risk
         if is_root:
-            found = _replaceable(way, users, "usual")
+            found = _replaceable(way, users, "usual", must_exist=must_exist)
         else:
-            found = _replaceable([physical], users, "lax")
+            found = _replaceable([physical], users, "lax", must_exist=must_exist)
     except OSError as error:
         path = Path(error.filename or directory)
         return Risk(path, f"cannot be checked: {error.strerror}", "check the path")
@@ -287,12 +287,16 @@ def _way(path: Path) -> list[Path]:
     return [*way, here]
 
 
-def _replaceable(places: Iterable[Path], users: frozenset[int], rule: _Rule) -> _Replaceable | None:
+def _replaceable(
+    places: Iterable[Path], users: frozenset[int], rule: _Rule, *, must_exist: bool = False
+) -> _Replaceable | None:
     """The first that a user outside of `users` could replace. Raises OSError."""
     for place in places:
         try:
             status = place.lstat()
         except FileNotFoundError:
+            if must_exist:
+                raise
             continue
         is_link = stat.S_ISLNK(status.st_mode)
         if status.st_uid not in users:
@@ -403,12 +407,15 @@ def _mount_of(path: Path, mounts: Sequence[Mount]) -> Mount | None:
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Makes `folder` and those above it. Where root does that through sudo below a folder of the
     user behind it, they are the user's: with a strict umask they would be closed to their owner.
-    PermissionError if another user makes one of them meanwhile, as everybody may in /tmp."""
+    PermissionError if another user makes one of them meanwhile, as everybody may in /tmp; and for
+    root if another user could replace what exists, whatever was there when the caller checked."""
     missing = []
     place = folder
     while not place.exists():
         missing.append(place)
         place = place.parent
+    if os.geteuid() == 0 and (risk := risk_of_folder(place, must_exist=True)) is not None:
+        raise PermissionError(errno.EPERM, f"not used as root: {risk.text}", str(folder))
     if not missing:
         return
     flags = os.O_DIRECTORY | os.O_CLOEXEC

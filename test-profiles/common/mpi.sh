@@ -1,27 +1,8 @@
 # How ranks are started, the same file in every MPI profile. Sourced after factors.sh and mpi-io.sh.
 # shellcheck shell=sh disable=SC2154 # factors.sh has $tool and refuse
 
-# When a rank dies while MPI starts, Open MPI 4's mpirun can lock itself up: it reaps nobody, no rank
-# is left, and no signal but this one ends it. All its children dead for 5 s or more is that.
-end_when_stuck() { # PID of mpirun
-	before=
-	while sleep 5 && dead=$(cat "/proc/$1/task/$1/children"); do
-		for child in $dead; do
-			read -r state <"/proc/$child/stat" && [ "${state##*) Z}" != "$state" ] || dead=
-		done
-		if [ -n "$dead" ] && [ "$dead" = "$before" ]; then
-			# What it would remove, before: who waits for it may end this watch with it.
-			for session in "${TMPDIR:-/tmp}"/ompi.*/pid."$1"; do
-				# The ranks' shared memory bears their job's number, the next after mpirun's.
-				IFS=. read -r job _ <"$session/contact.txt" &&
-					rm -f /dev/shm/vader_segment.*."$(printf %x $((job + 1)))".*
-				rm -rf "$session"
-			done
-			kill -KILL "$1"
-		fi
-		before=$dead
-	done
-}
+# shellcheck source=open-mpi.sh
+. "$HOME/open-mpi.sh"
 
 launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	ranks=$1
@@ -48,19 +29,8 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		refuse "EEIO_HOSTFILE=$EEIO_HOSTFILE: cannot be read"
 	case $("$mpirun" --version 2>/dev/null | head -n 1) in
 	*"Open MPI"* | *OpenRTE*)
-		# As root it refuses to start, and on one machine it counts cores as slots: neither
-		# protects anything here. A hostfile's slots are the user's word.
-		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		choose_io
-		read -r self _ </proc/self/stat
-		# It holds no directory that is to be unmounted, and in a subshell none of the files that a shell
-		# keeps while it redirects a function.
-		( (cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
-		if [ -n "${EEIO_HOSTFILE:-}" ]; then
-			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
-				-x HOME -x PATH ${OMPI_MCA_io:+-x OMPI_MCA_io} -x HWLOC_COMPONENTS "$@"
-		fi
-		exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
+		launch_open_mpi "$@"
 		;;
 	esac
 	exec "$mpirun" ${EEIO_HOSTFILE:+-f "$EEIO_HOSTFILE"} -n "$ranks" "$@"

@@ -24,7 +24,7 @@ from eeio.campaign.probes import Flush
 from eeio.system import caches
 from eeio.system.caches import Sync, flush
 from eeio.system.durability import why_flushes_end_early
-from eeio.system.filesystem import backing_devices, further_devices, mount_of
+from eeio.system.filesystem import Mount, backing_devices, further_devices, mount_of
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results.record import CacheLayers, Durable, Experiment, Run
 from eeio_results.tools.capture import PhaseResult, ToolResult
@@ -159,6 +159,27 @@ def test_defaults_of_a_superblock_and_overlays_are_seen(tmp_path: Path) -> None:
             assert "nobarrier" not in mount_of(point).options and _why(point) == why
             with mounted(Path("overlay"), tmp_path / "above", *_overlay(point)) as above:
                 assert _why(above) == why
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "text"),
+    [
+        *((kind, "0:50", "flushes end at the host that serves /m") for kind in (
+            "9p", "virtiofs", "vboxsf", "drvfs", "prl_fs", "hostfs")),
+        *((kind, "8:17", "syncfs of /m") for kind in (
+            "vfat", "msdos", "exfat", "ntfs3", "ntfs", "udf", "jfs", "unknown")),
+        ("fuseblk", "8:17", "the kernel writes the data of /m"),
+        *((kind, "8:17", None) for kind in (
+            "ext3", "ext4", "xfs", "f2fs", "nilfs2", "gfs2", "hfsplus")),
+        *((kind, "0:50", None) for kind in ("btrfs", "bcachefs", "nfs4", "lustre", "tmpfs")),
+    ],
+)  # fmt: skip
+def test_file_systems_whose_syncfs_sends_no_flush_are_known(
+    kind: str, number: str, text: str | None
+) -> None:
+    """USB sticks, SD cards, shared folders of virtual machines, and /mnt/c of WSL."""
+    why = why_flushes_end_early(Mount(Path("/m"), kind, "/dev/sdb1", "rw", number), [])
+    assert why == text or str(why).startswith(f"{text}")
 
 
 def _overlay(point: Path) -> tuple[str, ...]:

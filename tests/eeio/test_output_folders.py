@@ -13,11 +13,14 @@ import pytest
 from tests.conftest import DATA, InProcess
 from tests.processes import ran
 
-from eeio import bundle
+from eeio import bundle, paths
 from eeio.commands.output_file import write_file
 from eeio.commands.plots import write_plots
 from eeio.errors import RejectedError
+from eeio.fleet import submitting
 from eeio.journal import program
+from eeio_limits import trust
+from eeio_limits.trust import make_folder
 
 pytestmark = pytest.mark.root
 USER = 12345
@@ -184,13 +187,17 @@ def test_no_journal_trace_is_written_into_a_folder_of_another_user(
 
 
 def test_exports_reject_a_folder_of_another_user(
-    folder: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+    base: Path, folder: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPI_LOCALRANKID", "0")
     campaign = str(DATA / "campaigns/quick-before")
     commands = [
         ("meter", "node", "--meter", "demo", str(folder), "true"),
         ("bench", "--meter", "none", "--export-json", f"{folder}/a.json", "true"),
+        ("profile", "new", "mine", "--folder", str(folder), "--", "true"),
+        ("profile", "new", "mine", "--folder", f"{folder}/new", "--", "true"),
+        ("profile", "new", "mine", "--folder", str(base), "--suite", f"{folder}/try", "--", "true"),
+        ("doctor", "--yes", "--capture", f"{folder}/a.tar.gz"),
     ]
     if importlib.util.find_spec("duckdb") is not None:
         commands.append(("export", "parquet", campaign, "-o", str(folder)))
@@ -198,7 +205,48 @@ def test_exports_reject_a_folder_of_another_user(
         assert f"{folder} is owned by user {USER}" in in_process(*command, code=2).err
     with pytest.raises(RejectedError, match=f"{folder} is owned by user {USER}"):
         bundle.write(folder / "bundle", {}, {"README.md": b"text"})
-    assert not list(folder.iterdir())
+    fleet = submitting.Submission("fleet", "eeio-suite", (), ("n1",), submitting.now_utc())
+    with pytest.raises(RejectedError, match=f"{folder} is owned by user {USER}"):
+        submitting.prepare(fleet, folder / "fleet", submitting.TEMPLATE)
+    assert not list(folder.iterdir()) and [path.name for path in base.iterdir()] == ["alice"]
+
+
+def test_a_folder_that_another_user_makes_after_the_check_is_not_used(
+    base: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In /tmp, where the check had found no folder."""
+    sticky = base / "tmp"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    check = paths.check_output_folder
+
+    def then_made(path: Path) -> None:
+        check(path)
+        path.mkdir()
+        os.chown(path, USER, USER)
+        _link_of_user(path / "README.md", victim)
+
+    monkeypatch.setattr(paths, "check_output_folder", then_made)
+    with pytest.raises(PermissionError, match=f"as root: {sticky}/new is owned by user {USER}"):
+        bundle.write(sticky / "new", {}, {"README.md": b"text"})
+    assert victim.read_text() == "root's"
+
+
+def test_a_folder_that_another_user_hides_from_the_check_is_not_used(
+    base: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was renamed away at the moment of the check, and back afterwards."""
+    check = trust.risk_of_folder
+
+    def hidden(path: Path, **options: bool) -> trust.Risk | None:
+        folder.rename(base / "hidden")
+        risk = check(path, **options)
+        (base / "hidden").rename(folder)
+        return risk
+
+    monkeypatch.setattr(trust, "risk_of_folder", hidden)
+    with pytest.raises(PermissionError, match=f"{folder} cannot be checked: No such file"):
+        make_folder(folder)
 
 
 def test_samples_of_a_node_replace_a_link(

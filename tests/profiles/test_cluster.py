@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -283,24 +286,89 @@ signal.pause()
 """
 
 
+def _launched(
+    script: str, shell: Sequence[str] = ("sh",), **settings: str
+) -> "subprocess.CompletedProcess[str]":
+    """A script after `launch` is defined as in a profile."""
+    common = str(PROFILES / "common")
+    return ran(
+        [*shell, "-c", f'. "$HOME/mpi-io.sh"; . "$HOME/mpi.sh"; {script}'],
+        env={"PATH": os.environ["PATH"], **settings, "HOME": common},
+        code=None, start_new_session=True,
+    )  # fmt: skip
+
+
 @pytest.mark.slow
-def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_number", [True, False])
+def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path, is_number: bool) -> None:
+    """Bash would run a command in the text that should be a number."""
     mpirun = executable(tmp_path / "mpirun", STUCK.format(python=sys.executable))
-    script = '. "${0%/*}/mpi-io.sh"; . "$0"; (launch 2 true); echo "ended with $?"'
-    # As Open MPI 4.1 names what a rank shares with the others: by the number of the job, in hex.
     job = os.getpid() << 16
+    # As Open MPI 4.1 names what a rank shares with the others: by the number of the job, in hex.
     segment = Path(f"/dev/shm/vader_segment.eeio-test.0.{job + 1:x}.0")
     segment.touch()
-    done = ran(
-        ["sh", "-c", script, str(PROFILES / "common/mpi.sh")],
-        env=programs.environment(
-            {"EEIO_MPIRUN": str(mpirun), "TMPDIR": str(tmp_path), "JOB": str(job)}
-        ),
-        code=None,
-    )
+    planted = tmp_path / "planted"
+    done = _launched(
+        '(launch 2 true); echo "ended with $?"', ("bash", "--posix"), EEIO_MPIRUN=str(mpirun),
+        JOB=str(job) if is_number else f"x[$(touch {planted})]",
+    )  # fmt: skip
+    was_removed = not segment.exists()
+    segment.unlink(missing_ok=True)
     assert done.stdout == "stuck\nended with 137\n", done.stderr
-    assert not list(tmp_path.glob("ompi.*/pid.*"))
-    assert not segment.exists()
+    assert not planted.exists()
+    assert was_removed == is_number
+
+
+SESSION = """#!/bin/sh
+[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" && exit
+echo "$TMPDIR $OMPI_MCA_btl_vader_backing_directory $OMPI_MCA_btl_sm_backing_directory"
+stat -c '%a %u' "$TMPDIR"
+touch "$TMPDIR/left"
+{more}
+"""
+
+
+@pytest.mark.parametrize(("more", "status"), [("exit 7", 7), ("kill -TERM 0; sleep 600", 143)])
+def test_the_files_of_open_mpi_are_in_a_new_folder_of_its_user(
+    tmp_path: Path, more: str, status: int
+) -> None:
+    """In /tmp another user may make its folder first, with links to files of root in it."""
+    mpirun = executable(tmp_path / "mpirun", SESSION.format(more=more))
+    (tmp_path / "tmp").mkdir()
+    done = _launched("launch 2 true", EEIO_MPIRUN=str(mpirun), TMPDIR=str(tmp_path / "tmp"))
+    names, mode = done.stdout.splitlines()
+    folder, *backing = names.split()
+    assert backing == [folder, folder] and folder.startswith("/dev/shm/eeio-mpi.")
+    assert mode == f"700 {os.geteuid()}"
+    assert done.returncode == status, done.stderr
+    until(lambda: not Path(folder).exists())
+
+
+def test_no_file_is_made_in_the_folder_of_open_mpi_that_another_user_has_made(
+    tmp_path: Path,
+) -> None:
+    programs.need("mpirun")
+    planted = tmp_path / f"ompi.{socket.gethostname()}.{os.geteuid()}"
+    planted.mkdir()
+    planted.chmod(0o777)
+    rank = 'ls -A "$PLANTED"; find "$TMPDIR" -name contact.txt'
+    done = _launched(
+        f"launch 1 sh -c '{rank}'", TMPDIR=str(tmp_path), PLANTED=str(planted),
+    )  # fmt: skip
+    assert re.fullmatch(r"/dev/shm/eeio-mpi\.\w+/ompi\.\S+/contact\.txt\n", done.stdout), done
+
+
+def test_root_s_files_of_open_mpi_on_other_hosts_are_where_only_root_makes_them(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    rank = executable(tmp_path / "rank", "#!/bin/sh\nls -d /*/ompi.$(hostname).*/*\n")
+    program = f'. "$HOME/mpi-io.sh"; . "$HOME/mpi.sh"; launch 4 {rank}'
+    done = ran(
+        hosts.on_first(["sh", "-c", program]),
+        env={"PATH": os.environ["PATH"], "HOME": str(PROFILES / "common"), **hosts.settings()},
+    )  # fmt: skip
+    folders = [re.sub(r"/[a-z]+\.\d+$", "", line) for line in done.stdout.splitlines()]
+    assert sorted(folders) == [f"/run/ompi.{name}.0" for name in sorted(hosts.names * 2)]
 
 
 def test_no_display_is_looked_for(tmp_path: Path) -> None:
@@ -311,11 +379,7 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
         '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n',
     )
     for given, reported in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
-        done = ran(
-            ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
-             str(PROFILES / "common/mpi.sh")],
-            env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given}, code=None,
-        )  # fmt: skip
+        done = _launched("launch 2 true", EEIO_MPIRUN=str(mpirun), **given)
         assert done.stdout == f"{reported}\n", done.stderr
 
 
@@ -356,14 +420,10 @@ def test_the_romio_of_this_open_mpi_is_queried(
         ("ompi_info", f"cat {tmp_path}/info.txt\n"),
     ):  # fmt: skip
         executable(tmp_path / name, f"#!/bin/sh\n{message}")
-    done = ran(
-        ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
-         str(PROFILES / "common/mpi.sh")],
-        env={
-            "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),
-            **({"OMPI_MCA_io": given} if given else {}),
-        },
-        code=None,
+    settings = {"OMPI_MCA_io": given} if given else {}
+    done = _launched(
+        "output=$OUT; launch 2 true", EEIO_MPIRUN=str(tmp_path / "mpirun"), OUT=str(output),
+        **settings,
     )  # fmt: skip
     assert done.stdout == f"{chosen}\n", done.stderr
     assert (output / "notes.txt").read_text().startswith(note)

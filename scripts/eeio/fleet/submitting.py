@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio.paths import make_output_folder
 from eeio_limits import LimitError, inputs
 from eeio_limits.text import shown
 from eeio_results import typed
@@ -126,15 +127,16 @@ def script(fleet: Submission, folder: Path, template: str) -> str:
 
 
 def prepare(fleet: Submission, folder: Path, template: str) -> Path:
-    """Makes the folder with the job script and returns the script's path. Raises EeioError if the
-    folder exists."""
+    """Makes the folder with the job script and returns the script's path. Raises RejectedError if
+    the folder exists, and for root if another user could replace the folder above."""
     text = script(fleet, folder, template)
     if re.search(r"[\s%\\]", str(folder)):
         raise RejectedError(
             f"{folder}: Slurm's --output allows no space, % and \\; choose another -o"
         )
     try:
-        folder.mkdir(parents=True)
+        make_output_folder(folder.parent)
+        folder.mkdir()
     except FileExistsError:
         raise RejectedError(
             f"{folder} exists. `eeio fleet collect {folder}` shows its results; to start a "

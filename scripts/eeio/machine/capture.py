@@ -24,7 +24,7 @@ from eeio.machine import anonymous, description
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description, MeterReadings
 from eeio.machine.root import FOLDERS, HERE, which
-from eeio.paths import install_root
+from eeio.paths import check_output_folder, install_root
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
 from eeio_power.meters import Reads, about_all
@@ -203,9 +203,11 @@ def write(capture: MachineRecording, path: Path) -> None:
 
 
 def check_name(path: Path) -> None:
-    """Raises RejectedError for a name that is taken, or of another kind of file."""
+    """Raises RejectedError for a name that is taken, or of another kind of file, and for root if
+    another user could replace the folder."""
     if not path.name.endswith((".tar.gz", ".tgz")):
         raise RejectedError(f"{path}: a capture is an archive: name it .tar.gz")
+    check_output_folder(path.parent)
     if os.path.lexists(path):
         raise RejectedError(f"{path} exists; choose another file")
 

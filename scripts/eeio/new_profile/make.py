@@ -11,14 +11,15 @@ from xml.sax.saxutils import escape
 
 from eeio.errors import RejectedError
 from eeio.new_profile.request import LEVEL, Workload, pieces
-from eeio.paths import shipped
+from eeio.paths import make_output_folder, shipped
 from eeio.profiles.complete import WITH
 from eeio.profiles.suite import DEFINITION, PROTOCOL
 from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_SHARED = sorted({"checks.sh", "install.sh", "post.sh", *chain.from_iterable(WITH.values())})
+_LISTED = ("checks.sh", "install.sh", "post.sh")
+_SHARED = sorted({*_LISTED, *chain.from_iterable(WITH.get(name, ()) for name in _LISTED)})
 
 
 def profile_files(workload: Workload) -> dict[str, str]:
@@ -47,11 +48,11 @@ def suite_files(workload: Workload) -> dict[str, str]:
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
     """The files in a folder that is made for them, whole or not at all. RejectedError for one that
-    exists."""
+    exists, and for root if another user could replace the folder above."""
     if folder.exists() or folder.is_symlink():
         raise RejectedError(f"{folder} exists and is not overwritten")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_output_folder(folder.parent)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             for name, text in files.items():

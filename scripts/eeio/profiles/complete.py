@@ -17,6 +17,7 @@ _LIST = "common"
 WITH = {
     "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh"),
     "install.sh": ("programs.sh", "owners.sh", "trust.sh", "repairs.sh"),
+    "mpi.sh": ("open-mpi.sh",),
 }
 """What shared files read; a list need not name it."""
 

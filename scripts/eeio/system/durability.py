@@ -20,6 +20,16 @@ _WITHOUT_FLUSHES = frozenset((
 """Options of mount(8) with which a file system writes, and sends the drive no flush: of ext4, xfs,
 btrfs and f2fs, of overlayfs, cifs and bcachefs."""
 
+_FLUSHED_BY_SYNCFS = frozenset((
+    "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "nilfs2", "gfs2", "hfsplus",
+))  # fmt: skip
+"""File systems on block devices whose sync_fs sends the drive a flush, by the kernel's sources.
+Those of vfat, exfat, ntfs3 and udf write the data, and send none."""
+_OF_A_HOST = frozenset(("9p", "virtiofs", "vboxsf", "prl_fs", "drvfs", "hostfs"))
+"""Shared folders, also /mnt/c of WSL: syncfs does not make the host write them to its drives."""
+_NO_DEVICE = "0:"
+"""The major number of file systems without a block device, such as those of servers."""
+
 
 def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:
     """None if flushes of the file system (None: of a raw device) on these devices reach all drives,
@@ -37,6 +47,11 @@ def _why_of_mount(mount: Mount | None) -> str | None:
         return f"flushes end at the program that serves {mount.mount_point} ({mount.filesystem})"
     if mount.filesystem == "fuseblk":
         return f"the kernel writes the data of {mount.mount_point} (fuseblk), and sends no flush"
+    if mount.filesystem in _OF_A_HOST:
+        return f"flushes end at the host that serves {mount.mount_point} ({mount.filesystem})"
+    is_on_a_device = not mount.number.startswith(_NO_DEVICE)
+    if is_on_a_device and mount.filesystem not in _FLUSHED_BY_SYNCFS:
+        return f"syncfs of {mount.mount_point} ({mount.filesystem}) is not known to flush the drive"
     options = sorted(_WITHOUT_FLUSHES & options_of(mount))
     if options:
         return f"{mount.mount_point} is mounted with {options[0]}, so the drive gets no flush"

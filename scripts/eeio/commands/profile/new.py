@@ -10,6 +10,7 @@ from eeio.commands import campaign_options
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.new_profile import make, request
 from eeio.new_profile.request import Workload
+from eeio.paths import check_output_folder
 from eeio.profiles import profile as profiles
 from eeio_results import tools
 from eeio_results.tools import _figures
@@ -78,6 +79,8 @@ def new_profile(arguments: argparse.Namespace) -> int:
     suite = None if arguments.suite is None else Path(arguments.suite).absolute()
     if suite is not None and (suite.exists() or suite == target):
         raise RejectedError(f"{suite} exists and is not overwritten")
+    if suite is not None:
+        check_output_folder(suite.parent)  # before the profile is made
     make.write(target, make.profile_files(workload))
     print(f"profile {target}")
     if suite is not None:
