@@ -8,11 +8,12 @@ docs/studies/chang2014.md. Needs no scientific library: the runner asks it when 
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Any, Literal, TypedDict
 
 from eeio_results.campaign import PlannedExperiment
+from eeio_results.observation import NOT_REPORTED, Missing, known
 from eeio_results.record import KINDS, EnergyReading, Experiment, Phase, Run
 from eeio_results.selection import judged
 from eeio_results.statistics import stopping
@@ -27,6 +28,9 @@ CREATES = "creates_per_s"
 EQUATION_9 = "rate_eq9_per_s"
 # A write of milliseconds under a meter of 10 readings a second: such an energy is no figure.
 _LARGEST_UNCERTAINTY = 0.5
+
+_NO_FAST_WAIT = Missing("the calls served by a fast commit are unknown")
+_ALL_BLOCKED = Missing("commits blocked a thread from its first write to its last")
 
 THE_FIGURE = {"write": CHILDREN, "create": EQUATION_9}
 """Phase -> the figure the paper compares: IOzone's sum over its children, equation (3), and
@@ -48,7 +52,7 @@ _METRICS = {
         )
     },
 }  # fmt: skip
-_FIGURES = (*_METRICS, PARENT)
+FIGURES = (*_METRICS, PARENT)
 
 
 def _read(phase: Phase, name: str) -> float | None:
@@ -129,8 +133,7 @@ class JournalCellBody(TypedDict):
 
 @dataclass(frozen=True)
 class VariantCell:
-    """One experiment, its valid repetitions summed up. `spreads` contains each measured figure; a
-    figure that is not in it has its reason in `reasons`. `model_ratio` is the median: a thread that
+    """One experiment, its valid repetitions summed up. `model_ratio` is the median: a thread that
     is put aside between its clock and its first write, before the trace records it, makes single
     runs outliers. The ratios compare means: to the same workload and variant at the lowest
     frequency, and on plain ext4 at the same frequency; None where that was not measured."""
@@ -144,11 +147,15 @@ class VariantCell:
     n: int
     invalid_runs: int
     converged: bool | None
-    spreads: dict[str, Spread]
+    figures: Mapping[str, Spread | Missing]
+    """Of each name in `FIGURES`."""
     model_ratio: float | None
     model_ratio_range: tuple[float, float] | None
     energy: tuple[Energy, ...] = ()
-    reasons: dict[str, str] = field(default_factory=dict)
+    why_fewer: str | None = None
+    """Why some of its runs have no figures."""
+    why_no_frequency: str | None = None
+    """Why its frequency was not set, or not verified."""
     speedup: float | None = None
     ratio_to_ext4: float | None = None
     until_durable_ratio_to_ext4: float | None = None
@@ -166,12 +173,25 @@ class VariantCell:
         e = self.experiment
         return (self.campaign, e.tool, e.processes, e.request_size_bytes or 0, arguments)
 
+    def spread(self, name: str) -> Spread | None:
+        return known(self.figures.get(name, NOT_REPORTED))
+
     def mean(self, name: str) -> float | None:
-        found = self.spreads.get(name)
-        return found.mean if found else None
+        spread = self.spread(name)
+        return None if spread is None else spread.mean
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Name in JSON -> why it is missing, or less than planned."""
+        settings = {"n": self.why_fewer, "frequency_hz": self.why_no_frequency}
+        reasons = {name: why for name, why in settings.items() if why is not None}
+        for name, figure in self.figures.items():
+            if isinstance(figure, Missing):
+                reasons[name] = figure.reason
+        return reasons
 
     def to_json(self) -> dict[str, Any]:
-        spread = self.spreads.get(self.figure)
+        spread = self.spread(self.figure)
         arguments = dict(self.experiment.arguments)
         return {
             "campaign": self.campaign,
@@ -194,7 +214,7 @@ class VariantCell:
             "figure": self.figure,
             "rsd": spread.rsd if spread else None,
             "half_width": spread.half_width if spread else None,
-            **{name: self.mean(name) for name in _FIGURES},
+            **{name: self.mean(name) for name in FIGURES},
             "model_ratio": self.model_ratio,
             "model_ratio_range": list(self.model_ratio_range) if self.model_ratio_range else None,
             "speedup": self.speedup,
@@ -239,14 +259,22 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     return [_compared(cell, found) for cell in found]
 
 
-def _spreads(phases: Sequence[Phase]) -> dict[str, stopping.Spread]:
-    """Of each figure that a phase has."""
-    spreads = {}
-    for name in _FIGURES:
+def _figures(phases: Sequence[Phase], notes: Sequence[str]) -> dict[str, Spread | Missing]:
+    """Of the valid repetitions; `notes` are of all runs."""
+    figures: dict[str, Spread | Missing] = {}
+    for name in FIGURES:
         values = [value for phase in phases if (value := _read(phase, name)) is not None]
-        if values:
-            spreads[name] = stopping.spread(values)
-    return spreads
+        figures[name] = stopping.spread(values) if values else NOT_REPORTED
+    if isinstance(figures["commits"], Missing):
+        untraced = (note for note in notes if note.startswith("journal not traced"))
+        figures["commits"] = Missing(next(untraced, "the journal was not traced"))
+        return figures
+    fast = known(figures["fast_commits"])
+    if fast is not None and fast.mean and figures["commit_wait_mean_s"] is NOT_REPORTED:
+        figures["commit_wait_mean_s"] = _NO_FAST_WAIT
+    if figures["unblocked_bytes_per_s"] is NOT_REPORTED and known(figures[CHILDREN]) is not None:
+        figures["unblocked_bytes_per_s"] = _ALL_BLOCKED
+    return figures
 
 
 def _cell(
@@ -258,10 +286,11 @@ def _cell(
     experiment = planned.experiment
     fewest = campaign.design.protocol.repetitions
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
-    spreads = _spreads(phases)
+    notes = list(chain.from_iterable(run.notes for run in runs))
+    figures = _figures(phases, notes)
     of_tool = "write" if experiment.tool == "iozone" else "create"
     kind = phases[0].name if phases else of_tool
-    main = spreads.get(THE_FIGURE[kind])
+    main = known(figures[THE_FIGURE[kind]])
     ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
     return VariantCell(
         campaign=campaign.name,
@@ -276,11 +305,12 @@ def _cell(
         converged=None
         if half_width is None or main is None
         else main.n >= fewest and main.is_within(half_width),
-        spreads=spreads,
+        figures=figures,
         model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
         energy=_energy([observation.phase for observation in judged(experiment, phases)[0]]),
-        reasons=_reasons(campaign, runs, spreads, planned),
+        why_fewer=_problem(runs),
+        why_no_frequency=_why_no_frequency(campaign, planned, notes),
     )
 
 
@@ -293,30 +323,13 @@ def _problem(runs: Sequence[Run]) -> str | None:
     return next(chain(of_runs, of_phases), None)
 
 
-def _reasons(
-    campaign: Campaign, runs: Sequence[Run], spreads: dict[str, Spread], planned: PlannedExperiment
-) -> dict[str, str]:
-    """Why figures are missing."""
-    found = {}
-    notes = list(chain.from_iterable(run.notes for run in runs))
-    doubts = list(filter(_is_doubt, notes))
-    problem = _problem(runs)
-    if problem is not None:
-        found["n"] = problem
+def _why_no_frequency(
+    campaign: Campaign, planned: PlannedExperiment, notes: Sequence[str]
+) -> str | None:
     if planned.frequency_hz is None:
-        found["frequency_hz"] = campaign.design.frequency_reason or "left as it was found"
-    elif doubts:
-        found["frequency_hz"] = doubts[0].removeprefix("frequency ")
-    if "commits" not in spreads:
-        untraced = [note for note in notes if note.startswith("journal not traced")]
-        found["commits"] = untraced[0] if untraced else "the journal was not traced"
-        return found
-    fast = spreads.get("fast_commits")
-    if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:
-        found["commit_wait_mean_s"] = "the calls served by a fast commit are unknown"
-    if CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
-        found["unblocked_bytes_per_s"] = "commits blocked a thread from its first write to its last"
-    return found
+        return campaign.design.frequency_reason or "left as it was found"
+    doubts = filter(_is_doubt, notes)
+    return next((doubt.removeprefix("frequency ") for doubt in doubts), None)
 
 
 def _is_doubt(note: str) -> bool:

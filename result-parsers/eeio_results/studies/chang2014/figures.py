@@ -174,6 +174,6 @@ def _share(cell: VariantCell, spread: str | None, which: str) -> float:
     """The spread of a figure as a share of its mean; 0 where there is none to show."""
     if spread is None:
         return 0.0
-    found = cell.spreads.get(cell.figure if spread == "relative" else spread)
+    found = cell.spread(cell.figure if spread == "relative" else spread)
     value = getattr(found, which) if found else None
     return 0.0 if value is None else float(value)

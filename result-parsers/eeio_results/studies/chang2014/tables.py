@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from eeio_limits.number_text import number
+from eeio_results.observation import NOT_REPORTED
 from eeio_results.record import MARKS, mark
 from eeio_results.report.columns import NONE, plain
 from eeio_results.report.parts import Plot, Table
@@ -83,7 +84,7 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
     )  # fmt: skip
     rows = []
     for cell in cells:
-        spread = cell.spreads.get(cell.figure)
+        spread = cell.spread(cell.figure)
         rows.append(
             (
                 *((cell.campaign,) if several else ()),
@@ -153,7 +154,7 @@ def _why(cell: VariantCell) -> list[str]:
     found = [
         f"{name.replace('_', ' ')}: {reason}"
         for name, reason in cell.reasons.items()
-        if name != "n" or cell.invalid_runs or cell.n == 0
+        if reason != NOT_REPORTED.reason and (name != "n" or cell.invalid_runs or cell.n == 0)
     ]
     if _energy(cell) == NONE:
         reasons = [e.reason for e in cell.energy if e.reason]
