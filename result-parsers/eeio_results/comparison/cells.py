@@ -9,7 +9,7 @@ from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.io_label import io_label
-from eeio_results.metrics import in_cells
+from eeio_results.metrics import Metric, in_cells
 from eeio_results.observation import Key, Missing, Observation, Value
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase
 from eeio_results.repetitions import Repetitions, repetitions_of
@@ -259,6 +259,7 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
 class _Collected:
     """Values by metric and place of the run in the campaign, and why others are missing."""
 
+    metrics: Sequence[Metric] = field(default_factory=in_cells)
     values: dict[str, dict[int, float]] = field(default_factory=dict)
     missing: dict[str, Missing] = field(default_factory=dict)
     efficiency_of: dict[str, None] = field(default_factory=dict)
@@ -323,15 +324,15 @@ def _collect(
     """Adds the values of one repetition; `main` is the source of its MB/J."""
     window = observation.window
     of_main = replace(observation, reading=None, why_not_read=NOT_MEASURED)
-    for domain, metric in POWER.items():
+    for domain, power in POWER.items():
         reading = _reading(window.energy, domain, meters.get(domain))
         if isinstance(reading, Missing):
-            collected.add(metric, place, reading)
+            collected.add(power, place, reading)
             if domain in window.cost_domains and of_main.why_not_read is NOT_MEASURED:
                 of_main = replace(of_main, why_not_read=reading)
             continue
         by_domain = replace(observation, reading=reading)
-        collected.add(metric, place, by_domain.power_w)
+        collected.add(power, place, by_domain.power_w)
         collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
         if reading.key == main:
             of_main = by_domain
@@ -340,8 +341,8 @@ def _collect(
     s_per_gb = window.seconds_per_gb(window.duration_s)
     if s_per_gb is not None:
         collected.add(S_PER_GB, place, s_per_gb)
-    for of_cell in in_cells():
-        collected.add(of_cell.key, place, of_cell.value(of_main))
+    for metric in collected.metrics:
+        collected.add(metric.key, place, metric.value(of_main))
     widest = of_main.reading
     if widest is not None and collected.has(EFFICIENCY, place):
         without = " without drives" if widest.leaves_drives_out else ""
