@@ -27,7 +27,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, about, number_option, parse_spec
 from eeio_power.meters.nut import DELAY as NUT
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Contents, Domain, Kind
-from eeio_power.samples import MeterInfo, MeterSamples
+from eeio_power.samples import MeterInfo, MeterSamples, power_over_time
 from eeio_power.watt_names import complete_system
 
 Form = Literal["sample", "mean", "counter"]
@@ -64,6 +64,9 @@ class Series:
     accuracy: float = 0.05
     contents: Contents = UNKNOWN
     delay: Delay | None = None
+    recorded: MeterSamples | None = None
+    """The meter as eeio recorded it, with all its channels and calibrations: the energy is computed
+    from these. Its times are Unix s, too."""
 
     @cached_property
     def period_s(self) -> float:
@@ -83,6 +86,9 @@ class Series:
         return self._made[ahead_s, by_load]
 
     def _samples(self, ahead_s: float, by_load: bool) -> MeterSamples:
+        if self.recorded is not None:
+            times_s = [time_s - ahead_s for time_s in self.recorded.times_s]
+            return replace(self.recorded, times_s=times_s)
         period_s = self.period_s
         # The time that a value is the mean of, if that is known.
         mean_s = max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
@@ -102,6 +108,13 @@ class Series:
         native_s = min(mean_s, period_s) if self.form == "sample" else period_s
         info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
         return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
+
+    def renamed(self, meter: str) -> "Series":
+        """The same readings of a meter of that name."""
+        if self.recorded is None:
+            return replace(self, meter=meter)
+        info = replace(self.recorded.info, name=meter)
+        return replace(self, meter=meter, recorded=replace(self.recorded, info=info))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -154,7 +167,15 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
     """Raises PowerError for an option that is no time."""
     lag_s = number_option(series.meter, options, "lag_s")
     averages_s = number_option(series.meter, options, "averages_s")
-    return replace(series, delay=stated(series.delay, lag_s, averages_s, series.period_s))
+    if series.recorded is None:
+        return replace(series, delay=stated(series.delay, lag_s, averages_s, series.period_s))
+    info = series.recorded.info
+    channels = tuple(
+        replace(channel, delay=stated(channel.delay, lag_s, averages_s, info.native_period_s))
+        for channel in info.channels
+    )
+    recorded = replace(series.recorded, info=replace(info, channels=channels))
+    return replace(series, recorded=recorded)
 
 
 def read(named: Path) -> PowerLog:
@@ -505,7 +526,7 @@ def _codecarbon(text: str) -> _Found:
     runs: dict[str, list[dict[str, str]]] = {}
     for row in _table(text):
         runs.setdefault(row["run_id"], []).append(row)
-    for run, rows in runs.items():
+    for rows in runs.values():
         for column, domain in (
             ("cpu_energy", "package"), ("ram_energy", "dram"), ("gpu_energy", "accelerator"),
         ):  # fmt: skip
@@ -524,10 +545,9 @@ def _codecarbon(text: str) -> _Found:
                 counter += [] if counter else [(before_s, before_j)]
                 counter += [middle, (time_s, now_j)]
             if counter and counter[-1][1] > 0:
-                name = f"codecarbon {run[:8]}"
                 # Each row ends with a read of the counters, at the time of the row.
                 found.series.append(
-                    _series(name, domain, "modelled", "counter", counter, _PUNCTUAL)
+                    _series("codecarbon", domain, "modelled", "counter", counter, _PUNCTUAL)
                 )
     return found
 
@@ -776,20 +796,24 @@ def _eeio_samples(path: Path) -> _Found:
     ahead_s = _time(utc)[0] - monotonic_s
     found = _Found()
     for meter in samples_file.load(path).meters:
-        for place, channel in enumerate(meter.info.channels):
-            if channel.in_domain_total:
-                rows = zip((t + ahead_s for t in meter.times_s), meter.values[place], strict=True)
-                form: Form = "counter" if channel.quantity == "energy_j" else "mean"
-                series = _series(channel.name, channel.domain, meter.info.kind, form, rows, None)
-                found.series.append(
-                    replace(
-                        series,
-                        accuracy=channel.accuracy_relative,
-                        contents=channel.contents,
-                        delay=channel.delay or about(parse_spec(meter.info.spec)[0]).delay or BMC,
-                    )
-                )
+        recorded = _in_unix_time(meter, ahead_s)
+        domains = {c.domain: c for c in recorded.info.channels if c.in_domain_total}
+        powers = {power.domain: power for power in power_over_time(recorded)}
+        for domain, channel in domains.items():
+            power = powers.get(domain)
+            rows = zip(power.times_s, power.watts, strict=True) if power else ()
+            series = _series(recorded.info.name, domain, recorded.info.kind, "mean", rows, None)
+            found.series.append(replace(series, delay=channel.delay, recorded=recorded))
     return found
+
+
+def _in_unix_time(meter: MeterSamples, ahead_s: float) -> MeterSamples:
+    """The samples with Unix times. Channels of an older file have the delay of their meter."""
+    info = meter.info
+    delay = about(parse_spec(info.spec)[0]).delay or BMC
+    channels = tuple(replace(c, delay=c.delay or delay) for c in info.channels)
+    times_s = [time_s + ahead_s for time_s in meter.times_s]
+    return replace(meter, info=replace(info, channels=channels), times_s=times_s)
 
 
 _READERS: tuple[tuple[str, str, Callable[[str], _Found]], ...] = (

@@ -179,7 +179,8 @@ def _all_visible(
 
 def _powers(series: Series) -> tuple[list[float], list[float]]:
     """Times and mean powers, each of the time since the one before."""
-    meter = series.samples(0.0)
+    # Of a meter that eeio recorded: the sum of the domain's channels.
+    meter = replace(series, recorded=None).samples(0.0)
     readings = [(t, v) for t, v in zip(meter.times_s, meter.values[0], strict=True) if v == v]
     if series.form == "counter":
         readings = [
@@ -299,7 +300,7 @@ def _invalid(series: Series, reason: str) -> EnergyReading:
 def energy_of(
     window: Window, logs: Sequence[tuple[PowerLog, Alignment]]
 ) -> tuple[EnergyReading, ...]:
-    """Mean power and energy of a window, one reading for each log and domain.
+    """Mean power and energy of a window, one reading for each meter and domain.
 
     Each is computed as for eeio's own meters (`eeio_power.energy`). If the times are unsure, the
     largest change of the energy within them adds to its uncertainty.
@@ -307,9 +308,10 @@ def energy_of(
     used: list[tuple[Series, Alignment]] = []
     readings: list[EnergyReading] = []
     for log, alignment in logs:
-        for domain in dict.fromkeys(series.domain for series in log.series):
+        for meter, domain in dict.fromkeys((series.meter, series.domain) for series in log.series):
+            # A program that ran several times wrote several series.
             series = max(
-                (one for one in log.series if one.domain == domain),
+                (one for one in log.series if (one.meter, one.domain) == (meter, domain)),
                 key=lambda one: (
                     min(one.times_s[-1], window.end_s + (alignment.ahead_s or 0.0))
                     - max(one.times_s[0], window.start_s + (alignment.ahead_s or 0.0))
@@ -319,30 +321,36 @@ def energy_of(
                 readings.append(_invalid(series, alignment.source))
             else:
                 used.append((series, alignment))
-    meters = tuple(
-        series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
-        for series, alignment in used
-    )
+    meters: list[MeterSamples] = []
+    for series, alignment in used:
+        samples = series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
+        # Domains of one recorded meter are read together.
+        if samples not in meters:
+            meters.append(samples)
     found = {
         (reading.meter, reading.domain): reading
-        for reading in Samples(meters).energy(window.start_s, window.end_s)
+        for reading in Samples(tuple(meters)).energy(window.start_s, window.end_s)
     }
-    for (series, alignment), meter in zip(used, meters, strict=True):
-        reading = found[series.meter, series.domain]
-        readings.append(_unsure(reading, meter, window, alignment))
+    for series, alignment in used:
+        readings.append(_unsure(found[series.meter, series.domain], series, window, alignment))
     return tuple(readings)
 
 
 def _unsure(
-    reading: EnergyReading, meter: MeterSamples, window: Window, alignment: Alignment
+    reading: EnergyReading, series: Series, window: Window, alignment: Alignment
 ) -> EnergyReading:
     """The reading with the uncertainty of its times."""
     unsure_s = window.unsure_s + alignment.unsure_s
     if reading.energy_j is not None and unsure_s > 0:
+        meter = series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
         changes_j = []
         for share in (-1.0, -0.5, 0.5, 1.0):
             shift_s = share * unsure_s
-            (other,) = meter.energy(window.start_s + shift_s, window.end_s + shift_s)
+            (other,) = (
+                of_domain
+                for of_domain in meter.energy(window.start_s + shift_s, window.end_s + shift_s)
+                if of_domain.domain == reading.domain
+            )
             if other.energy_j is None:
                 why = f"the times are unsure by {unsure_s:.2f} s: {'; '.join(other.reasons)}"
                 return replace(reading, power_w=None, energy_j=None, uncertainty_j=None,
@@ -422,7 +430,7 @@ def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:
     tools = [log.tool for log in logs]
     for log in logs:
         if tools.count(log.tool) > 1:
-            series = [replace(s, meter=f"{s.meter} {log.path.name}") for s in log.series]
+            series = [s.renamed(f"{s.meter} {log.path.name}") for s in log.series]
             log = replace(log, series=tuple(series))
         yield log
 

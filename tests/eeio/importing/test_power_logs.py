@@ -5,6 +5,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from tests.eeio.importing.importer import Importer
 
 from eeio.importing import power_logs
 from eeio.importing.power_of_results import Window, aligned, energy_of
+from eeio_power import samples
+from eeio_power.calibration import Calibration
 from eeio_power.delay import BMC, Delay
 from eeio_power.meters import Channel, about
 from eeio_power.reading import DOMAINS
@@ -553,11 +556,112 @@ def test_eeio_s_own_samples_have_the_time_of_their_header(
             file.write(sample_lines(t - START_S + 500, 0, [joules(START_S, t), 1.0]))
     body = imported(*write_results(tmp_path), "--dry-run", "--power", log)
     found = readings(body)
-    assert [one["meter"] for one in found] == ["rapl:package-0"] * len(RUNS)
+    assert [one["meter"] for one in found] == ["rapl"] * len(RUNS)
     for reading, (begin, end) in zip(found, RUNS, strict=True):
         assert reading["energy_j"] == pytest.approx(
             joules(START_S + begin, START_S + end), rel=0.02
         )
+
+
+def write_samples(path: Path, meters: dict[MeterInfo, Sequence[float]]) -> None:
+    """A samples file of the runs; each channel reads a share of the power."""
+    with gzip.open(path, "wt") as file:
+        file.write(header_line(list(meters), 500.0, iso(START_S)))
+        for time_s, _ in means(0.25):
+            index = 0
+            for info, shares in meters.items():
+                values = [
+                    share * (joules(START_S, time_s) if c.quantity == "energy_j" else watts(time_s))
+                    for c, share in zip(info.channels, shares, strict=True)
+                ]
+                file.write(sample_lines(time_s - START_S + 500, index, values))
+                index += len(values)
+
+
+PUNCTUAL = Delay(averages_s=0.25, source="of this test")
+PACKAGES = MeterInfo(
+    "rapl", "rapl", "measured", 0.25, 0.25,
+    tuple(
+        Channel(f"rapl:{name}", domain, "energy_j", accuracy_relative=0.01, delay=PUNCTUAL)
+        for name, domain in (
+            ("package-0", "package"), ("package-1", "package"), ("package-0/dram", "dram")
+        )
+    ),
+)  # fmt: skip
+WALL = MeterInfo(
+    "wall", "sysfs", "measured", 0.25, 0.25,
+    (Channel("wall:power", "package", "power_w", accuracy_relative=0.01, delay=PUNCTUAL),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", ["", ",lag_s=0"])
+def test_eeio_s_own_samples_give_the_energies_of_an_own_run(
+    tmp_path: Path, imported: Importer, options: str
+) -> None:
+    """Channels of a domain add up, each meter has a reading, and calibrations apply."""
+    calibrated = replace(
+        WALL,
+        calibrations=(
+            Calibration(
+                "wall", "sysfs", "package", 1.25, 0.0, 1.0, 0.01, 50.0, 300.0, "scpi:X", "6.1",
+                "2026-11-27", 1, ((50.0, 62.5), (300.0, 375.0)),
+            ),
+        ),
+    )  # fmt: skip
+    log = tmp_path / "power.csv.gz"
+    write_samples(log, {PACKAGES: (0.6, 0.4, 0.1), calibrated: (0.8,)})
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", f"{log}{options}")
+    series = [(one["meter"], one["domain"]) for one in body["power"][0]["series"]]
+    assert series == [("rapl", "package"), ("rapl", "dram"), ("wall", "package")]
+    for file, (begin, end) in zip(body["files"], RUNS, strict=True):
+        found = {
+            (one["meter"], one["domain"]): one for one in file["reports"][0]["phases"][0]["energy"]
+        }
+        own = {
+            (one.meter, one.domain): one
+            for one in samples.load(log).energy(500.0 + begin, 500.0 + end)
+        }
+        wanted_j = joules(START_S + begin, START_S + end)
+        assert found.keys() == own.keys()
+        for key, share in zip(series, (1.0, 0.1, 1.0), strict=True):
+            assert own[key].energy_j == pytest.approx(share * wanted_j, rel=0.01)
+            assert found[key]["energy_j"] == pytest.approx(own[key].energy_j, rel=0.001)
+            assert found[key]["doubtful"] is False
+        assert any("calibrated against scpi:X" in r for r in found["wall", "package"]["reasons"])
+
+
+def test_two_samples_files_have_the_meters_of_each(tmp_path: Path, imported: Importer) -> None:
+    logs = [tmp_path / "a.csv.gz", tmp_path / "b.csv.gz"]
+    write_samples(logs[0], {PACKAGES: (0.6, 0.4, 0.1)})
+    write_samples(logs[1], {PACKAGES: (0.3, 0.7, 0.2)})
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", *logs)
+    found = body["files"][0]["reports"][0]["phases"][0]["energy"]
+    wanted_j = joules(START_S + RUNS[0][0], START_S + RUNS[0][1])
+    energies = {(one["meter"], one["domain"]): one["energy_j"] / wanted_j for one in found}
+    assert energies == pytest.approx(
+        {
+            ("rapl a.csv.gz", "package"): 1.0, ("rapl a.csv.gz", "dram"): 0.1,
+            ("rapl b.csv.gz", "package"): 1.0, ("rapl b.csv.gz", "dram"): 0.2,
+        }, rel=0.01,
+    )  # fmt: skip
+
+
+def test_each_exporter_of_a_domain_has_a_reading(tmp_path: Path, imported: Importer) -> None:
+    bodies = [
+        json.loads(prometheus(metric, labels))
+        for metric, labels in (
+            ("node_rapl_package_joules_total", {}),
+            ("eeio_energy_joules_total", {"meter": "perf", "domain": "package"}),
+        )
+    ]
+    bodies[0]["data"]["result"] += bodies[1]["data"]["result"]
+    log = tmp_path / "power"
+    log.write_text(json.dumps(bodies[0]))
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", log, "--power-offset", "0")
+    found = body["files"][0]["reports"][0]["phases"][0]["energy"]
+    assert [(one["meter"], one["domain"]) for one in found] == [
+        ("node_exporter", "package"), ("perf", "package"),
+    ]  # fmt: skip
 
 
 def test_codecarbon_without_a_figure_in_a_row(tmp_path: Path) -> None:
