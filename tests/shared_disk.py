@@ -1,7 +1,10 @@
 """Tests run at once on one disk, and so does other work on the machine: the I/O of one is other I/O
-to the campaign of another."""
+to the campaign of another, and the machine is idle in no idle baseline."""
+
+import math
 
 from eeio.campaign.probes import OtherIo
+from eeio_power import idleness
 from eeio_results.record import Run
 from eeio_results.tools.capture import ToolResult
 
@@ -11,5 +14,7 @@ def unchanged(self: OtherIo, result: ToolResult, run: Run) -> ToolResult:
 
 
 def allow_other_io() -> None:
-    """From now on no run of this process is rejected, or has a remark, for other I/O."""
+    """From now on no run of this process is rejected, or has a remark, for other I/O, and no idle
+    baseline either."""
     OtherIo.add_to_result = unchanged  # type: ignore[method-assign]
+    idleness.MOST_BYTES_PER_S = idleness.MOST_PROCESSORS = math.inf

@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from eeio_power import idleness
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
 from eeio_power.reading import EnergyReading
@@ -54,15 +55,15 @@ def record(
     idle_s: float = 0.0,
     timeout_s: float | None = None,
     stdout: IO[Any] | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Recording:
-    """Run the command without a shell, and integrate from its start to its end.
+    """Run the command without a shell, and integrate from its start to its end. `say` receives a
+    message if the idle time is measured again.
 
     Raises PowerError if it cannot be started; whatever it does afterwards is a result.
     """
     with Stops() as stops, Sampler(meters, samples, rate_hz) as sampler:
-        idle_start_s = time.monotonic()
-        if idle_s > 0.0:
-            time.sleep(idle_s)
+        baseline = idleness.wait(idle_s, say=say) if idle_s > 0.0 else None
         start_s = time.monotonic()
         try:
             process = subprocess.Popen(list(command), stdout=stdout)
@@ -78,7 +79,9 @@ def record(
         readings = sampler.energy(start_s, end_s)
         if stops.count:
             readings = invalid(readings, STOPPED)
-        idle = tuple(sampler.energy(idle_start_s, start_s)) if idle_s > 0.0 else ()
+        idle: tuple[EnergyReading, ...] = ()
+        if baseline is not None:
+            idle = baseline.readings(sampler.energy(baseline.start_s, baseline.end_s))
         infos = tuple(part.info for part in sampler.samples().meters)
         rates = tuple(sampler.rates())
     code = process.returncode
@@ -89,7 +92,7 @@ def record(
         interrupted=interrupted,
         readings=tuple(readings),
         idle=idle,
-        idle_s=start_s - idle_start_s,
+        idle_s=idle_s,
         infos=infos,
         rates=rates,
         write_error=sampler.write_error,

@@ -122,16 +122,18 @@ def domain_figures(
     why_no_idle = NO_BASELINE
     if campaign.idle_reason is not None:
         why_no_idle = Missing(campaign.idle_reason)
-    idle: dict[Key, Value] = {
-        reading.key: reading.power_w
-        for reading in campaign.idle
-        if reading.valid and reading.power_w is not None
-    }
+    idle = {reading.key: _idle_power(reading) for reading in campaign.idle}
     every = []
     for key in sorted(sources(observations), key=lambda key: DOMAINS.index(key[0])):
         baseline = Baseline(idle.get(key, why_no_idle), busy)
         every.append(_figures(key, [each.by(key, baseline) for each in observations]))
     return every
+
+
+def _idle_power(reading: EnergyReading) -> Value:
+    if reading.valid and reading.power_w is not None:
+        return reading.power_w
+    return Missing(f"idle power: {'; '.join(reading.reasons)}") if reading.reasons else NO_BASELINE
 
 
 def _figures(key: Key, observations: Sequence[Observation]) -> DomainFigures:

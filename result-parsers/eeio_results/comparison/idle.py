@@ -36,7 +36,9 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     busiest = max(
         (cell for cell in cells if cell.n(measured[0])), key=lambda cell: cell.median(measured[0])
     )
-    readings = {r.domain: r for r in campaign.idle if r.valid and r.kind != "modelled"}
+    measured_idle = [reading for reading in campaign.idle if reading.kind != "modelled"]
+    readings = {reading.domain: reading for reading in measured_idle if reading.valid}
+    reasons = {reading.domain: "; ".join(reading.reasons) for reading in measured_idle}
     place = (busiest.factors["machine"], busiest.factors["device"])
     label = busiest.label(without=("machine", "device"))
     by_domain: dict[str, IdleBusy] = {}
@@ -44,7 +46,8 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
         if metric not in measured:
             continue
         idle_w, median_w = None, None
-        reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
+        not_measured = campaign.idle_reason or f"idle was not measured in the domain {domain}"
+        reason = reasons.get(domain) or not_measured
         if domain in readings:
             idle_w, median_w = readings[domain].power_w, campaign.idle_median_w(readings[domain])
         busy_w = busiest.known(metric)

@@ -375,6 +375,11 @@ def _idle_table(report: Report) -> Table:
         ]
         if campaign.idle_reason:
             notes.append(f"{campaign.name}: not measured: {campaign.idle_reason}")
+        notes += [
+            f"{campaign.name}: {reading.domain} ({reading.meter}): {'; '.join(reading.reasons)}"
+            for reading in campaign.idle
+            if not reading.valid
+        ]
     return Table(
         title="Power when idle and during the experiments",
         header=(

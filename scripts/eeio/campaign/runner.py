@@ -1,6 +1,7 @@
 """Runs a plan: one run at a time, each verified and on disk before the next begins."""
 
 import errno
+import os
 import re
 import shutil
 import sys
@@ -35,6 +36,7 @@ from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
+from eeio_power import idleness
 from eeio_power.calibration import delayed_channels
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
@@ -235,6 +237,11 @@ class _Campaign:
 
     def _drive(self) -> BlockDevice | None:
         return self._measurement.raw_device or self._volumes.get("").device
+
+    def _drives(self) -> tuple[BlockDevice, ...]:
+        """All devices of the target."""
+        raw_device = self._measurement.raw_device
+        return self._volumes.get("").devices if raw_device is None else (raw_device,)
 
     def _stored(self) -> list[Run]:
         """All runs so far."""
@@ -453,13 +460,18 @@ class _Campaign:
         progress.say(f"measuring idle power for {format_duration(idle_s)}")
         if self._sharing is not None:
             self._sharing.begin()
-        start_s = time.monotonic()
-        time.sleep(idle_s)
-        readings = recorded(power.energy(start_s, start_s + idle_s))
-        if (why := self._shared(start_s, start_s + idle_s)) is not None:
+        # What an installation or a pilot has written is written back now, not meanwhile.
+        os.sync()
+        drives = {device.disk_sysfs.name for device in self._drives()}
+        baseline = idleness.wait(idle_s, drives, progress.say)
+        start_s, end_s = baseline.start_s, baseline.end_s
+        readings = recorded(baseline.readings(power.energy(start_s, end_s)))
+        if (why := self._shared(start_s, end_s)) is not None:
             self._store.write_idle(missing(readings, why), None)
             return
-        medians_w = power.medians_w(start_s, start_s + idle_s)
+        if baseline.why_not_idle is not None:
+            progress.say(f"no idle baseline: {baseline.why_not_idle}")
+        medians_w = power.medians_w(start_s, end_s)
         self._store.write_idle(readings, None, idle_medians(readings, medians_w))
 
     def _remember_idle(self) -> None:

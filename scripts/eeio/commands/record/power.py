@@ -74,6 +74,7 @@ def record_command(arguments: argparse.Namespace) -> int:
                     idle_s=arguments.idle,
                     timeout_s=arguments.timeout,
                     stdout=sys.stderr if arguments.format == "json" else None,
+                    say=lambda text: print(f"eeio: {text}", file=sys.stderr),
                 )
         except PowerError as error:
             raise RejectedError(str(error)) from error
@@ -135,7 +136,7 @@ def _print_breakdown(recording: Recording) -> None:
     print(f"\n{'W':12}{'idle':>18}{'busy':>18}{'above idle':>18}")
     for low, high, more in zip(idle, busy, above_idle(busy, idle), strict=True):
         print(f"{high.part:12}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
-        # What is above idle has the busy part's reason, or says why it is missing.
+        # What is above idle has the busy part's reason, or the idle part's.
         reason = high.reason if high.power_w is None else more.reason
         if reason:
             print(f"{'':12}{reason}")
