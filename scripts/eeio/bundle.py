@@ -29,7 +29,7 @@ REMADE = "again"
 PAPERS = "papers.bib"
 _CITATION = "CITATION.cff"
 # Files of a campaign's folder; other files there are derived from these.
-_RECORDS = ("campaign.json", "machine.json", "idle.json", "runs.jsonl")
+_RECORDS = ("campaign.json", "machine.json", "idle.json", "load.json", "runs.jsonl")
 _OWN = """\
 @software{eeio,
   author  = {{the eeio authors}},

@@ -1,5 +1,6 @@
 # An offered load: load=30 asks for 30 % of the bandwidth that these factors reach at whole speed here.
-# pre.sh measures that, outside the window; the load is offered for the whole run time, however large
+# `eeio run` measures that before the first step and states it in EEIO_LOAD_MAXIMUM. Under PTS pre.sh
+# measures it, outside the window. The load is offered for the whole run time, however large
 # the file is. Sourced by factors.sh.
 # shellcheck shell=sh disable=SC2154 # factors.sh sets them
 
@@ -11,6 +12,7 @@ load_of() { # prints it: the factors, and where; what is mounted there may be an
 }
 
 load_maximum() { # prints bytes/s, or nothing
+	[ -z "${EEIO_LOAD_MAXIMUM:-}" ] || { echo "$EEIO_LOAD_MAXIMUM" && return 0; }
 	[ ! -f "$load_file" ] || grep -F -- " $(load_of)" "$load_file" | sed -n '$s/ .*//p'
 }
 
@@ -25,7 +27,7 @@ load_options() { # prints fio's
 }
 
 calibrate() { # pre.sh's own words
-	[ -z "$(load_maximum)" ] || return 0
+	[ -z "${EEIO_LOAD_MAXIMUM+stated later}$(load_maximum)" ] || return 0
 	EEIO_LOAD_CALIBRATES=yes EEIO_OUTPUT_DIR="$HOME/calibration" LOG_FILE='' "$HOME/eeio-fio" "$@" >/dev/null ||
 		{ echo "eeio-fio: the run at full speed, which defines the load, failed" >&2 && exit 1; }
 	maximum=$(awk '/^        "bw_bytes" : / && $3 + 0 > most { most = $3 + 0 } END { printf "%.0f", most }' \

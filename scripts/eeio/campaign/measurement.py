@@ -15,6 +15,7 @@ from pathlib import Path
 
 from eeio.campaign import safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.load_maximum import FULL_SPEED, SCRIPT, SETTING, TITLE, Maxima, Maximum
 from eeio.campaign.machine_limits import MachineLimits
 from eeio.campaign.plan import Plan, prefilled_bytes
 from eeio.campaign.probes import (
@@ -190,6 +191,7 @@ class Measurement:
         self.raw_device = raw_device(plan.options.device) if plan.options.device else None
         self._raw_memory = why_in_memory(self.raw_device) if self.raw_device else None
         self._idle_w: dict[tuple[str, str], float] = {}
+        self._maxima = Maxima(volumes.folder)
 
     def knows_idle(self, readings: Sequence[EnergyReading]) -> None:
         """The idle baseline, by which an adaptive campaign sees that the machine has settled."""
@@ -227,7 +229,7 @@ class Measurement:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
                 caches.switch_write_cache(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, volume, raw, devices, power)
+            prepared = self._prepare(planned, begun, volume, raw, devices, power)
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
             options, profile = self._plan.options, self._plan.profiles[experiment.profile]
@@ -304,6 +306,7 @@ class Measurement:
     def _prepare(
         self,
         planned: PlannedRun,
+        begun: Run,
         volume: Volume,
         raw: Path,
         devices: Sequence[BlockDevice],
@@ -321,6 +324,8 @@ class Measurement:
                 raise EeioError(f"preparing the test files failed: {_failure(capture)}")
             notes = tuple((before / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
             shutil.rmtree(before)
+        if self._offers_load(planned.experiment):
+            notes += self._maximum(planned, begun, volume, raw, devices).notes
         found: str | None = None
         reason: str | None = None
         below: str | None = None
@@ -354,6 +359,65 @@ class Measurement:
             return _Prepared(found, reason, prepare_s, notes, None, below, known, never)
         settled = settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes, settled, below, known, never)
+
+    def _offers_load(self, planned: PlannedExperiment) -> bool:
+        """Whether it is a share of what the same experiment reaches at full speed."""
+        script = self._installed[planned.profile].script(SCRIPT)
+        return script is not None and "load" in planned.factors
+
+    def _maximum(
+        self,
+        planned: PlannedRun,
+        begun: Run,
+        volume: Volume,
+        raw: Path,
+        devices: Sequence[BlockDevice],
+    ) -> Maximum:
+        """The campaign's, or a new one, which is judged as a run is. Raises EeioError if it cannot
+        be used: then the next run measures it again."""
+        experiment = planned.experiment
+        if (known := self._maxima.of(experiment)) is not None:
+            return known
+        on_raw_device = experiment.experiment.target == "device"
+        device = self.raw_device if on_raw_device else volume.device
+        target = _target(on_raw_device, volume, device)
+        probes = (
+            DriveCounters(device, experiment, target.mount, self._journal),
+            OtherIo(devices, experiment, target),
+            MachineLimits(devices),
+            Suspension(),
+        )
+        folder = raw / "full-speed"
+        folder.mkdir()
+        capture = observe(
+            probes,
+            lambda settings: self._invoke(
+                planned, volume, folder, "run", {**settings, **FULL_SPEED}
+            ),
+        )
+        if capture.exit_code != 0:
+            raise EeioError(f"{TITLE}, failed: {_failure(capture)}")
+        result = tools.parse(experiment.experiment.tool, capture)
+        for probe in reversed(probes):
+            result = probe.add_to_result(result, begun)
+        reasons = dict.fromkeys(reason for phase in result.phases for reason in phase.invalid)
+        if reasons:
+            raise EeioError(f"{TITLE}: {'; '.join(reasons)}")
+        run = replace(
+            begun,
+            started_monotonic_s=capture.started_monotonic_s,
+            duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
+            phases=tuple(phase.recorded((), ()) for phase in result.phases),
+        )
+        for probe in probes:
+            run = probe.add_to(run)
+        fastest = max((phase.bandwidth_bytes_per_s or 0.0 for phase in run.phases), default=0.0)
+        if fastest < 1.0:
+            raise EeioError(f"{TITLE}, moved no bytes")
+        maximum = Maximum(int(fastest), tuple(run.remarks.values()))
+        self._maxima.add(experiment, maximum)
+        shutil.rmtree(folder)
+        return maximum
 
     def _why_unseen(
         self, planned: PlannedExperiment, device: BlockDevice | None, volume: Volume
@@ -426,6 +490,7 @@ class Measurement:
         """The EEIO_* variables, the same under PTS."""
         options = self._plan.options
         on_raw_device = experiment.experiment.target == "device"
+        maximum = self._maxima.of(experiment) if self._offers_load(experiment) else None
         return {
             "EEIO_PRESET": self._plan.sizes_preset,
             "EEIO_DIRECTORY": str(volume.directory),
@@ -438,6 +503,7 @@ class Measurement:
             "EEIO_RUN_SEED": str(planned.seed),
             # Only of the measured call: prefilling starts ranks too.
             "EEIO_NODE_POWER": "",
+            SETTING: "" if maximum is None else str(maximum.bytes_per_s),
         }
 
     def _read(self, run: Run, observed: _Observed) -> Run:

@@ -50,7 +50,8 @@ class Volumes:
 
     def __init__(self, plan: Plan, folder: Path, journal: UndoJournal) -> None:
         self._plan = plan
-        self._folder = folder
+        self.folder = folder
+        """The campaign's."""
         self._journal = journal
         self._made: dict[str, Volume] = {}
         self._failed: dict[str, str] = {}
@@ -62,7 +63,7 @@ class Volumes:
         options = self._plan.options
         if options.device is not None and options.erase is not None:
             self._erased = ErasedDevice(
-                Path(options.device), permission(options, self._folder), self._folder / MADE
+                Path(options.device), permission(options, self.folder), self.folder / MADE
             )
             self._erased.hold()
 
@@ -89,11 +90,11 @@ class Volumes:
         options = self._plan.options
         if name == "":
             # A campaign on just a raw device has no files; its folder only contains the results.
-            return describe(Path(options.directory) if options.directory else self._folder, None)
+            return describe(Path(options.directory) if options.directory else self.folder, None)
         if options.device is not None:
             assert self._erased is not None
             self._take_away()
-            made = image.make_on_device(name, self._erased, self._folder, self._journal)
+            made = image.make_on_device(name, self._erased, self.folder, self._journal)
         else:
             assert options.directory is not None
             check_folder(Path(options.directory))
