@@ -69,24 +69,36 @@ class Proportionality:
     reason: str | None = None
 
 
-def _of_step(step: Step) -> str:
-    return f"the step of {100 * step.offered_share:g} %: {step.reason or 'not measured'}"
+def _of_steps(steps: Sequence[Step]) -> str:
+    """Why these steps cannot be used, each reason once."""
+    shares: dict[str, list[str]] = {}
+    for step in steps:
+        of_reason = shares.setdefault(step.reason or "not measured", [])
+        of_reason.append(f"{100 * step.offered_share:g} %")
+    return "; ".join(
+        f"the step{'s' * (len(of_reason) > 1)} of {', '.join(of_reason)}: {reason}"
+        for reason, of_reason in shares.items()
+    )
+
+
+def _is_unusable(step: Step) -> bool:
+    """Without power or bandwidth, or with another load than the offered one."""
+    if step.power_w is None or step.bandwidth_bytes_per_s is None:
+        return True
+    return step.held is not None and abs(step.held - 1.0) > MOST_DEVIATION
 
 
 def proportionality(steps: Sequence[Step]) -> Proportionality:
     """Of the steps of one curve, in any order."""
     first = steps[0]
     nothing = Proportionality(first.campaign, first.experiment, first.power_domain)
-    points: list[tuple[float, float, float]] = []
-    for step in steps:
-        if step.power_w is None or step.bandwidth_bytes_per_s is None:
-            return _because(nothing, _of_step(step))
-        points.append((step.offered_share, step.power_w, step.bandwidth_bytes_per_s))
-    points.sort()
-    held = [(abs(step.held - 1.0), step) for step in steps if step.held is not None]
-    unreached = [step for deviation, step in held if deviation > MOST_DEVIATION]
-    if unreached:
-        return _because(nothing, _of_step(unreached[0]))
+    if unusable := [step for step in steps if _is_unusable(step)]:
+        return _because(nothing, _of_steps(unusable))
+    points = sorted(
+        (step.offered_share, step.power_w, step.bandwidth_bytes_per_s)
+        for step in steps
+        if step.power_w is not None and step.bandwidth_bytes_per_s is not None
+    )
     if len(points) < 3 or points[0][0] != 0.0 or points[-1][0] != 1.0:
         return _because(nothing, "the steps do not reach from idle to 100 %")
     idle_w, peak_w = points[0][1], points[-1][1]
@@ -128,6 +140,15 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
     return [_curve(campaign, name, steps) for name, steps in groups.items()]
 
 
+def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
+    reasons = [why for r in campaign.idle if r.domain == domain for why in r.reasons]
+    return (
+        campaign.idle_reason
+        or "; ".join(reasons)
+        or ("the campaign has no idle power of this domain")
+    )
+
+
 def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> list[Step]:
     from eeio_results.comparison.cells import POWER
 
@@ -140,7 +161,7 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
             campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
             domain,
             "idle: no bytes, so no J/GB" if idle_w is not None
-            else campaign.idle_reason or "the campaign has no idle power of this domain",
+            else _why_no_idle(campaign, domain),
         )
     ]  # fmt: skip
     metrics = _metrics(campaign)

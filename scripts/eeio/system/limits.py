@@ -214,7 +214,8 @@ _PI = "sys/devices/platform/soc/soc:firmware/get_throttled"
 _PI_NOW = 0xF
 
 
-_OF_PROCESSOR = re.compile(r"(.+)_throttle_(count|total_time_ms)")
+_OF_PROCESSOR = re.compile(r"((?:core|package)_(?:throttle|power_limit))_(count|total_time_ms)")
+"""By temperature, and by the limit of power."""
 
 
 def throttling_so_far(

@@ -277,6 +277,17 @@ def test_throttling_is_counted_once_per_package(tmp_path: Path) -> None:
     assert run.remarks == {"throttled": "processors or drive were throttled 3 times"}
 
 
+@pytest.mark.parametrize("part", ["core", "package"])
+def test_a_limit_of_power_is_throttling_too(tmp_path: Path, part: str) -> None:
+    version_2(tmp_path)
+    folder = "sys/devices/system/cpu/cpu0/thermal_throttle/"
+    counts = {f"{folder}{part}_throttle_count": "5", f"{folder}{part}_power_limit_count": "70"}
+    write_tree(tmp_path, counts)
+    assert observed(tmp_path, a_run(1e6)).throttle_events == 0
+    later = {f"{folder}{part}_power_limit_count": "74", f"{folder}{part}_throttle_count": "6"}
+    assert observed(tmp_path, a_run(1e6), later).throttle_events == 5
+
+
 def test_throttling_of_any_core_counts(tmp_path: Path) -> None:
     version_2(tmp_path)
     folder = "sys/devices/system/cpu/cpu{}/thermal_throttle/core_throttle_count"

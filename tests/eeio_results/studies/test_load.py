@@ -105,6 +105,22 @@ def test_a_step_that_was_not_reached_is_reported(tmp_path: Path) -> None:
     assert found.proportionality is None and found.overall_bytes_per_j is None
 
 
+def test_all_steps_that_cannot_be_used_are_reported() -> None:
+    curve = steps([20.0, 30.0, 40.0, 50.0, 60.0])
+    late = [replace(curve[n], held=held, reason=f"held {held}") for n, held in ((1, 0.9), (3, 1.1))]
+    found = proportionality([curve[0], late[0], curve[2], late[1], curve[4]])
+    assert found.reason == "the step of 25 %: held 0.9; the step of 75 %: held 1.1"
+    lost = [replace(step, power_w=None, reason="no meter") for step in curve[2:4]]
+    found = proportionality([curve[0], late[0], *lost, curve[4]])
+    assert found.reason == "the step of 25 %: held 0.9; the steps of 50 %, 75 %: no meter"
+
+
+def test_an_idle_baseline_without_power_has_its_reason(tmp_path: Path) -> None:
+    idle = replace(energy(None), valid=False, reasons=("the machine was not idle",))
+    found = proportionality(load_curves(campaign(tmp_path / "c", (idle,)))[0])
+    assert found.reason == "the step of 0 %: the machine was not idle"
+
+
 def test_a_curve_of_invalid_runs_has_no_plot(tmp_path: Path) -> None:
     """The page ended with a traceback: a figure has at least one panel."""
     complete = campaign(tmp_path / "c", ())
