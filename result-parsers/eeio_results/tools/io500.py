@@ -44,10 +44,10 @@ SCORED = (
 """The phases of which the score is made."""
 
 RESULT = re.compile(
-    r"^(?P<label>[^\[\n]{0,40})\[(?P<kind>RESULT\w{0,80}| {6})\]\s{1,99}"
+    r"^(?P<label>[^\[\n]{0,40})\[(?P<kind>RESULT[\w-]{0,80}| {6})\]\s{1,99}"
     r"(?:(?:BW|IOPS)\s{1,99}phase\s{1,99}\d{1,20}\s{1,99})?(?P<name>[\w-]{1,80})\s{1,99}"
     r"(?P<rate>[\d.]{1,30})\s{1,99}(?P<unit>GiB/s|GB/s|kIOPS|kiops)\s{0,99}:\s{0,99}"
-    r"time\s{1,99}(?P<seconds>[\d.]{1,30})",
+    r"time\s{1,99}(?P<seconds>[\d.]{1,30})(?:[ \t]{1,9}seconds)?(?P<mark>[ \t]{0,9}\[INVALID\])?",
     re.M,
 )
 """A phase on the screen and in result_summary.txt, of IO500 since 2019; `[      ]`: no score."""

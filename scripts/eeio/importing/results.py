@@ -140,7 +140,9 @@ def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
             notes = [note for report in one.reports for note in report.notes]
             raise EeioError(": ".join(["no result in it", *notes[:1]]))
     except _DAMAGED as error:
-        one.rejected, one.reports = _why(error), []
+        why = _why(error)
+        is_named = kind.tool.lower() in why.lower()
+        one.rejected, one.reports = why if is_named else f"{kind.tool}: {why}", []
 
 
 def _read_quoted(text: str, one: FoundFile) -> None:

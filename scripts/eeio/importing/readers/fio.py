@@ -31,6 +31,7 @@ from eeio.importing.readers.found import (
 )
 from eeio.importing.readers.labels import headings
 from eeio.importing.readers.rules import Rules
+from eeio_limits.quantities import DURATION
 from eeio_results.errors import ToolOutputError
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
@@ -43,9 +44,11 @@ _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrit
 
 def read_json(text: str) -> Iterator[FoundReport]:
     """Every report of a file, with noise before, between and behind them. Of the reports that
-    --status-interval makes of one run, the last one."""
+    --status-interval makes of one run, the last one. A text report in the file is named."""
     previous: FoundReport | None = None
+    further = (_ALSO_TEXT,) if RECOGNIZED.search(text) else ()
     for report in _json_reports(text):
+        report = replace(report, notes=(*report.notes, *further))
         if previous is not None and _continues(previous, report):
             report = replace(report, notes=(*report.notes, _SO_FAR))
         elif previous is not None:
@@ -68,12 +71,19 @@ def _continues(before: FoundReport, after: FoundReport) -> bool:
     begun = [datetime.fromisoformat(str(p.started_utc)) for p in (one, other)]
     longer_s = (other.runtime_s or 0.0) - (one.runtime_s or 0.0)
     apart_s = abs((begun[1] - begun[0]).total_seconds())
-    same = apart_s <= _SAME_START_S and longer_s >= _LONGER_S
-    return (same or (apart_s == 0.0 and longer_s > 0.0)) and _moved(after) >= _moved(before)
+    if one.starts_within_s == other.starts_within_s == _WITHIN_MS_S:
+        # A further run would begin after the end of the first one.
+        is_same = apart_s < min(_WITHIN_MS_S, one.runtime_s or 0.0) and longer_s > 0.0
+    else:
+        is_same = apart_s <= _SAME_START_S and longer_s >= _LONGER_S
+    return (is_same or (apart_s == 0.0 and longer_s > 0.0)) and _moved(after) >= _moved(before)
 
 
 _SAME_START_S, _LONGER_S = 1.05, 0.5
 """fio's time stamps may be of whole seconds."""
+_WITHIN_MS_S = 0.1
+"""How well the start is known where they are of milliseconds."""
+_ALSO_TEXT = "a text report of fio in this file is not read: each form needs a file of its own"
 
 
 def _json_reports(text: str) -> Iterator[FoundReport]:
@@ -124,7 +134,7 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
     ]
     ended_s, within_s = body.get("timestamp"), cast(float | None, 1.0)
     if body.get("timestamp_ms"):
-        ended_s, within_s = body["timestamp_ms"] / 1000, 0.1
+        ended_s, within_s = body["timestamp_ms"] / 1000, _WITHIN_MS_S
     if len({job.get("groupid") for job in entries}) > 1:
         within_s = None  # The end of the last group; the others ended before.
     found, clients = [], dict.fromkeys(job["hostname"] for job in entries if "hostname" in job)
@@ -136,6 +146,8 @@ def _report(body: Mapping[str, Any]) -> FoundReport:
                 **job.get("job options", {}),
             }.items()
         }
+        if skipped := str(options.get("rw", options.get("readwrite", ""))).partition(":")[2]:
+            options["rw:N"] = skipped
         same = [one for one in entries if _place(one) == _place(job)]
         apart = any(one in job for one in _DIRECTIONS)
         for direction in _DIRECTIONS if apart else (_MIXED,):
@@ -189,7 +201,7 @@ def _of_direction(
     if job.get("job_start"):
         started, source = utc(job["job_start"] / 1000), "fio's start of the job"
         # The run time is that after the ramp.
-        within_s = None if "ramp_time" in options else 0.1
+        within_s = None if "ramp_time" in options else _WITHIN_MS_S
     elif ended_s:
         started = utc(ended_s - runtime_s)
         source = "fio's time stamp at the end, less its run time"
@@ -309,7 +321,7 @@ _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
 
 _SETTINGS = re.compile(r"^.{1,200}?: \(g=\d{1,20}\): rw=[^\n]{0,400}$", re.M)
-_REST = re.compile(r"\n(?!fio-\d|Starting |\.\.\.)([^\n]{1,300})")
+_REST_OF_LINE = re.compile(r"\n(?!fio-\d|Starting |\.\.\.)([^\n]{1,300})")
 
 
 def _joined_settings(text: str) -> str:
@@ -319,7 +331,7 @@ def _joined_settings(text: str) -> str:
     for line in _SETTINGS.finditer(text):
         joined, end = line[0], line.end()
         for _ in range(3):
-            rest = _REST.match(text, end)
+            rest = _REST_OF_LINE.match(text, end)
             complete = _HEADER.match(joined)
             if rest is None or (complete and not re.fullmatch(r"\d{1,9}\s{0,9}", rest[1])):
                 break
@@ -649,6 +661,8 @@ def _text_phase(
     request = _text_request(header.get("bs", ""), direction)
     iops = _scaled(line["iops"])
     runtime_s = int(line["ms"]) / 1000
+    if not DURATION.contains(runtime_s):
+        raise none_found("fio", f"{entry['name'][:80]}: a run time of {line['ms']} ms is none")
     base = _base(line, iops, request)
     printed = size(line["io"], base)
     issued = _issued(block, direction)
@@ -688,6 +702,10 @@ def _text_phase(
     )
 
 
+def _digits(text: str) -> int:
+    return len(re.sub(r"\D", "", text).lstrip("0"))
+
+
 def _fits(rate: float, text: str | None, base: int) -> bool:
     """Whether a rate is that of a printed figure within its digits."""
     digits = int(re.sub(r"\D", "", text or "") or 0)
@@ -705,6 +723,9 @@ def _rate(
         # fio 2.x prints the rates of networks in bits.
         return moved / runtime_s if moved and runtime_s else None
     measured = moved / runtime_s if moved and runtime_s else None
+    if measured and _digits(line["bw"]) <= 2 < _digits(line["io"]):
+        # Older fio prints whole KiB/s: 5 may be 5.9.
+        return measured if _fits(measured, line["bw"], base) else None
     if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
         return measured  # bytes and requests agree; both printed rates are cut
     found = [float(rate), measured, requested]
@@ -824,41 +845,62 @@ def _terse(block: Sequence[str]) -> FoundPhase:
 
 # ---- logs ----
 
-LOG = re.compile(
-    r"\s{0,99}\d{1,20},\s{0,99}\d{1,20},\s{0,99}[012],\s{0,99}\d{1,20}(?:,\s{0,99}\d{1,20})?(?:,\s{0,99}\S{1,300})?\s{0,99}(?:\n|$)"
-)
+_CELL = r"\s{0,99}\d{1,20},"
+_REST = r"\s{0,99}\d{1,20}(?:,\s{0,99}\d{1,20})?(?:,\s{0,99}\S{1,300})?\s{0,99}(?:\n|$)"
+LOG = re.compile(rf"{_CELL}{_CELL}\s{{0,99}}[012],{_REST}")
+LOG_OF_BOTH = re.compile(rf"{_CELL}{_CELL}{_CELL}\s{{0,99}}[012],{_REST}")
+"""With log_window_value=both: the mean and the maximum of each interval."""
+LOG_NAME = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log(?:\.[\w.-]{1,80})?$")
+"""The logs have no header; their name says whether a value is KiB/s, IOPS or ns. A server's have
+the name of the host at the end."""
+_SINCE_1970_MS = 10**11
+"""Times from here on are not those since fio's start (log_unix_epoch)."""
+_SINGLE = "a log of single requests has no mean rate; use fio's report, or log_avg_msec"
+_UNEVEN = "a log without equal intervals has no mean rate; use fio's report"
 
 
 def read_log(text: str, kind: str) -> Iterator[FoundReport]:
     """A log of bandwidth (KiB/s), IOPS or latency: time (ms), value, direction, size. The mean over
-    equal intervals is a rate; of a log of every request it is not."""
-    values: dict[int, list[tuple[float, float]]] = {}
+    equal intervals is a rate; a log of single requests has their sizes, and none."""
+    points: dict[int, list[tuple[float, float]]] = {}
     sizes: dict[int, set[int]] = {}
+    column = 2 if LOG.match(text) else 3
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) < 4:
+        if len(cells) < column + 2:
             raise none_found("fio", f"a line of a log with {len(cells)} columns: {line[:60]!r}")
-        values.setdefault(int(cells[2]), []).append((int(cells[0]) / 1000, figure(cells[1])))
-        sizes.setdefault(int(cells[2]), set()).add(int(cells[3]))
+        direction = int(cells[column])
+        points.setdefault(direction, []).append((int(cells[0]) / 1000, figure(cells[1])))
+        sizes.setdefault(direction, set()).add(int(cells[column + 1]))
+    notes: dict[str, None] = {}
     phases = []
-    for direction, points in values.items():
-        steps = [b - a for (a, _), (b, _) in itertools.pairwise(points)]
-        even = bool(steps) and max(steps) < 1.2 * min(steps) and min(steps) > 0
-        mean = sum(value for _, value in points) / len(points) if even else None
-        only = sizes[direction].pop() if len(sizes[direction]) == 1 else None
-        phases.append(
-            FoundPhase(
-                name=f"{kind} log",
-                operation=_DIRECTIONS[direction],
-                request_bytes=only or None,
-                bandwidth_bytes_per_s=mean * KIB if mean is not None and kind == "bw" else None,
-                iops=mean if kind == "iops" else None,
-                runtime_s=points[-1][0],
-            )
-        )
-    yield FoundReport(tuple(phases), notes=() if all(
-        p.bandwidth_bytes_per_s or p.iops for p in phases
-    ) else ("a log without equal intervals has no mean rate; use fio's report",))  # fmt: skip
+    for direction, of_direction in points.items():
+        phase = _of_log(of_direction, kind)
+        if sizes[direction] != {0}:
+            notes[_SINGLE] = None
+            only = sizes[direction].pop() if len(sizes[direction]) == 1 else None
+            phase = replace(phase, request_bytes=only, bandwidth_bytes_per_s=None, iops=None)
+        elif not (phase.bandwidth_bytes_per_s or phase.iops):
+            notes[_UNEVEN] = None
+        phases.append(replace(phase, operation=_DIRECTIONS[direction]))
+    yield FoundReport(tuple(phases), notes=tuple(notes))
+
+
+def _of_log(points: Sequence[tuple[float, float]], kind: str) -> FoundPhase:
+    """Of one direction, by the mean of its values at times in s."""
+    steps_s = [after - before for (before, _), (after, _) in itertools.pairwise(points)]
+    is_even = bool(steps_s) and max(steps_s) < 1.2 * min(steps_s) and min(steps_s) > 0
+    mean = sum(value for _, value in points) / len(points) if is_even else None
+    first_s, last_s = points[0][0], points[-1][0]
+    begun_s = first_s - statistics.median(steps_s) if steps_s else first_s
+    is_of_epoch = first_s >= _SINCE_1970_MS / 1000
+    return FoundPhase(
+        name=f"{kind} log",
+        operation=None,
+        bandwidth_bytes_per_s=mean * KIB if mean is not None and kind == "bw" else None,
+        iops=mean if kind == "iops" else None,
+        runtime_s=last_s - begun_s if is_of_epoch else last_s,
+    )
 
 
 def _flushes(options: Mapping[str, str]) -> bool:

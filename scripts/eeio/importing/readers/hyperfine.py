@@ -63,12 +63,22 @@ def read_json(text: str) -> Iterator[FoundReport]:
                 metrics={f"time_{name}_s": figure(one[name]) for name in
                          ("mean", "stddev", "median", "user", "system", "min", "max")
                          if one.get(name) is not None},
+                error=_failed(one.get("exit_codes", ())),
             )
             for place, one in enumerate(results)
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
     yield FoundReport(phases)
+
+
+def _failed(exit_codes: Sequence[int | None]) -> str | None:
+    """Of runs that failed (`--ignore-failure`); None is the code of one that a signal ended."""
+    codes = [code for code in exit_codes if code != 0]
+    if not codes:
+        return None
+    first = "was ended by a signal" if codes[0] is None else f"had the exit code {codes[0]}"
+    return f"{len(codes)} of {len(exit_codes)} runs failed, the first {first}"
 
 
 MARKDOWN = re.compile(

@@ -413,7 +413,8 @@ def read_json(text: str) -> Iterator[FoundReport]:
             rows = [row for group in test["Results"] for row in
                     (group if isinstance(group, list) else [group])]  # fmt: skip
             phases = tuple(
-                _json_phase(row, options, str(place)) for place, row in enumerate(rows)
+                _json_phase(row, options, str(place), str(body.get("Command line", "")))
+                for place, row in enumerate(rows)
                 if row.get("access") in ("read", "write")
             )  # fmt: skip
             host = str(body.get("Machine", "")).split(" ")
@@ -427,7 +428,9 @@ _VOLATILE = ("testid", "refnum", "platform", "testfilename", "test filename", "o
 """Parameters in IOR's JSON that do not change the experiment, or change with every run."""
 
 
-def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) -> FoundPhase:
+def _json_phase(
+    row: Mapping[str, Any], options: Mapping[str, str], place: str, command: str
+) -> FoundPhase:
     rate = figure(row["bwMiB"]) * MIB
     total = figure(row["totalTime"]) if "totalTime" in row else None
     return FoundPhase(
@@ -440,7 +443,9 @@ def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) 
                   "xfersize": options.get("xfersize", "")}),
         group=str(row.get("iteration", row.get("iter", place))),
         request_bytes=_kib(row.get("xferKiB")),
-        direct=_direct({k: v for k, v in options.items() if "direct" in k}, ""),
+        direct=_direct(
+            {k: v for k, v in options.items() if "direct" in k}, f"Command line: {command}"
+        ),
         jobs=count(row.get("numTasks", options.get("tasks", options.get("clients", "")))),
         nodes=count(options.get("nodes", "")),
         engine=options.get("api"),
@@ -583,6 +588,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
             operation=("write" if "write" in name else "read") if moves else "metadata",
             access_pattern=_io500_pattern(name) if moves else "none",
             runtime_s=figure(seconds),
+            error=f"IO500 marks {name} as invalid" if _is_invalid(line) else None,
         )
         times[name] += 1
         phases.append(
@@ -596,6 +602,11 @@ def read_io500(text: str) -> Iterator[FoundReport]:
     names = ", ".join(unscored)
     notes = (f"IO500 measured these phases without a score: {names}",) if unscored else ()
     yield FoundReport(tuple(phases), version[1] if version else None, notes=notes)
+
+
+def _is_invalid(line: re.Match[str]) -> bool:
+    """`[RESULT-invalid]` of 2020, and `[INVALID]` behind the time since then."""
+    return line["kind"].endswith("invalid") or line["mark"] is not None
 
 
 def _io500_pattern(name: str) -> str | None:

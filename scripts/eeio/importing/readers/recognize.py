@@ -138,10 +138,9 @@ def kind_of(text: str, path: Path) -> Kind | None:
         return Kind("fio", "text", fio.read_status)
     if fio.has_rates(text):
         return Kind("fio", "text", fio.read_rates)
-    if fio.LOG.match(head):
-        # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
-        found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
-        log = found[1] if found else "lat"
+    name = fio.LOG_NAME.search(path.name)
+    if fio.LOG.match(head) or (name and fio.LOG_OF_BOTH.match(head)):
+        log = name[1] if name else "lat"
         return Kind("fio", f"log of {log}", lambda body: fio.read_log(body, log))
     return None
 
