@@ -134,8 +134,8 @@ def _uncertainty(observation: Observation) -> Value:
 def _execution_s(observation: Observation) -> Value:
     phase = observation.phase
     many = phase.metrics.get("executions")
-    lasted_s = phase.lasted_s / many if many and phase.lasted_s is not None else None
-    return NO_COMMAND if lasted_s is None else lasted_s
+    lasted_s = phase.metrics.get("executed_s", phase.lasted_s)
+    return lasted_s / many if many and lasted_s is not None else NO_COMMAND
 
 
 def _time_s(observation: Observation) -> Value:

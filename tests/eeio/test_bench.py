@@ -269,6 +269,18 @@ def test_memory_below_that_of_who_starts_it_is_not_known(home: Path, eeio: Eeio)
     assert 200e6 < other["memory_peak_bytes"]["median"] < 260e6
 
 
+def test_executions_that_overwrite_each_other_are_all_written(home: Path, eeio: Eeio) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    overwritten = "dd if=/dev/zero of=b bs=1M count=1 conv=notrunc"
+    body = found(home, eeio, overwritten, "rm -f c; head -c 1M /dev/zero >c", "-r", "2",
+                 "--meter", "none")  # fmt: skip
+    for one in body["commands"]:
+        assert one["executions"] > one["n"]
+        assert one["bytes_device_written"]["median"] == pytest.approx(MIB, rel=0.05)
+        assert one["durable_s"]["median"] > one["duration_s"]["median"]
+
+
 def test_what_precedes_and_follows_is_not_measured(home: Path, eeio: Eeio) -> None:
     body = found(
         home, eeio, "echo run >> log", "-r", "3", "--meter", "none",

@@ -5,12 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
-from tests.qemu import guest
+from tests.qemu import PACKAGES, guest
 
-import eeio
-import eeio_limits
-import eeio_results
 from eeio.system import counters, owner
 from eeio.system.counters import of_this_drive
 from eeio.system.undo import UndoEntry, UndoJournal
@@ -174,7 +170,7 @@ def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(disks[0])], check=True, timeout=300)
     message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(p.__file__)).parent for p in (eeio, eeio_limits, eeio_results, yaml)],
+        packages=PACKAGES,
         devices=[word for disk in disks
                  for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=unsafe")],
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eeio_limits.number_text import number
-from eeio_results.record import Experiment, Phase
+from eeio_results.record import MEMORY_CACHE, Experiment, Phase
 from eeio_results.store import load
 from eeio_results.summary import quartiles
 from tests.conftest import InProcess
@@ -203,10 +203,25 @@ def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path
     assert of["energy_j"].ratio is None and of["energy_j"].verdict == "open"
     assert f"the energy of {returned.label} ends before" in str(of["energy_j"].reason)
     again = commands.comparisons([returned, replace(returned, label="twice")])
-    assert next(pair for pair in again if pair.metric == "energy_j").ratio == pytest.approx(1.0)
+    assert next(pair for pair in again if pair.metric == "energy_j").ratio is None
     text = render_terminal(bench.document(campaign, found[:2], compared))
     assert f"not durable: W and J of {returned.label} end when it returned: no flush" in text
     assert text.count("times the energy of") == 0
+
+
+def test_a_bench_names_caches_below_the_drive(tmp_path: Path) -> None:
+    """Bytes from the page cache of an image are not the drive's: no MB/J."""
+    from eeio_results.comparison import commands
+    from eeio_results.report import bench
+    from eeio_results.report.document import render_terminal
+
+    planned = [(_command("cp a b"), _executions(writes()))]
+    campaign = load(Path(stored(tmp_path / "bench", planned)))
+    text = "through the page cache of the image"
+    runs = tuple(replace(one, remarks={MEMORY_CACHE: text}) for one in campaign.runs)
+    (found,) = commands.benches(replace(campaign, runs=runs))
+    assert found.values("energy_j") and text in found.missing["efficiency_bytes_per_j"]
+    assert f"{found.label}: {text}" in render_terminal(bench.document(campaign, [found], []))
 
 
 def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:

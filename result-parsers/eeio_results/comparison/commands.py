@@ -16,7 +16,7 @@ from eeio_results.observation import (
     known,
     observed,
 )
-from eeio_results.record import DOMAINS, EnergyReading, Phase, Run
+from eeio_results.record import DOMAINS, MEMORY_CACHE, EnergyReading, Phase, Run
 from eeio_results.selection import is_powered, main_source, repetitions_by_source
 from eeio_results.store import Campaign
 from eeio_results.summary import Quartiles, bytes_per_j, quartiles, summarize
@@ -58,6 +58,8 @@ class Bench:
     """How the power came about (`eeio_results.record.KINDS`)."""
     not_durable: str | None = None
     """Why its energy ends when it returned, although its bytes may not have been on the drive."""
+    remarks: tuple[str, ...] = ()
+    """Of its runs: caches below the drive, limits that were reached, I/O of others."""
     text: str = ""
     """The command itself."""
 
@@ -161,9 +163,8 @@ def _why_not_compared(a: Bench, b: Bench, metric: str) -> str | None:
         figure = each.figures[metric]
         if isinstance(figure, Missing):
             return figure.reason
-    if metric in _OF_ENERGY and (a.not_durable is None) != (b.not_durable is None):
-        early = a if a.not_durable is not None else b
-        return f"the energy of {early.label} ends before its bytes were durable, the other does not"
+        if metric in _OF_ENERGY and each.not_durable is not None:
+            return f"the energy of {each.label} ends before its bytes were durable"
     return None
 
 
@@ -244,6 +245,7 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     return Bench(
         label, parameters, figures, len(used), _exit_codes(phases), domain, meter, phases,
         tuple(doubts), power_kind, next(iter(not_durable), None),
+        tuple(dict.fromkeys(text for run in runs for text in run.remarks.values())),
     )  # fmt: skip
 
 
@@ -289,7 +291,7 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     if phase.until_durable is not None:
         until_durable_s = (phase.until_durable.end_s - phase.start_s) / many
     figures = {
-        "duration_s": (phase.end_s - phase.start_s) / many,
+        "duration_s": phase.metrics.get("executed_s", phase.end_s - phase.start_s) / many,
         "cpu_s": phase.metrics["processor_s"] / many,
         "memory_peak_bytes": _memory_peak(phase),
         "bytes_device_read": _bytes(phase, "bytes_read", many),
@@ -298,7 +300,9 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         "durable_s": until_durable_s,
         "energy_j": joules if isinstance(joules, Missing) else joules / many,
         "power_w": observation.power_w,
-        "efficiency_bytes_per_j": _efficiency(observation, not_durable),
+        "efficiency_bytes_per_j": _efficiency(
+            observation, not_durable, run.remarks.get(MEMORY_CACHE)
+        ),
     }
     return _Execution(phase, reading, figures, not_durable)
 
@@ -316,9 +320,12 @@ def _bytes(phase: Phase, name: str, executions: float) -> Value:
     return _ANOTHER_DRIVE if "asked_bytes" in phase.metrics else _NO_ACCOUNT
 
 
-def _efficiency(observation: Observation, not_durable: str | None) -> Value:
+def _efficiency(observation: Observation, not_durable: str | None, cache: str | None) -> Value:
+    """`cache` is one below the drive, in memory: bytes from it are not the drive's."""
     if isinstance(observation.energy_j, Missing):
         return observation.energy_j
+    if cache is not None:
+        return Missing(f"no drive was measured: {cache}")
     if not_durable is not None:
         return Missing(f"its energy ends before its bytes were durable: {not_durable}")
     if observation.phase.bytes_moved == 0:

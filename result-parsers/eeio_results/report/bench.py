@@ -112,6 +112,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "meter": one.meter,
         "energy_kind": one.kind,
         "not_durable": one.not_durable,
+        "remarks": list(one.remarks),
         **figures,
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
         "reason": next(iter(one.missing.values()), None),
@@ -160,6 +161,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         for one in found
         if one.kind is not None and one.not_durable is not None
     ]
+    lines += [f"{one.label}: {text}" for one in found for text in one.remarks]
     lines += [f"doubtful: W and J of {one.label}: {why}" for one in found for why in one.doubts]
     lines += [
         f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took "

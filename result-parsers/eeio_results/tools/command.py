@@ -20,9 +20,10 @@ def parse(capture: Capture) -> ToolResult:
 
     Its bytes are those that the command caused to be read from or written to storage, by the
     kernel's accounting of its processes; `asked_bytes` those that it read and wrote by calls,
-    including pipes and devices. `processor_s`, `user_s` and `system_s` are sums, `executions` their
-    number, `exit_code_N` how many ended with N; `memory_peak_bytes` is present if it exceeds the
-    memory of the process that starts the command, else `memory_most_bytes`. Raises ToolOutputError.
+    including pipes and devices. `processor_s`, `user_s`, `system_s` and `executed_s` (without the
+    flushes between them) are sums over the executions, `executions` their number, `exit_code_N` how
+    many ended with N; `memory_peak_bytes` is present if it exceeds the memory of the process that
+    starts the command, else `memory_most_bytes`. Raises ToolOutputError.
     """
     source = str(capture.directory / OUTPUT_FILE)
     try:
@@ -53,6 +54,8 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
     # The kernel's peak of a process begins with that of who started it.
     metrics["memory_peak_bytes" if peak > 1.05 * own else "memory_most_bytes"] = peak
     metrics["processor_s"] = metrics["user_s"] + metrics["system_s"]
+    if "executed_s" in body:  # not in files of earlier versions
+        metrics["executed_s"] = q.DURATION.checked(body["executed_s"], "executed_s")
     for code, count in body["exit_codes"].items():
         number = q.EXIT_CODE.whole_number(int(code), "exit_codes")
         metrics[f"exit_code_{number}"] = float(q.COUNT.whole_number(count, "exit_codes"))

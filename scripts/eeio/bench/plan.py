@@ -51,10 +51,15 @@ class How:
 
 
 def make(
-    options: Options, commands: Sequence[Command], counts: Sequence[int], how: How, directory: str
+    options: Options,
+    commands: Sequence[Command],
+    counts: Sequence[int],
+    how: How,
+    directory: str,
+    writers: Sequence[bool] = (),
 ) -> Plan:
-    """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`.
-    Raises RejectedError."""
+    """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`,
+    with a flush after each if the command writes (`writers[k]`). Raises RejectedError."""
     how.check()
     rule = None
     if how.precision is not None:
@@ -66,8 +71,10 @@ def make(
         if (why := rule.impossible()) is not None:
             raise RejectedError(why)
     experiments = [
-        _planned(command, count, how, directory)
-        for command, count in zip(commands, counts, strict=True)
+        _planned(command, count, how, directory, is_writer)
+        for command, count, is_writer in zip(
+            commands, counts, writers or [False] * len(counts), strict=True
+        )
     ]
     repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
     repetitions = max(repetitions, how.least or 0)
@@ -94,7 +101,9 @@ def _ordered(plan: Plan) -> Plan:
     return replace(plan, runs=order(experiments, repetitions, plan.options))
 
 
-def _planned(command: Command, count: int, how: How, directory: str) -> PlannedExperiment:
+def _planned(
+    command: Command, count: int, how: How, directory: str, is_writer: bool
+) -> PlannedExperiment:
     factors = {
         "command": command.as_factor,
         "count": str(count),
@@ -105,10 +114,12 @@ def _planned(command: Command, count: int, how: How, directory: str) -> PlannedE
         **({"conclude": how.conclude} if how.conclude else {}),
         **({"stdin": how.stdin} if how.stdin else {}),
         **({"ignore_failure": "on"} if how.ignore_failure else {}),
+        **({"flush": "each"} if is_writer and count > 1 else {}),
     }
     # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
     # command is the same one, however its text changes.
-    left_out = factors.keys() - {"cache"} if command.name else {"directory", "count", "timeout_s"}
+    how_often = {"directory", "count", "flush", "timeout_s"}
+    left_out = factors.keys() - {"cache"} if command.name else how_often
     described = {k: v for k, v in factors.items() if k not in left_out}
     described |= {"words": command.name or command.text, **command.parameters}
     experiment = Experiment(

@@ -39,6 +39,11 @@ class Trial:
     bytes_read: int | None
     bytes_written: int | None
 
+    @property
+    def writes(self) -> bool:
+        """Whether it wrote, or may have."""
+        return self.bytes_written is None or self.bytes_written > 0
+
     def executions(self, how: How, period_s: float) -> int:
         """How many executions make a run: one, or as many as the slowest meter (a reading in
         `period_s`) resolves."""

@@ -218,9 +218,11 @@ class Measurement:
             self._volumes.check_device()
         elif experiment.volume == "":
             safety.check_folder(volume.directory)
-        device = self.raw_device if on_raw_device else volume.device
+        # A command has no target: `eeio bench --device` names the drive to watch and to flush.
+        is_watched = experiment.experiment.is_command and self.raw_device is not None
+        device = self.raw_device if on_raw_device or is_watched else volume.device
         raw_devices = () if self.raw_device is None else (self.raw_device,)
-        devices = raw_devices if on_raw_device else volume.devices
+        devices = raw_devices if on_raw_device or is_watched else volume.devices
         # Entries here stay until the campaign's end, not only until that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
@@ -237,7 +239,8 @@ class Measurement:
                 options.server_power if power.meters else (), raw / "servers", self._journal
             )
             nodes = NodePower(profile, raw / "nodes", options.meters, power, servers)
-            node = self.raw_device.node if on_raw_device and self.raw_device else None
+            is_raw = on_raw_device or is_watched
+            node = self.raw_device.node if is_raw and self.raw_device else None
             only_here = "only this machine's part was flushed, of several"
             # Stopped in reverse. Those listed before the flush include its writes; the journal's
             # trace ends before it, or it would count as a flush of the tool.

@@ -189,6 +189,7 @@ class DriveCounters(Probe):
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
         self._read_back: str | None = None
+        self._by_others: str | None = None
         self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
@@ -202,8 +203,10 @@ class DriveCounters(Probe):
             self._before = self._read(self._device)
 
     def flushed(self) -> None:
-        """Counts when the directory's file system was flushed, before all others are."""
-        if self._device is not None and self._before is not None:
+        """Counts for a command when the directory's file system was flushed, before all others
+        are."""
+        is_command = self._planned.experiment.is_command
+        if is_command and self._device is not None and self._before is not None:
             self._at_flush = counters.unwrapped(self._before, self._read(self._device))
             if self._group is not None:
                 self._own_at_flush = self._group.moved(self._device)
@@ -236,6 +239,8 @@ class DriveCounters(Probe):
     def _of_command(self, phase: PhaseResult) -> PhaseResult:
         assert self._before is not None and self._after is not None
         counted = counters.of_this_drive(phase, self._before, self._after, self._own)
+        moved = self._after.written_bytes - self._before.written_bytes
+        self._by_others = counters.written_by_others(phase, moved)
         if phase.durable_reason is not None or self._at_flush is None:
             return counted
         expected = phase.metrics.get("bytes_written", 0.0)
@@ -245,7 +250,8 @@ class DriveCounters(Probe):
         return replace(counted, durable_reason=counters.why_written_late(by_flush, expected))
 
     def add_to(self, run: Run) -> Run:
-        remarks = {} if self._read_back is None else {READ_BACK: self._read_back}
+        every = {READ_BACK: self._read_back, OTHER_IO: self._by_others}
+        remarks = {kind: text for kind, text in every.items() if text is not None}
         return replace(
             run,
             remarks={**run.remarks, **remarks},

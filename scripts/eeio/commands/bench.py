@@ -148,9 +148,11 @@ def bench(arguments: argparse.Namespace) -> int:
     # The trials, too, would disturb a campaign on this machine.
     with campaign_locks(plans.make(options, wanted, [1] * len(wanted), how, directory)):
         trials = [trial.run(command, how, directory, arguments.warmup) for command in wanted]
-        counts = [one.executions(how, period_s) for one in trials]
+        # The file system of the directory can be flushed after each execution, a drive cannot.
+        is_single = arguments.device is not None
+        counts = [1 if is_single else one.executions(how, period_s) for one in trials]
         plan = replace(
-            plans.make(options, wanted, counts, how, directory),
+            plans.make(options, wanted, counts, how, directory, [one.writes for one in trials]),
             name=store.folder.name,
             created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
             disks=safety.disks(options),

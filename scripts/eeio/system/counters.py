@@ -45,6 +45,8 @@ _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
 # Of what a command wrote: file systems write whole pages, and their own records besides.
 _FLUSHED_SHARE = 0.98
+# More than journals and logs of an idle machine write while a short command runs.
+_NOTABLE_BYTES = 4 << 20
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
@@ -208,6 +210,17 @@ def of_this_drive(
     return replace(phase, metrics=metrics, bytes_moved=total, bandwidth_bytes_per_s=rate)
 
 
+def written_by_others(phase: PhaseResult, moved_bytes: int) -> str | None:
+    """A remark on a command whose processes wrote nothing while the drive did: it may have let a
+    daemon write, whose bytes and flush are not its own."""
+    if phase.metrics.get("bytes_written") != 0 or moved_bytes < _NOTABLE_BYTES:
+        return None
+    return (
+        f"the drive wrote {moved_bytes / 1e6:.1f} MB, and the command's processes nothing: another "
+        "program did, for it (a daemon) or by itself; its energy ends when it returned"
+    )
+
+
 def why_written_late(by_flush: float, expected: float) -> str | None:
     """Why a command's bytes were not on the drive after the flush of one file system; None if they
     were."""
@@ -215,7 +228,8 @@ def why_written_late(by_flush: float, expected: float) -> str | None:
         return None
     return (
         f"{by_flush / 1e6:.1f} MB of its {expected / 1e6:.1f} MB were on the drive when the file "
-        "system of the directory was flushed: it wrote to another one (--directory names one)"
+        "system of the directory was flushed: it wrote to another one (--directory names one), or "
+        "this one stores fewer bytes (compression, small files in records)"
     )
 
 

@@ -2,10 +2,12 @@
 
 Stands alone: it runs with nothing but Python's standard library, in a process of its own, so that
 what it costs is outside of what it measures. Words are key=value: command (JSON: a text for the
-shell, or a list), count, directory, stdin, output, ignore_failure (on, off). Times are
-CLOCK_MONOTONIC; bytes are the kernel's account of the processes that this one waited for, with
-those that they waited for: what they had fetched from storage or made dirty to be written, whoever
-wrote it then. A user may read it of this process (/proc/self/io), but not of one that has ended.
+shell, or a list), count, directory, stdin, output, ignore_failure (on, off), flush (each: the file
+system of the directory after each execution but the last, whose flush the caller measures: pages
+that executions overwrite or delete would be written once or never). Times are CLOCK_MONOTONIC.
+Bytes are the kernel's account of the processes that this one waited for, with those that they
+waited for: what they had fetched from storage or made dirty to be written, whoever wrote it then. A
+user may read it of this process (/proc/self/io), but not of one that has ended.
 EEIO_IO_GROUP names a control group that the command is to run in, so that its bytes at each drive
 are counted, too.
 """
@@ -38,13 +40,16 @@ def main(words):
         quiet[0] = (os.POSIX_SPAWN_OPEN, 0, factors["stdin"], os.O_RDONLY, 0)
     environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
     program = shutil.which(argv[0]) or argv[0]
+    flush = flush_of(".") if factors.get("flush") == "each" else None
     executions, codes = [], {}
-    user_s = system_s = 0.0
+    executed_s = user_s = system_s = 0.0
     peak_bytes = 0
     status = 0
     before = account_of_children()
     began_s = ended_s = time.monotonic()
-    for _ in range(int(factors["count"])):
+    for number in range(int(factors["count"])):
+        if flush is not None and number:
+            flush()
         start_s = time.monotonic()
         try:
             child = os.posix_spawn(program, argv, environment, file_actions=quiet)
@@ -52,6 +57,7 @@ def main(words):
             sys.exit(f"{argv[0]}: {error.strerror}")
         _, ended, usage = os.wait4(child, 0)
         ended_s = time.monotonic()
+        executed_s += ended_s - start_s
         code = os.waitstatus_to_exitcode(ended)
         user_s += usage.ru_utime
         system_s += usage.ru_stime
@@ -70,6 +76,7 @@ def main(words):
         "end_monotonic_s": ended_s,
         "count": sum(codes.values()),
         "executions_s": executions,
+        "executed_s": executed_s,
         "exit_codes": codes,
         "user_s": user_s,
         "system_s": system_s,
@@ -87,6 +94,20 @@ def main(words):
         print(f"ended by signal {signal.Signals(-status).name}", file=sys.stderr)
         sys.exit(128 - status)
     sys.exit(status)
+
+
+def flush_of(directory):
+    """A function that flushes the file system of a directory."""
+    import ctypes  # needs memory, of which a process begins with its parent's
+
+    opened = os.open(directory, os.O_RDONLY)
+    library = ctypes.CDLL(None, use_errno=True)
+
+    def flush():
+        if library.syncfs(opened) != 0:
+            sys.exit(f"{os.getcwd()}: {os.strerror(ctypes.get_errno())}")
+
+    return flush
 
 
 def enter(group):
