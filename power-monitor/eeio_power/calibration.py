@@ -28,6 +28,7 @@ from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_limits.reasons import CALIBRATED
 from eeio_limits.trust import make_folder
 from eeio_power import delay
 from eeio_power.delay import Delay, stated
@@ -80,7 +81,7 @@ class Calibration:
     def remark(self) -> str:
         """For readings that it changes."""
         return (
-            f"calibrated against {self.reference} on {self.date}: gain {self.gain:.4g}, "
+            f"{CALIBRATED}{self.reference} on {self.date}: gain {self.gain:.4g}, "
             f"offset {self.offset_w:+.3g} W"
         )
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from eeio_limits import quantities as q
-from eeio_limits.reasons import low_coverage, no_positive_power
+from eeio_limits.reasons import CALIBRATED, low_coverage, no_positive_power
 
 Kind = Literal["measured", "device-reported", "modelled", "demo"]
 Domain = Literal["system", "module", "package", "dram", "device", "accelerator"]
@@ -68,6 +68,11 @@ class EnergyReading:
     def leaves_drives_out(self) -> bool:
         """Whether the power excludes the drives, so that its MB/J is not the storage's."""
         return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
+
+    @property
+    def calibration(self) -> str | None:
+        """The calibration that changed its power; None without one."""
+        return next((reason for reason in self.reasons if reason.startswith(CALIBRATED)), None)
 
     @property
     def uncertainty_relative(self) -> float | None:

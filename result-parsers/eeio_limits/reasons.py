@@ -6,6 +6,10 @@ Each problem has one sentence here, so that tables, JSON, CSV, the page and PTS 
 from eeio_limits.quantities import LEAST_COVERAGE, percent
 
 FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
+WROTE_NOTHING = "it wrote no data"
+"""Of a command, whose energy ends when it returned, therefore."""
+CALIBRATED = "calibrated against "
+"""The beginning of the remark on a reading that a calibration changed."""
 NO_DURABLE_TIME = "the record has no time until its bytes were on the device"
 NO_DURABLE_POWER = "power was read until the tool returned, not until the bytes were on the device"
 NO_COST_OF_ACCELERATOR = (

@@ -158,8 +158,21 @@ def _figures(key: Key, observations: Sequence[Observation]) -> DomainFigures:
 
 
 def _doubts(readings: Iterable[EnergyReading]) -> tuple[str, ...]:
-    doubtful = [reading for reading in readings if reading.doubtful]
-    return tuple(dict.fromkeys(reason for reading in doubtful for reason in reading.reasons))
+    every = list(readings)
+    doubtful = [reading for reading in every if reading.doubtful]
+    doubts = dict.fromkeys(reason for reading in doubtful for reason in reading.reasons)
+    if (mixed := mixed_calibrations(every)) is not None:
+        doubts[mixed] = None
+    return tuple(doubts)
+
+
+def mixed_calibrations(readings: Iterable[EnergyReading]) -> str | None:
+    """Why readings of one source share no median: a calibration was stored between them."""
+    calibrations = dict.fromkeys(reading.calibration for reading in readings)
+    if len(calibrations) < 2:
+        return None
+    named = ", ".join(each or "not calibrated" for each in calibrations)
+    return f"its repetitions are calibrated differently: {named}"
 
 
 def _why_incomplete(observations: Sequence[Observation]) -> str | None:

@@ -116,10 +116,10 @@ class Repetitions:
 
     @property
     def durable(self) -> bool | None:
-        """All windows are of one kind; None if there is no write or no measurement."""
+        """All windows are of one kind; None if nothing was written or measured."""
         if not self.observations or not writes(self.first.operation):
             return None
-        return bool(self.observations[0].window.durable)
+        return self.observations[0].window.durable
 
 
 def repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:

@@ -8,6 +8,7 @@ from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
 from eeio_limits.reasons import (
     FLUSH_UNKNOWN,
     NO_DURABLE_TIME,
+    WROTE_NOTHING,
     partial_io,
     unknown_energy,
 )
@@ -99,12 +100,13 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
     durable = phase.until_durable
     if not writes(phase.operation) or durable is None:
         complete = phase.includes_flush and phase.durable_reason is None
+        is_written = writes(phase.operation) and phase.durable_reason != WROTE_NOTHING
         return Window(
             phase.bandwidth_bytes_per_s,
             energy_of(phase),
             phase.lasted_s,
             phase.bytes_moved,
-            durable=complete if writes(phase.operation) else None,
+            durable=complete if is_written else None,
             durable_reason=None if complete else _why_not_durable(experiment, phase),
             rate_scale=1.0,
             why_no_efficiency=why_no_efficiency(phase),
@@ -163,7 +165,7 @@ def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | 
 
 
 def _why_not_durable(experiment: Experiment, phase: Phase) -> str | None:
-    if not writes(phase.operation):
+    if not writes(phase.operation) or phase.durable_reason == WROTE_NOTHING:
         return None
     if phase.durable_reason is None and experiment.flush is None:
         return FLUSH_UNKNOWN

@@ -163,6 +163,34 @@ def test_a_command_that_writes_to_another_file_system_is_not_durable(
 
 
 @pytest.mark.root
+def test_writes_of_another_program_are_not_taken_for_none(
+    home: Path, eeio: Eeio, tmp_path: Path
+) -> None:
+    """A client of a daemon wrote nothing itself; its energy is without the daemon's write-back."""
+    journal = UndoJournal(tmp_path / "journal.json")
+    volume = image.make_on_loop("ext4", tmp_path, 64 * MIB, journal)
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.01):
+            with (volume.mount_point / "busy").open("wb") as file:
+                file.write(b"x" * 8 * MIB)
+                os.fsync(file.fileno())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        done = bench(home, eeio, "sleep 1", "-r", "2", "--meter", "none", "--format", "json",
+                     "--directory", str(volume.mount_point))  # fmt: skip
+    finally:
+        ended.set()
+        writer.join()
+        assert journal.undo_all() == []
+    (one,) = json.loads(done.stdout)["commands"]
+    assert one["bytes_device_written"]["median"] == 0 and "a daemon" in one["not_durable"]
+
+
+@pytest.mark.root
 def test_a_full_disk_is_reported(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     volume = image.make_on_loop("ext4", tmp_path, 16 * MIB, journal)

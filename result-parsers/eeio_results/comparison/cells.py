@@ -7,6 +7,7 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
+from eeio_results.domains import mixed_calibrations
 from eeio_results.errors import EeioError
 from eeio_results.io_label import io_label
 from eeio_results.metrics import Metric, in_cells
@@ -264,6 +265,8 @@ class _Collected:
     missing: dict[str, Missing] = field(default_factory=dict)
     efficiency_of: dict[str, None] = field(default_factory=dict)
     doubts: dict[str, None] = field(default_factory=dict)
+    readings: dict[str, list[EnergyReading]] = field(default_factory=dict)
+    """Of each power domain."""
 
     def add(self, metric: str, place: int, value: Value) -> None:
         if not isinstance(value, Missing):
@@ -273,6 +276,13 @@ class _Collected:
 
     def has(self, metric: str, place: int) -> bool:
         return place in self.values.get(metric, {})
+
+    def meter(self, domain: str, name: str) -> str:
+        """Its name with its calibration, which changes its powers."""
+        calibrations = {each.calibration for each in self.readings.get(domain, ())}
+        if len(calibrations) == 1 and (calibration := calibrations.pop()) is not None:
+            return f"{name}, {calibration}"
+        return name
 
     def figures(self) -> dict[str, Measured | Missing]:
         measured = {
@@ -295,6 +305,9 @@ def _cell(
     main = main_source(by_source, experiment.cost_domains)
     for observation in used:
         _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
+    for readings in collected.readings.values():
+        if (mixed := mixed_calibrations(readings)) is not None:
+            collected.doubts[mixed] = None
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         collected.missing.setdefault(metric, NOT_MEASURED)
     moved = {observation.phase.bytes_moved for observation in used}
@@ -305,7 +318,7 @@ def _cell(
         left_out,
         len(repetitions.runs) - len(repetitions.good),
         tuple(collected.efficiency_of),
-        {domain: meter for domain, (_, meter, _) in meters.items()},
+        {domain: collected.meter(domain, meter) for domain, (_, meter, _) in meters.items()},
         tuple(collected.doubts),
         request_size_of(experiment, first),
         experiment.id,
@@ -332,6 +345,7 @@ def _collect(
                 of_main = replace(of_main, why_not_read=reading)
             continue
         by_domain = replace(observation, reading=reading)
+        collected.readings.setdefault(domain, []).append(reading)
         collected.add(power, place, by_domain.power_w)
         collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
         if reading.key == main:

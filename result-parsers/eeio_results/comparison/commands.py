@@ -281,9 +281,7 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
     window = window_of(run.experiment, phase)
-    not_durable = None
-    if phase.metrics.get("bytes_written") != 0 and not window.durable:
-        not_durable = window.durable_reason
+    not_durable = window.durable_reason if window.durable is False else None
     reading, why = _reading(window.energy, meter)
     observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
     joules = observation.energy_j

@@ -8,12 +8,14 @@ preconditioning, queue depths) and of SNIA Emerald's Power Efficiency Measuremen
 Campaigns that compare fio's engines have the same table: what polling costs the processors.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio_results.io_label import io_label, sized
 from eeio_results.metrics import LATENCIES
+from eeio_results.ranking import why_unsure
 from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
@@ -24,6 +26,7 @@ from eeio_results.summary import Quartiles
 from eeio_results.units import MB, percent
 
 if TYPE_CHECKING:
+    from eeio_results.domains import DomainFigures
     from eeio_results.rows import Row
     from eeio_results.store import Campaign
 
@@ -55,6 +58,8 @@ class Point:
     reasons: Mapping[str, str] = field(default_factory=dict)
     details: tuple[str, ...] = ()
     """How it differs from other points, but for the fields above."""
+    unsure: str | None = None
+    """Why its energy is compared with no other: a doubt, or its uncertainty."""
 
 
 def points(campaign: "Campaign") -> list[Point]:
@@ -108,8 +113,16 @@ def _point(row: "Row") -> Point:
         latency_s={name: of for name, of in latencies.items() if of is not None} or None,
         cpu_j_per_request=cpu_j_per_request,
         reasons=reasons,
+        unsure=_why_unsure(best),
         details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
     )
+
+
+def _why_unsure(figures: "DomainFigures | None") -> str | None:
+    if figures is None:
+        return None
+    uncertainty = figures["uncertainty_relative"]
+    return why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median)
 
 
 def _why_none(row: "Row") -> dict[str, str]:
@@ -173,6 +186,8 @@ def _why_missing(each: Sequence[Point]) -> list[str]:
         for name in ("iops_per_w", "cpu_j_per_request", "latency_s"):
             if name in point.reasons:
                 reasons.setdefault(f"{name}: {point.reasons[name]}")
+    unsure = Counter(point.unsure for point in each if point.unsure is not None)
+    reasons |= {f"W and MB/J of {n} rows: {why}": None for why, n in unsure.items()}
     return [*reasons, *failed]
 
 

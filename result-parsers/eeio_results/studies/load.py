@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio_limits.number_text import number
+from eeio_results.ranking import why_unsure
 from eeio_results.record import COST_DOMAINS, DEMO
 from eeio_results.report.columns import plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
@@ -52,6 +53,8 @@ class Step:
     held: float | None
     power_domain: str | None
     reason: str | None = None
+    unsure: str | None = None
+    """Why its power is compared with no other: a doubt, or its uncertainty."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ def _of_steps(steps: Sequence[Step]) -> str:
 
 
 def _is_unusable(step: Step) -> bool:
-    """Without power or bandwidth, or with another load than the offered one."""
-    if step.power_w is None or step.bandwidth_bytes_per_s is None:
+    """Without power or bandwidth, with an unsure power, or with another load than the offer."""
+    if step.power_w is None or step.bandwidth_bytes_per_s is None or step.unsure is not None:
         return True
     return step.held is not None and abs(step.held - 1.0) > MOST_DEVIATION
 
@@ -149,6 +152,14 @@ def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
     )
 
 
+def _why_idle_unsure(campaign: "Campaign", domain: str) -> str | None:
+    for reading in campaign.idle:
+        if reading.domain == domain and reading.valid and reading.kind != "modelled":
+            doubts = reading.reasons if reading.doubtful else ()
+            return why_unsure(doubts, reading.uncertainty_relative)
+    return None
+
+
 def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> list[Step]:
     from eeio_results.comparison.cells import POWER
 
@@ -156,12 +167,14 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
         (d for d in COST_DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
     idle_w = None if domain is None else campaign.idle_power_w(domain)
+    unsure = None if idle_w is None else _why_idle_unsure(campaign, str(domain))
     found = [
         Step(
             campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
             domain,
-            "idle: no bytes, so no J/GB" if idle_w is not None
+            unsure or "idle: no bytes, so no J/GB" if idle_w is not None
             else _why_no_idle(campaign, domain),
+            unsure,
         )
     ]  # fmt: skip
     metrics = _metrics(campaign)
@@ -184,7 +197,7 @@ def _step(
     domain: str | None,
     metrics: Sequence[Mapping[str, float]],
 ) -> Step:
-    from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
+    from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER, largest_uncertainty
 
     power = POWER[domain or "system"]
     bandwidth, power_w, joules = cell.known(BANDWIDTH), None, None
@@ -199,11 +212,14 @@ def _step(
         why.append(cell.why(BANDWIDTH) or "not measured")
     elif power_w is None:
         why.append(cell.why(power) or "power was not measured")
+    unsure = None if power_w is None else why_unsure(cell.doubts, largest_uncertainty(cell))
+    if unsure is not None:
+        why.append(unsure)
     if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
         why.insert(0, f"the load was not reached: {100 * reached:.1f} % of the offer")
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, reached, domain, "; ".join(why) or None,
+        latency or None, reached, domain, "; ".join(why) or None, unsure,
     )  # fmt: skip
 
 

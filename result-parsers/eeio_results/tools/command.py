@@ -4,6 +4,7 @@ from typing import Any
 
 from eeio_limits import inputs
 from eeio_limits import quantities as q
+from eeio_limits.reasons import WROTE_NOTHING
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_results.tools.description import About
@@ -67,7 +68,7 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
         moved = read_bytes + written_bytes
-        durable_reason = None if written_bytes else "it wrote no data"
+        durable_reason = None if written_bytes else WROTE_NOTHING
     invalid = []
     if left := q.COUNT.whole_number(body["left"], "left") + capture.left_running:
         invalid.append(

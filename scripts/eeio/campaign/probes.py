@@ -25,6 +25,7 @@ from eeio.journal.trace import TracefsInstance
 from eeio.system import caches, counters, image, other_io
 from eeio.system.filesystem import BlockDevice, Mount
 from eeio.system.undo import UndoJournal
+from eeio_limits.reasons import WROTE_NOTHING
 from eeio_power.monitor import PowerMonitor
 from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
 from eeio_power.suspension import STOPPED, Stops, suspended_s
@@ -189,7 +190,6 @@ class DriveCounters(Probe):
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
         self._read_back: str | None = None
-        self._by_others: str | None = None
         self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
@@ -240,7 +240,9 @@ class DriveCounters(Probe):
         assert self._before is not None and self._after is not None
         counted = counters.of_this_drive(phase, self._before, self._after, self._own)
         moved = self._after.written_bytes - self._before.written_bytes
-        self._by_others = counters.written_by_others(phase, moved)
+        if phase.durable_reason == WROTE_NOTHING:
+            by_others = counters.written_by_others(phase, moved)
+            return replace(counted, durable_reason=by_others or WROTE_NOTHING)
         if phase.durable_reason is not None or self._at_flush is None:
             return counted
         expected = phase.metrics.get("bytes_written", 0.0)
@@ -250,8 +252,7 @@ class DriveCounters(Probe):
         return replace(counted, durable_reason=counters.why_written_late(by_flush, expected))
 
     def add_to(self, run: Run) -> Run:
-        every = {READ_BACK: self._read_back, OTHER_IO: self._by_others}
-        remarks = {kind: text for kind, text in every.items() if text is not None}
+        remarks = {} if self._read_back is None else {READ_BACK: self._read_back}
         return replace(
             run,
             remarks={**run.remarks, **remarks},

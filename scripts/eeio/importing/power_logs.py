@@ -624,7 +624,7 @@ def _telegraf(text: str) -> _Found:
     found = _Found(same_machine=False)
     sensors: dict[float, dict[str, float | None]] = {}
     of_domain: dict[str, dict[float, dict[str, float]]] = {}
-    machines = set()
+    machines = set[str]()
     for line in _LINE.finditer(text):
         tags = dict(_pairs(line["tags"][1:]))
         time_s, name = _time(line["time"])[0], line["name"]
@@ -633,16 +633,17 @@ def _telegraf(text: str) -> _Found:
         if name == "ipmi_sensor" and watts and fields.get("value") is not None:
             # One answer of the controller: its sensors have the same second.
             sensors.setdefault(float(int(time_s)), {})[tags.get("name", "")] = fields["value"]
-            machines.add(tags.get("server") or tags.get("host"))
+            machines.add(_machine(tags))
         for (measurement, key), domain in _TELEGRAF.items():
             value = fields.get(key)
             if name == measurement and value is not None:
-                part = " ".join(v for k, v in sorted(tags.items()) if k != "host")
+                parts = [v for k, v in sorted(tags.items()) if k not in _MACHINE_TAGS]
+                part = tags.get("name", "") if domain == "system" else " ".join(parts)
                 of_domain.setdefault(domain, {}).setdefault(time_s, {})[part] = value
-                machines.add(tags.get("host"))
+                machines.add(_machine(tags))
     if len(machines) > 1:
-        raise PowerError(f"several machines ({', '.join(sorted(map(str, machines)))[:100]}): "
-                         "export one at a time")  # fmt: skip
+        named = ", ".join(sorted(machines))
+        raise PowerError(f"several machines ({named[:100]}): export one at a time")
     if not sensors and not of_domain:
         raise PowerError(
             "no measurement of known power (ipmi_sensor with unit=watts, powerstat_package, "
@@ -651,6 +652,8 @@ def _telegraf(text: str) -> _Found:
     if sensors:
         found.series.append(_of_sensors("telegraf ipmi", sorted(sensors.items())))
     for domain, times in of_domain.items():
+        if domain == "system":
+            times = _of_complete_system(times)
         count = max(map(len, times.values()))
         rows = [(t, sum(of.values()) if len(of) == count else math.nan)
                 for t, of in sorted(times.items())]  # fmt: skip
@@ -660,6 +663,31 @@ def _telegraf(text: str) -> _Found:
         kind: Kind = "device-reported" if domain == "accelerator" else "measured"
         found.series.append(_series("telegraf", domain, kind, form, rows, delay))
     return found
+
+
+_MACHINE_TAGS = ("address", "host", "server", "source")
+"""Tags that name a machine or its controller: an agent may poll several."""
+
+
+def _machine(tags: Mapping[str, str]) -> str:
+    return " ".join(tags[name] for name in _MACHINE_TAGS if name in tags)
+
+
+def _of_complete_system(
+    times: Mapping[float, Mapping[str, float]],
+) -> dict[float, dict[str, float]]:
+    """Of entries by their names, those of the complete machine: some controllers list processors
+    and memory, too. Raises PowerError if that is not clear."""
+    most = max(times.values(), key=len)
+    complete = set(most)
+    if len(most) > 1:
+        complete = set(complete_system(most).sensors)
+    if not complete:
+        raise PowerError(f"which of {', '.join(most)} is the complete machine? Export one of them")
+    return {
+        time_s: {name: watts for name, watts in of.items() if name in complete}
+        for time_s, of in times.items()
+    }
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -719,6 +747,11 @@ _METRICS: Mapping[str, tuple[str, Form, float, str]] = {
     "eeio_power_watts": ("domain", "mean", 1.0, "eeio"),
 }
 """Metric -> domain (or the label that has it), form, unit in W or J, exporter."""
+_PART_LABELS = frozenset((
+    "__name__", "index", "path", "zone", "domain", "socket_id", "package", "mode", "gpu",
+    "gpu_uuid", "uuid", "minor_number", "gpu_name", "channel", "meter", "kind",
+))  # fmt: skip
+"""Labels in which the parts of a power differ: packages, sockets, GPUs, the modes of Kepler."""
 _SOURCES: tuple[tuple[str, str, Delay | None], ...] = (
     ("node_exporter", r".*", _PUNCTUAL),
     ("scaphandre", r".*", _PUNCTUAL),
@@ -755,6 +788,7 @@ def _prometheus(text: str) -> _Found:
     if len(machines) > 1:
         raise PowerError("several machines: name the instance in the query")
     of: dict[tuple[str, str, str, Form, float, Delay | None], list[dict[float, float]]] = {}
+    wholes: dict[tuple[str, str], dict[str, str]] = {}
     for result in results:
         labels = result["metric"]
         name = labels.get("__name__")
@@ -778,6 +812,14 @@ def _prometheus(text: str) -> _Found:
             known = exporter != "kepler" or re.search(r"rapl|acpi|hwmon|nvml|redfish", source)
             kind = "measured" if known else "modelled"
             delay = _delay_of(exporter, source)
+        whole = {label: text for label, text in labels.items() if label not in _PART_LABELS}
+        first = wholes.setdefault((name, domain), whole)
+        if different := sorted(k for k in first.keys() | whole.keys()
+                               if first.get(k) != whole.get(k)):  # fmt: skip
+            raise PowerError(
+                f"{name} has several series, which differ in {', '.join(different)}: they are no "
+                "parts of one power; name one in the query"
+            )
         key = (exporter, domain, kind, form, unit, delay)
         of.setdefault(key, []).append({float(t): float(v) for t, v in result["values"]})
     for (exporter, domain, kind, form, unit, delay), parts in of.items():

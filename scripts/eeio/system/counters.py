@@ -46,7 +46,7 @@ _BUFFERED_SHARE = 0.90
 # Of what a command wrote: file systems write whole pages, and their own records besides.
 _FLUSHED_SHARE = 0.98
 # More than journals and logs of an idle machine write while a short command runs.
-_NOTABLE_BYTES = 4 << 20
+_NOTABLE_BYTES, _NOTABLE_BYTES_PER_S = 4 << 20, 1e6
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
@@ -211,13 +211,15 @@ def of_this_drive(
 
 
 def written_by_others(phase: PhaseResult, moved_bytes: int) -> str | None:
-    """A remark on a command whose processes wrote nothing while the drive did: it may have let a
-    daemon write, whose bytes and flush are not its own."""
-    if phase.metrics.get("bytes_written") != 0 or moved_bytes < _NOTABLE_BYTES:
+    """Why the energy of a command that wrote nothing may be without that of its writes, or with
+    that of others': the drive wrote. It may have let a daemon write, whose bytes and flush are not
+    its own."""
+    lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
+    if moved_bytes < max(_NOTABLE_BYTES, _NOTABLE_BYTES_PER_S * lasted_s):
         return None
     return (
         f"the drive wrote {moved_bytes / 1e6:.1f} MB, and the command's processes nothing: another "
-        "program did, for it (a daemon) or by itself; its energy ends when it returned"
+        "program did, for it (a daemon) or by itself"
     )
 
 

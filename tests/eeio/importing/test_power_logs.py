@@ -309,6 +309,21 @@ def prometheus(metric: str, labels: dict[str, str], period_s: float = 1.0) -> st
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
 
 
+def replicas(metric: str) -> str:
+    """The same series, from two servers of Prometheus."""
+    every = [json.loads(prometheus(metric, {"prometheus_replica": name})) for name in "ab"]
+    every[0]["data"]["result"] += every[1]["data"]["result"]
+    return json.dumps(every[0])
+
+
+def redfish_of_telegraf(name: str, source: str = "bmc1", share: float = 1.0) -> str:
+    escaped = name.replace(" ", "\\ ")
+    return "".join(
+        f"redfish_power_powercontrol,host=h,source={source},name={escaped} "
+        f"power_consumed_watts={share * watts(t)} {int(t)}000000000\n" for t, _ in means()
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("metric", "labels"),
     [
@@ -424,6 +439,9 @@ def test_energy_is_stored_and_reported(
         (dcmi().replace("1764", "#"), "no time before"),
         (sdr().replace("PS1 Input", "CPU1").replace("PS2 Input", "CPU2"), "sensor of the system"),
         (telegraf().replace("host=h", "host=i", 9), "several machines"),
+        (redfish_of_telegraf("System") + redfish_of_telegraf("System", "bmc2"), "several machines"),
+        (redfish_of_telegraf("A", "b") + redfish_of_telegraf("B", "b"), "is the complete machine"),
+        (replicas("ipmi_dcmi_power_consumption_watts"), "differ in prometheus_replica"),
         ("cpu,host=h usage_idle=9.5 1764000000000000000\n", "no measurement of known power"),
         (collectl().replace("Power", "Fan2"), "no column of power"),
         (wattsup() + wattsup(), "runs backwards"),
@@ -644,6 +662,19 @@ def test_two_samples_files_have_the_meters_of_each(tmp_path: Path, imported: Imp
             ("rapl b.csv.gz", "package"): 1.0, ("rapl b.csv.gz", "dram"): 0.2,
         }, rel=0.01,
     )  # fmt: skip
+
+
+def test_parts_of_a_machine_are_not_added_to_it(tmp_path: Path, imported: Importer) -> None:
+    """As controllers of Lenovo list them."""
+    names = ("Server Power Control", 1.0), ("CPU Sub-system Power", 0.4), ("Memory Power", 0.2)
+    log = tmp_path / "power"
+    log.write_text("".join(redfish_of_telegraf(name, share=share) for name, share in names))
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", log, "--power-offset", "0")
+    (reading,) = body["files"][0]["reports"][0]["phases"][0]["energy"]
+    log.write_text(redfish_of_telegraf("Server Power Control"))
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", log, "--power-offset", "0")
+    (alone,) = body["files"][0]["reports"][0]["phases"][0]["energy"]
+    assert reading["energy_j"] == alone["energy_j"] and reading["valid"]
 
 
 def test_each_exporter_of_a_domain_has_a_reading(tmp_path: Path, imported: Importer) -> None:

@@ -13,6 +13,7 @@ from eeio_results.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
 from eeio_results.comparison.fleet import NodeResults, fleet
 from eeio_results.comparison.gate import Side, gate
 from eeio_results.comparison.history import history
+from eeio_results.comparison.remarks import domain_warnings
 from eeio_results.comparison.sessions import compare_groups
 from eeio_results.record import EnergyReading, Experiment
 from eeio_results.statistics.decision import Rule
@@ -49,6 +50,23 @@ def test_a_lost_reading_does_not_change_the_power_domain(tmp_path: Path) -> None
         assert row.measured and row.measured.n == n
         assert row.measured["energy_j_per_gb"]
         assert row.measured["energy_j_per_gb"].median == pytest.approx(cell.median(J_PER_GB))
+
+
+def test_a_calibration_is_as_another_meter(tmp_path: Path) -> None:
+    text = "calibrated against wattsup on 2026-11-27: gain 0.85, offset +0 W"
+    calibrated = replace(energy(43.0), reasons=(text,))
+    before = campaign(tmp_path, "before", [(SYSTEM,)] * 6)
+    after = campaign(tmp_path, "after", [(calibrated,)] * 6)
+    cells = [cell for one in (before, after) for cell in cells_of(one, one.name)]
+    assert cells[1].meters["system"].endswith(text) and not cells[1].doubts
+    (remark,) = domain_warnings(cells)
+    assert "is by different meters" in remark and text in remark
+    between = campaign(tmp_path, "between", [(SYSTEM,)] * 3 + [(calibrated,)] * 3)
+    why = f"its repetitions are calibrated differently: not calibrated, {text}"
+    (cell,) = cells_of(between)
+    assert cell.doubts == (why,)
+    (row,) = [row for row in characterize(between) if row.phase]
+    assert row.ranked_reason == f"doubtful: {why}"
 
 
 def test_one_meter_of_a_domain(tmp_path: Path) -> None:

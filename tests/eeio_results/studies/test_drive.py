@@ -52,6 +52,15 @@ def test_by_hand(tmp_path: Path) -> None:
     assert "iops_per_w" not in point.reasons and "cpu_j_per_request" not in point.reasons
 
 
+def test_a_doubtful_power_is_named(tmp_path: Path) -> None:
+    doubtful = replace(energy(50.0), doubtful=True, reasons=("a contradicts b",))
+    doubted = campaign(tmp_path / "c", (doubtful,))
+    (point,) = points(doubted)
+    assert point.unsure == "doubtful: a contradicts b" and point.power_w is not None
+    text = str(contents(build([doubted]))[0].note)
+    assert "W and MB/J of 1 rows: doubtful: a contradicts b" in text
+
+
 @pytest.mark.parametrize(
     ("energies", "lacks", "why"),
     [

@@ -121,6 +121,24 @@ def test_an_idle_baseline_without_power_has_its_reason(tmp_path: Path) -> None:
     assert found.reason == "the step of 0 %: the machine was not idle"
 
 
+def test_an_unsure_power_is_named_and_gives_no_proportionality(tmp_path: Path) -> None:
+    doubtful = replace(energy(20.0), doubtful=True, reasons=("a contradicts b",))
+    (curve,) = load_curves(campaign(tmp_path / "idle", (doubtful,)))
+    assert curve[0].power_w == 20.0 and curve[0].reason == "doubtful: a contradicts b"
+    found = proportionality(curve)
+    assert found.reason == "the step of 0 %: doubtful: a contradicts b"
+    complete = campaign(tmp_path / "c")
+    (half,) = complete.runs[4].phases
+    (reading,) = half.energy
+    vague = replace(half, energy=(replace(reading, uncertainty_j=0.25 * (reading.energy_j or 0)),))
+    runs = tuple(
+        replace(one, phases=(vague,)) if n == 4 else one for n, one in enumerate(complete.runs)
+    )
+    (curve,) = load_curves(replace(complete, runs=runs))
+    assert curve[5].power_w == 35.0 and "known only to ±25 %" in str(curve[5].reason)
+    assert proportionality(curve).proportionality is None
+
+
 def test_a_curve_of_invalid_runs_has_no_plot(tmp_path: Path) -> None:
     """The page ended with a traceback: a figure has at least one panel."""
     complete = campaign(tmp_path / "c", ())
