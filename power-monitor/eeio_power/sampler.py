@@ -29,6 +29,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
+from eeio_limits.trust import open_stream
 from eeio_power.calibration import of_meter
 from eeio_power.doubts import ConstantRun, doubted, stays_flat
 from eeio_power.errors import PowerError
@@ -366,8 +367,12 @@ def _with_last_error(reading: EnergyReading, error: str | None) -> EnergyReading
 
 def _new_file(path: Path) -> FileIO:
     """Unbuffered, so that a failed write reports how much was written. FileExistsError if there is
-    a file of that name, except for a device such as /dev/null."""
-    return path.open("wb" if path.is_char_device() else "xb", buffering=0)
+    a file of that name, except for a pipe or a device such as /dev/null."""
+    if path.is_char_device() or path.is_fifo():
+        file = open_stream(path)
+        if file is not None:
+            return file
+    return path.open("xb", buffering=0)
 
 
 class _Stream:

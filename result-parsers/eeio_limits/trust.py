@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Literal
 
@@ -436,6 +437,21 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
             hand_over(descriptor, place)
     finally:
         os.close(above)
+
+
+def open_stream(path: Path) -> FileIO | None:
+    """A pipe or character device, to write to it; None if it is neither. It is unbuffered. A link
+    is followed only if a trusted user made it: that of another one in /tmp may lead to any device.
+    Raises OSError."""
+    is_trusted_link = path.is_symlink() and path.lstat().st_uid in trusted_users()
+    follow = 0 if is_trusted_link else os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | follow
+    file = FileIO(os.open(path, flags), "wb")
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return file
+    file.close()
+    return None
 
 
 def hand_over(descriptor: int, folder: Path) -> None:

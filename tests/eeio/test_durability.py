@@ -168,18 +168,37 @@ def test_defaults_of_a_superblock_and_overlays_are_seen(tmp_path: Path) -> None:
             "9p", "virtiofs", "vboxsf", "drvfs", "prl_fs", "hostfs")),
         *((kind, "8:17", "syncfs of /m") for kind in (
             "vfat", "msdos", "exfat", "ntfs3", "ntfs", "udf", "jfs", "unknown")),
+        *((kind, "0:50", "syncfs of /m") for kind in (
+            "cifs", "smb3", "ecryptfs", "fakeowner", "shiftfs", "vmhgfs", "beegfs", "lustre",
+            "orangefs", "gpfs", "afs", "unknown")),
         ("fuseblk", "8:17", "the kernel writes the data of /m"),
         *((kind, "8:17", None) for kind in (
             "ext3", "ext4", "xfs", "f2fs", "nilfs2", "gfs2", "hfsplus")),
-        *((kind, "0:50", None) for kind in ("btrfs", "bcachefs", "nfs4", "lustre", "tmpfs")),
+        *((kind, "0:50", None) for kind in (
+            "btrfs", "bcachefs", "zfs", "ubifs", "nfs", "nfs4", "ceph", "tmpfs", "ramfs")),
     ],
 )  # fmt: skip
 def test_file_systems_whose_syncfs_sends_no_flush_are_known(
     kind: str, number: str, text: str | None
 ) -> None:
-    """USB sticks, SD cards, shared folders of virtual machines, and /mnt/c of WSL."""
+    """USB sticks, SD cards, shared folders of virtual machines, /mnt/c of WSL, servers, and layers
+    above another file system."""
     why = why_flushes_end_early(Mount(Path("/m"), kind, "/dev/sdb1", "rw", number), [])
     assert why == text or str(why).startswith(f"{text}")
+
+
+@pytest.mark.root
+def test_ext2_is_flushed_if_the_driver_of_ext4_serves_it(tmp_path: Path) -> None:
+    if shutil.which("mkfs.ext2") is None:
+        pytest.skip("mkfs.ext2 is not installed")
+    image = sparse(tmp_path / "image", 16 << 20)
+    subprocess.run(["mkfs.ext2", "-q", str(image)], check=True)
+    with attached(image) as node, mounted(node, tmp_path / "point", "-t", "ext2") as point:
+        if not Path("/proc/fs/ext4", node.name).is_dir():
+            pytest.skip("the kernel has a driver of its own for ext2")
+        assert _why(point) is None
+    no_device = Mount(Path("/m"), "ext2", "/dev/sdb1", "rw", "")
+    assert "(ext2) is not known to flush" in str(why_flushes_end_early(no_device, []))
 
 
 def _overlay(point: Path) -> tuple[str, ...]:

@@ -179,6 +179,7 @@ def test_persistent_memory_with_dax_has_no_counted_bytes(tmp_path: Path) -> None
     [
         ("btrfs", "rw,compress=zstd:3", "btrfs compresses data"),
         ("btrfs", "rw", "served from a cache"),
+        ("btrfs", "rw", ", or moved to another drive"),
         ("ext4", "rw,dax", "uses DAX"),
     ],
 )

@@ -1,5 +1,6 @@
 """Outputs that root writes into folders where another user may put links."""
 
+import gzip
 import importlib.util
 import os
 import shutil
@@ -21,6 +22,7 @@ from eeio.fleet import submitting
 from eeio.journal import program
 from eeio_limits import trust
 from eeio_limits.trust import make_folder
+from eeio_power import alignment
 
 pytestmark = pytest.mark.root
 USER = 12345
@@ -193,6 +195,8 @@ def test_exports_reject_a_folder_of_another_user(
     campaign = str(DATA / "campaigns/quick-before")
     commands = [
         ("meter", "node", "--meter", "demo", str(folder), "true"),
+        ("record", "power", "--meter", "demo", "--samples", f"{folder}/a.csv.gz", "--", "true"),
+        ("meter", "calibrate", "--save", f"{folder}/a.json"),
         ("bench", "--meter", "none", "--export-json", f"{folder}/a.json", "true"),
         ("profile", "new", "mine", "--folder", str(folder), "--", "true"),
         ("profile", "new", "mine", "--folder", f"{folder}/new", "--", "true"),
@@ -258,3 +262,59 @@ def test_samples_of_a_node_replace_a_link(
     (nodes / f"{socket.gethostname()}.csv.gz").symlink_to(victim)
     in_process("meter", "node", "--meter", "demo", str(nodes), "sleep", "0.3")
     assert victim.read_text() == "root's"
+
+
+def test_samples_are_not_written_behind_a_link_of_another_user(
+    base: Path, victim: Path, in_process: InProcess
+) -> None:
+    """The folder was a link into one of root, and the file a link to a device."""
+    alice, roots, sticky = base / "alice", base / "roots", base / "tmp"
+    for folder in (alice, roots, sticky):
+        folder.mkdir()
+    os.chown(alice, USER, USER)
+    sticky.chmod(0o1777)
+    _link_of_user(alice / "samples", roots)
+    _link_of_user(sticky / "null.csv.gz", Path("/dev/null"))
+    _link_of_user(sticky / "new.csv.gz", base / "new")
+    cases = {
+        alice / "samples/a.csv.gz": f"{alice} is owned by user {USER}",
+        sticky / "null.csv.gz": "cannot write samples: Too many levels of symbolic links",
+        sticky / "new.csv.gz": "samples are never overwritten",
+        victim: "samples are never overwritten",
+    }
+    for path, message in cases.items():
+        command = ("record", "power", "--meter", "demo", "--samples", str(path), "--", "true")
+        assert message in in_process(*command, code=2).err
+    assert not list(roots.iterdir()) and not (base / "new").exists()
+    assert victim.read_text() == "root's"
+
+
+def test_samples_are_written_to_pipes_and_devices(base: Path, in_process: InProcess) -> None:
+    fifo = base / "fifo"
+    os.mkfifo(fifo)
+    link = base / "link"
+    link.symlink_to("/dev/null")
+    command = ("record", "power", "--meter", "demo", "--samples")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        in_process(*command, str(fifo), "--", "false", code=1)
+        assert b"demo" in gzip.decompress(os.read(reader, 1 << 16))
+    finally:
+        os.close(reader)
+    in_process(*command, str(link), "--", "false", code=1)
+    assert Path("/dev/null").is_char_device()
+
+
+def test_saved_pulses_replace_a_link_and_write_nothing_behind_it(
+    base: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sticky = base / "tmp"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    _link_of_user(sticky / "pulses.json", base / "new")
+    monkeypatch.setattr(alignment, "make_pulses", lambda count: [])
+    in_process("meter", "calibrate", "--save", str(sticky / "pulses.json"))
+    assert (sticky / "pulses.json").is_file() and not (sticky / "pulses.json").is_symlink()
+    assert not (base / "new").exists()
+    message = in_process("meter", "calibrate", "--save", str(sticky), code=2).err
+    assert f"--save {sticky}: Is a directory" in message

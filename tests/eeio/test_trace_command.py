@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -426,6 +427,9 @@ def test_phases_tell_j_and_mb_per_j_with_their_limits_and_the_tracers_cost() -> 
     assert "package 10 ±1 %" in text and "package 1 ±1 %" in text
     assert "power of system (meter): too slow" in text
     assert "ran under strace, which stops it at each call" in text
+    assert "MB/J of writes end when the calls returned" in text
+    read = replace(phase, operation="read", bytes_read=10_000_000, bytes_written=0)
+    assert "calls returned" not in _text(Traced([], [read], None, readings))
     assert "strace" not in _text(Traced([], [phase], "a stored trace has no power"))
 
 

@@ -13,6 +13,11 @@ from eeio_results.units import MB, format_size, percent
 
 SCHEMA_VERSION = 1
 _MOST_FILES = 5
+_WRITES_END_EARLY = (
+    "MB/s, W, J and MB/J of writes end when the calls returned; bytes in the page cache reach the "
+    "drive later, and that energy is not included"
+)
+"""The trace shows no flush, nor when bytes reached the drive."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ def table(traced: Traced) -> Table | str:
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
     notes += [f"power of {why}" for why in _left_out(traced)]
     notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
+    notes += [_WRITES_END_EARLY] if any(phase.bytes_written for phase in phases) else []
     notes += [traced.overhead] if traced.overhead else []
     header = (
         "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",

@@ -1,10 +1,11 @@
 """Where a command writes: `-o FILE`, else standard output. The suffix chooses the format."""
 
 import argparse
+import errno
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from eeio.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
 from eeio.paths import check_output_folder, make_output_folder
-from eeio_limits.trust import trusted_users
+from eeio_limits.trust import open_stream
 from eeio_results import studies
 from eeio_results.report.document import RENDERERS, Document, render_terminal
 
@@ -100,7 +101,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     root if another user could replace the folder, and for a block device."""
     data = content.encode() if isinstance(content, str) else content
     check_output_folder(path.parent)
-    if path.exists() and (path.parent in _STREAMS or not path.is_file()):
+    if _is_stream(path):
         _write_in_place(path, data)
         return
     part = path.with_name(f".{path.name}.part")
@@ -117,17 +118,31 @@ def write_file(path: Path, content: str | bytes) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def check_writable(path: Path) -> None:
+    """For a command that measures for long before it calls write_file: raises the RejectedError or
+    OSError of that. It opens nothing, so it follows no link to write."""
+    check_output_folder(path.parent)
+    target = path if _is_stream(path) else path.parent
+    if not target.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is written in place, and not replaced."""
+    return path.exists() and (path.parent in _STREAMS or not path.is_file())
+
+
 def _write_in_place(path: Path, data: bytes) -> None:
     """To a pipe or character device."""
-    # Another user's link in /tmp may lead to any device.
-    is_trusted_link = path.is_symlink() and path.lstat().st_uid in trusted_users()
-    follow = 0 if is_trusted_link else os.O_NOFOLLOW
-    flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | follow
-    with os.fdopen(os.open(path, flags), "wb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if stat.S_ISREG(mode):
-            # Its position is not that of standard output, which would write over it.
-            raise RejectedError(f"{path}: standard output is a file; give its name")
-        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
-            raise RejectedError(f"{path}: is neither a file, a pipe nor a character device")
-        file.write(data)
+    file = open_stream(path)
+    if file is None and path.is_file():
+        # Its position is not that of standard output, which would write over it.
+        raise RejectedError(f"{path}: standard output is a file; give its name")
+    if file is None:
+        raise RejectedError(f"{path}: is neither a file, a pipe nor a character device")
+    with BufferedWriter(file) as stream:
+        stream.write(data)

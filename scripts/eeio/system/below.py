@@ -69,8 +69,8 @@ def _image_of(device: BlockDevice) -> _Image | None:
         if location is None:
             return _Image(
                 path, None, (),
-                f"the drive below /dev/{disk.name} is unknown: the file system of its image is "
-                f"not at {path.parent} any more",
+                f"the drive below /dev/{disk.name} is unknown: its image {path} is on a file "
+                "system that is unmounted, or mounted elsewhere only (such as in a container)",
             )  # fmt: skip
     else:
         is_here = unseen is not None or (device.root == Path("/") and path.exists())

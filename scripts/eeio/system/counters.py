@@ -244,7 +244,7 @@ def uses_dax(device: BlockDevice) -> bool:
     )
 
 
-FROM_CACHE = "it was served from a cache or from unwritten extents"
+FROM_CACHE = "it was served from a cache or from unwritten extents, or moved to another drive"
 
 
 def cause_of_missing(device: BlockDevice, mount: Mount | None) -> str:

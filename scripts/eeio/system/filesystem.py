@@ -230,11 +230,20 @@ def options_of(mount: Mount) -> frozenset[str]:
     """The options of a mount. Those of ext4 that are a default of its superblock are not in the
     table of mounts; the kernel lists them elsewhere."""
     options = set(mount.options.split(","))
-    if mount.filesystem in ("ext2", "ext3", "ext4"):
+    if is_served_by_ext4(mount):
         with suppress(OSError):
-            device = Path("/sys/dev/block", mount.number).resolve().name
-            options.update(Path("/proc/fs/ext4", device, "options").read_text().split())
+            options.update((_folder_of_ext4(mount) / "options").read_text().split())
     return frozenset(options)
+
+
+def is_served_by_ext4(mount: Mount) -> bool:
+    """Whether the kernel's ext4 driver serves it, as it may ext2 and ext3."""
+    return mount.filesystem in ("ext2", "ext3", "ext4") and _folder_of_ext4(mount).is_dir()
+
+
+def _folder_of_ext4(mount: Mount) -> Path:
+    """Where ext4's driver describes a file system that it serves."""
+    return Path("/proc/fs/ext4", Path("/sys/dev/block", mount.number).resolve().name)
 
 
 def folder_below(mount: Mount) -> Path | None:

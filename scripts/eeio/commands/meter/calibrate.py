@@ -11,9 +11,8 @@ from eeio.arguments import OptionGroup, add_help_all
 from eeio.calibration import against, clock, delay
 from eeio.commands import campaign_options
 from eeio.commands.meter.meters import seconds
-from eeio.commands.output_file import write_file
+from eeio.commands.output_file import check_writable, write_file
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.paths import check_output_folder
 from eeio.system.lock import machine_lock
 from eeio_limits.reading import MARKS
 from eeio_power import alignment, calibration
@@ -70,9 +69,8 @@ def calibrate(arguments: argparse.Namespace) -> int:
     if arguments.count < 2:
         raise RejectedError("--count: two pulses at least")
     if arguments.save is not None:
-        check_output_folder(arguments.save.parent)
         try:
-            arguments.save.open("a").close()  # before a minute of pulses is spent
+            check_writable(arguments.save)  # before a minute of pulses is spent
         except OSError as error:
             raise RejectedError(f"--save {arguments.save}: {error.strerror}") from error
     meter = None if arguments.meter is None else _opened(arguments.meter)

@@ -18,6 +18,7 @@ from eeio.errors import (
     EXIT_SIGNAL_BASE,
     RejectedError,
 )
+from eeio.paths import check_output_folder
 from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
 from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, breakdown, grade
@@ -63,6 +64,8 @@ def record_command(arguments: argparse.Namespace) -> int:
     command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if not command:
         raise RejectedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
+    if arguments.samples is not None:
+        check_output_folder(arguments.samples.parent)
     with opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         try:
             with signals_raise("so is the command", (signal.SIGTERM,)):
