@@ -60,10 +60,12 @@ def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("other_io") is None:
             from eeio.campaign.probes import OtherIo
+            from eeio.system import counters
             from eeio_power import idleness
             from tests.shared_disk import unchanged
 
             patch.setattr(OtherIo, "add_to_result", unchanged)
+            patch.setattr(counters, "NOTABLE_BYTES", math.inf)
             patch.setattr(idleness, "MOST_BYTES_PER_S", math.inf)
             patch.setattr(idleness, "MOST_PROCESSORS", math.inf)
         yield

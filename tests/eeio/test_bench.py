@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.campaigns import killed, records
-from tests.conftest import Eeio
+from tests.conftest import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
@@ -108,7 +108,9 @@ def test_bytes_are_the_command_s_own_next_to_another_writer(home: Path, eeio: Ee
         ended.set()
         writer.join()
     for one, size in zip(body["commands"], (16 * MIB, 8 * MIB), strict=True):
-        assert one["bytes_device_written"]["median"] == pytest.approx(size, rel=0.01), one
+        # With the blocks of metadata that it dirties.
+        assert one["bytes_device_written"]["median"] == pytest.approx(size, rel=0.03), one
+        assert one["durable_s"] is not None, one["reasons"]
         assert one["durable_s"]["median"] >= one["duration_s"]["median"]
 
 
@@ -163,8 +165,9 @@ def test_a_command_that_writes_to_another_file_system_is_not_durable(
 
 
 @pytest.mark.root
+@pytest.mark.other_io
 def test_writes_of_another_program_are_not_taken_for_none(
-    home: Path, eeio: Eeio, tmp_path: Path
+    home: Path, in_process: InProcess, tmp_path: Path
 ) -> None:
     """A client of a daemon wrote nothing itself; its energy is without the daemon's write-back."""
     journal = UndoJournal(tmp_path / "journal.json")
@@ -180,13 +183,13 @@ def test_writes_of_another_program_are_not_taken_for_none(
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        done = bench(home, eeio, "sleep 1", "-r", "2", "--meter", "none", "--format", "json",
-                     "--directory", str(volume.mount_point))  # fmt: skip
+        done = in_process("bench", "sleep 1", "-r", "2", "--meter", "none", "--format", "json",
+                          "--directory", str(volume.mount_point))  # fmt: skip
     finally:
         ended.set()
         writer.join()
         assert journal.undo_all() == []
-    (one,) = json.loads(done.stdout)["commands"]
+    (one,) = json.loads(done.out)["commands"]
     assert one["bytes_device_written"]["median"] == 0 and "a daemon" in one["not_durable"]
 
 

@@ -46,7 +46,7 @@ _BUFFERED_SHARE = 0.90
 # Of what a command wrote: file systems write whole pages, and their own records besides.
 _FLUSHED_SHARE = 0.98
 # More than journals and logs of an idle machine write while a short command runs.
-_NOTABLE_BYTES, _NOTABLE_BYTES_PER_S = 4 << 20, 1e6
+NOTABLE_BYTES, NOTABLE_BYTES_PER_S = 4 << 20, 1e6
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
@@ -215,7 +215,7 @@ def written_by_others(phase: PhaseResult, moved_bytes: int) -> str | None:
     that of others': the drive wrote. It may have let a daemon write, whose bytes and flush are not
     its own."""
     lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
-    if moved_bytes < max(_NOTABLE_BYTES, _NOTABLE_BYTES_PER_S * lasted_s):
+    if moved_bytes < max(NOTABLE_BYTES, NOTABLE_BYTES_PER_S * lasted_s):
         return None
     return (
         f"the drive wrote {moved_bytes / 1e6:.1f} MB, and the command's processes nothing: another "

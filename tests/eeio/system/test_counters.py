@@ -282,6 +282,7 @@ def _command(**metrics: float) -> PhaseResult:
     return PhaseResult("run", "mixed", "mixed", None, None, None, 0.0, 1.0, "test", metrics=metrics)
 
 
+@pytest.mark.other_io
 def test_bytes_that_a_daemon_wrote_for_a_command_are_named() -> None:
     text = counters.written_by_others(_command(bytes_written=0.0), 104_900_000)
     assert text is not None and "the drive wrote 104.9 MB" in text and "a daemon" in text
