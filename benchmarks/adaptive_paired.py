@@ -150,7 +150,7 @@ def turn(arguments: list[str], environment: Mapping[str, str], runs: int) -> boo
 def compared(fixed: Campaign, adaptive: Campaign) -> dict[str, Any]:
     """Cells within the fixed campaign's intervals, decisions of both, times."""
     pairs = list(matched(fixed, adaptive))
-    inside = [within(a.values[BANDWIDTH], b.values[BANDWIDTH]) for a, b in pairs]
+    inside = [within(a.values(BANDWIDTH), b.values(BANDWIDTH)) for a, b in pairs]
     chance = [share_by_chance(a.n(BANDWIDTH), b.n(BANDWIDTH)) for a, b in pairs]
     off = [b.median(BANDWIDTH) / a.median(BANDWIDTH) - 1 for a, b in pairs]
     took = [times(campaign)["time_s"] or 0.0 for campaign in (fixed, adaptive)]

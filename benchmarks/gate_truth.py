@@ -10,7 +10,7 @@ import argparse
 import random
 from collections.abc import Sequence
 
-from eeio_results.comparison.cells import J_PER_GB, Cell
+from eeio_results.comparison.cells import J_PER_GB, Cell, Measured
 from eeio_results.comparison.gate import Side, gate
 
 ROWS, NOISE, SHARE = 58, 0.03, 0.05
@@ -22,7 +22,7 @@ def cells(n: int, change: float, two_modes: bool, draw: random.Random) -> list[C
         return mode * (1.0 + change) * draw.lognormvariate(0.0, NOISE)
 
     return [
-        Cell({"size": str(row)}, {J_PER_GB: tuple(value() for _ in range(n))})
+        Cell({"size": str(row)}, {J_PER_GB: Measured(tuple(value() for _ in range(n)))})
         for row in range(ROWS)
     ]
 

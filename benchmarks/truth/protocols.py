@@ -8,7 +8,7 @@ import numpy as np
 
 from eeio.campaign.rounds import Candidate, who_goes_on
 from eeio_results.campaign import Protocol
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
 from eeio_results.comparison.drift import without_drift
 from eeio_results.statistics.stopping import LENGTHS_S, proven_length
 from eeio_results.units import format_size
@@ -180,8 +180,9 @@ def _cell(site: Site, experiment: Experiment, logs: Floats, orders: Sequence[int
             "size": format_size(experiment.request_size_bytes),
             "buffer": experiment.buffer,
         },
-        values={metric: tuple(of.tolist()) for metric, of in values.items()},
+        figures={
+            metric: Measured(tuple(of.tolist()), tuple(orders)) for metric, of in values.items()
+        },
         efficiency_of=("system",),
-        runs=dict.fromkeys(values, tuple(orders)),
         experiment_id=experiment.id,
     )
