@@ -226,27 +226,35 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     executed = [_execution(run, main) for run in runs]
     used = [each for each in executed if not isinstance(each, Missing)]
     readings = [each.reading for each in used if each.reading is not None]
+    domain, meter, power_kind = readings[0].key if readings else (None, None, None)
+    phases = tuple(each.phase for each in used)
+    return Bench(
+        label, parameters, _figures(executed, used), len(used), _exit_codes(phases), domain, meter,
+        phases, _doubts(readings), power_kind,
+        next((each.not_durable for each in used if each.not_durable is not None), None),
+        tuple(dict.fromkeys(text for run in runs for text in run.remarks.values())),
+    )  # fmt: skip
+
+
+def _figures(
+    executed: "Sequence[_Execution | Missing]", used: "Sequence[_Execution]"
+) -> dict[str, tuple[float, ...] | Missing]:
+    """Of all runs, of which `used` count."""
+    figures: dict[str, tuple[float, ...] | Missing] = {}
+    for name in FIGURES:
+        of_runs = [each if isinstance(each, Missing) else each.figures[name] for each in executed]
+        figures[name] = _of_runs(name, of_runs, [each.figures[name] for each in used])
     not_durable = [each.not_durable for each in used if each.not_durable is not None]
-    doubts = dict.fromkeys(why for each in readings if each.doubtful for why in each.reasons)
-    figures = {
-        name: _of_runs(
-            name,
-            [each if isinstance(each, Missing) else each.figures[name] for each in executed],
-            [each.figures[name] for each in used],
-        )
-        for name in FIGURES
-    }
     if not_durable and any(each.is_durable for each in used):
         counted = f"in {len(not_durable)} of {len(used)} repetitions"
         mixed = Missing(f"its bytes were not durable {counted}: {not_durable[0]}")
         figures |= dict.fromkeys(_OF_ENERGY, mixed)
-    domain, meter, power_kind = readings[0].key if readings else (None, None, None)
-    phases = tuple(each.phase for each in used)
-    return Bench(
-        label, parameters, figures, len(used), _exit_codes(phases), domain, meter, phases,
-        tuple(doubts), power_kind, next(iter(not_durable), None),
-        tuple(dict.fromkeys(text for run in runs for text in run.remarks.values())),
-    )  # fmt: skip
+    return figures
+
+
+def _doubts(readings: Sequence[EnergyReading]) -> tuple[str, ...]:
+    doubtful = [reading for reading in readings if reading.doubtful]
+    return tuple(dict.fromkeys(why for reading in doubtful for why in reading.reasons))
 
 
 def _meter_of(runs: Sequence[Run]) -> Key | None:

@@ -154,28 +154,32 @@ def _table(found: Sequence[Bench]) -> Table:
 
 
 def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
-    """The missing figures, each reason once; then which command takes more."""
+    """The missing figures, each reason once, and remarks; then which command takes more."""
     lines = _why_missing(found)
-    lines += [
-        f"not durable: W and J of {one.label} end when it returned: {one.not_durable}"
-        for one in found
-        if one.kind is not None and one.not_durable is not None
-    ]
-    lines += [f"{one.label}: {text}" for one in found for text in one.remarks]
-    lines += [f"doubtful: W and J of {one.label}: {why}" for one in found for why in one.doubts]
-    lines += [
-        f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took "
-        f"{', '.join(_time(time) for time in one.outliers)}, far from the median. Other work on "
-        "the machine or a cold cache may cause this: repeat on a quiet machine, or use --warmup "
-        "or --prepare"
-        for one in found if one.outliers
-    ]  # fmt: skip
+    lines += [line for one in found for line in _remarks(one)]
+    lines += [_outliers(one) for one in found if one.outliers]
     is_demo = any(one.kind == DEMO for one in found)
     for pair in compared:
         if pair.ratio and pair.metric in _NAMES:
             demo = " (demo)" if is_demo and pair.metric == "energy_j" else ""
             lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
+
+
+def _remarks(one: Bench) -> list[str]:
+    lines = [f"{one.label}: {text}" for text in one.remarks]
+    if one.kind is not None and one.not_durable is not None:
+        lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
+    return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]
+
+
+def _outliers(one: Bench) -> str:
+    times = ", ".join(map(_time, one.outliers))
+    return (
+        f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took {times}, far from the "
+        "median. Other work on the machine or a cold cache may cause this: repeat on a quiet "
+        "machine, or use --warmup or --prepare"
+    )
 
 
 def _why_missing(found: Sequence[Bench]) -> list[str]:

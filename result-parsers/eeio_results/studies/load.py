@@ -207,20 +207,22 @@ def _step(
     latency = {name: median for name, median in medians.items() if median is not None}
     offered = _median(metrics, "offered_bytes_per_s")
     reached = bandwidth / offered if offered and bandwidth is not None else None
-    why = []
+    unsure = None if power_w is None else why_unsure(cell.doubts, largest_uncertainty(cell))
+    why = [_why_not_reached(reached), unsure]
     if bandwidth is None:
         why.append(cell.why(BANDWIDTH) or "not measured")
     elif power_w is None:
         why.append(cell.why(power) or "power was not measured")
-    unsure = None if power_w is None else why_unsure(cell.doubts, largest_uncertainty(cell))
-    if unsure is not None:
-        why.append(unsure)
-    if reached is not None and abs(reached - 1.0) > MOST_DEVIATION:
-        why.insert(0, f"the load was not reached: {100 * reached:.1f} % of the offer")
     return Step(
         campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, reached, domain, "; ".join(why) or None, unsure,
+        latency or None, reached, domain, "; ".join(filter(None, why)) or None, unsure,
     )  # fmt: skip
+
+
+def _why_not_reached(held: float | None) -> str | None:
+    if held is None or abs(held - 1.0) <= MOST_DEVIATION:
+        return None
+    return f"the load was not reached: {100 * held:.1f} % of the offer"
 
 
 def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:

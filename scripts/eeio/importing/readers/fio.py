@@ -61,22 +61,24 @@ def read_json(text: str) -> Iterator[FoundReport]:
 def _continues(before: FoundReport, after: FoundReport) -> bool:
     """Whether two reports are of one run: they began at the same time, and the later one moved
     more in a longer time."""
-    if [(p.name, p.group, p.operation) for p in before.phases] != [
-        (p.name, p.group, p.operation) for p in after.phases
-    ] or not before.phases:
+    names = [[(p.name, p.group, p.operation) for p in each.phases] for each in (before, after)]
+    if not before.phases or names[0] != names[1] or _moved(after) < _moved(before):
         return False
-    one, other = before.phases[0], after.phases[0]
-    if None in (one.started_utc, one.runtime_s, other.started_utc, other.runtime_s):
+    return _began_together(before.phases[0], after.phases[0])
+
+
+def _began_together(one: FoundPhase, longer: FoundPhase) -> bool:
+    if one.started_utc is None or longer.started_utc is None:
         return False
-    begun = [datetime.fromisoformat(str(p.started_utc)) for p in (one, other)]
-    longer_s = (other.runtime_s or 0.0) - (one.runtime_s or 0.0)
+    if one.runtime_s is None or longer.runtime_s is None or longer.runtime_s <= one.runtime_s:
+        return False
+    begun = [datetime.fromisoformat(text) for text in (one.started_utc, longer.started_utc)]
     apart_s = abs((begun[1] - begun[0]).total_seconds())
-    if one.starts_within_s == other.starts_within_s == _WITHIN_MS_S:
+    if one.starts_within_s == longer.starts_within_s == _WITHIN_MS_S:
         # A further run would begin after the end of the first one.
-        is_same = apart_s < min(_WITHIN_MS_S, one.runtime_s or 0.0) and longer_s > 0.0
-    else:
-        is_same = apart_s <= _SAME_START_S and longer_s >= _LONGER_S
-    return (is_same or (apart_s == 0.0 and longer_s > 0.0)) and _moved(after) >= _moved(before)
+        return apart_s < min(_WITHIN_MS_S, one.runtime_s)
+    is_longer = longer.runtime_s - one.runtime_s >= _LONGER_S
+    return apart_s == 0.0 or (apart_s <= _SAME_START_S and is_longer)
 
 
 _SAME_START_S, _LONGER_S = 1.05, 0.5
