@@ -128,7 +128,8 @@ class Series:
 class PowerLog:
     """A file with series of power, or why it was rejected.
 
-    `same_machine`: its program reads the clock of the machine that it measures.
+    `same_machine`: its program reads the clock of the machine that it measures. Its times may be
+    off by `unsure_s` together.
     """
 
     path: Path
@@ -136,6 +137,7 @@ class PowerLog:
     tool: str | None = None
     clock: Clock = "utc"
     same_machine: bool = False
+    unsure_s: float = 0.0
     series: tuple[Series, ...] = ()
     notes: tuple[str, ...] = ()
     rejected: str | None = None
@@ -148,6 +150,7 @@ class _Found:
     series: list[Series] = field(default_factory=list)
     clock: Clock = "utc"
     same_machine: bool = True
+    unsure_s: float = 0.0
     notes: list[str] = field(default_factory=list)
 
 
@@ -209,7 +212,7 @@ def read(named: Path) -> PowerLog:
         return replace(log, rejected=f"damaged or cut off: {error!r:.120}")
     return replace(
         log, tool=tool, clock=found.clock, same_machine=found.same_machine,
-        series=tuple(found.series), notes=tuple(found.notes),
+        unsure_s=found.unsure_s, series=tuple(found.series), notes=tuple(found.notes),
     )  # fmt: skip
 
 
@@ -461,7 +464,9 @@ def _perf(text: str) -> _Found:
     found = _Found(clock="start")
     start_s = 0.0
     if started := re.search(r"^# started on (.{1,60})$", text, re.M):
+        # Cut to whole seconds.
         start_s, found.clock = _time(started[1])
+        start_s, found.unsure_s = start_s + 0.5, 0.5
     joules: dict[str, dict[float, float]] = {}
     for time, reported, event in _PERF.findall(text):
         of = joules.setdefault(event, {})
@@ -826,8 +831,32 @@ def _prometheus(text: str) -> _Found:
         # A sum of packages, sockets and modes needs all of them.
         times = sorted(set().union(*parts))
         rows = [(t, sum(p.get(t, math.nan) for p in parts) * unit) for t in times]
+        if form != "counter":
+            delay = _of_scrapes(delay, form, rows)
         found.series.append(_series(exporter, domain, cast(Kind, kind), form, rows, delay))
     return found
+
+
+_LONGEST_SCRAPE_S = 60.0
+"""The interval of Prometheus if nobody sets another one."""
+
+
+def _of_scrapes(delay: Delay | None, form: Form, rows: Sequence[tuple[float, float]]) -> Delay:
+    """That of a gauge in a range query, which repeats the last scrape at each step: up to the
+    interval of the scrapes later, and a mean is one since the scrape before. The interval is the
+    time for which most values stay the same, a step at least."""
+    known = delay or Delay(source="punctual")
+    changes = [time_s for (_, before), (time_s, value) in pairwise(rows) if value != before]
+    stays_s = sorted(after - before for before, after in pairwise(changes))
+    step_s = min((after - before for (before, _), (after, _) in pairwise(rows)), default=0.0)
+    shortest_s = stays_s[len(stays_s) // 10] if stays_s else _LONGEST_SCRAPE_S
+    interval_s = max(step_s, min(shortest_s, _LONGEST_SCRAPE_S))
+    most_lag_s = known.lag_s + known.lag_within_s + interval_s
+    most_mean_s = known.averages_s + known.averages_within_s
+    if form == "mean":  # of a step, the series has it already
+        most_mean_s += interval_s - step_s
+    source = f"{known.source}; Prometheus: a scrape each {interval_s:g} s"
+    return unknown_up_to(most_lag_s, most_mean_s, source)
 
 
 def _eeio_samples(path: Path) -> _Found:

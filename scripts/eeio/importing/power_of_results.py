@@ -273,16 +273,16 @@ def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> 
                 None, source="the clocks of the log and the results may differ, and the load steps "
                 f"do not show by how much: {error}; give --power-offset (0 if they are equal)",
             )  # fmt: skip
-        return Alignment(around_s, source=source)
+        return Alignment(around_s, log.unsure_s, source)
     estimate = f"{found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s by the load steps"
     if given_s is None and not log.same_machine:
         return Alignment(
             found.offset_s, found.uncertainty_s, f"estimated: {estimate}", by_load=True
         )
-    unsure_s = found.uncertainty_s + max(window.unsure_s for window in windows)
+    unsure_s = found.uncertainty_s + log.unsure_s + max(window.unsure_s for window in windows)
     if abs(found.offset_s - around_s) <= unsure_s:
-        return Alignment(around_s, source=source)
-    return Alignment(around_s, source=source, doubt=f"the clock is ahead by {estimate}, but "
+        return Alignment(around_s, log.unsure_s, source)
+    return Alignment(around_s, log.unsure_s, source, doubt=f"the clock is ahead by {estimate}, but "
                      f"{around_s:+.2f} s was used ({source})")  # fmt: skip
 
 

@@ -355,13 +355,14 @@ def test_a_late_meter_behind_an_exporter_is_late_in_prometheus_too(
     ("metric", "labels", "longest_s"),
     [
         ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, None),
-        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, None),
+        # Of a gauge the scrape that a query repeats: up to a second late, a mean of a second.
+        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, 2.0),
         ("node_rapl_package_joules_total", {}, None),
-        ("scaph_socket_power_microwatts", {}, None),
-        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 11.0),  # and a mean of 1 s
+        ("scaph_socket_power_microwatts", {}, 2.0),
+        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 12.0),
         ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 10.0),
         ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 40.0),
-        ("ipmi_dcmi_power_consumption_watts", {}, 10.0),
+        ("ipmi_dcmi_power_consumption_watts", {}, 11.0),
         ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 5.0),
         ("kepler_node_gpu_joules_total", {"source": "nvml"}, 5.0),
         ("kepler_node_platform_joules_total", {"source": "acpi"}, 15.0),
@@ -662,6 +663,39 @@ def test_two_samples_files_have_the_meters_of_each(tmp_path: Path, imported: Imp
             ("rapl b.csv.gz", "package"): 1.0, ("rapl b.csv.gz", "dram"): 0.2,
         }, rel=0.01,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("scrape_s", "step_s"), [(15.0, 5.0), (60.0, 15.0), (60.0, 5.0)])
+def test_a_query_that_repeats_scrapes_is_as_late_as_they_are(
+    tmp_path: Path, imported: Importer, scrape_s: float, step_s: float
+) -> None:
+    """The energy is within its uncertainty, or there is none."""
+    body = json.loads(prometheus("eeio_power_watts", {"meter": "rapl", "domain": "package"}))
+    (series,) = body["data"]["result"]
+    values = []
+    for k in range(1, int(420.0 / step_s)):
+        time_s = START_S + k * step_s
+        scraped_s = time_s - (time_s - START_S) % scrape_s
+        power_w = joules(scraped_s - scrape_s, scraped_s) / scrape_s
+        values.append([time_s, str(power_w)])
+    series["values"] = values
+    log = tmp_path / "power"
+    log.write_text(json.dumps(body))
+    body = imported(*write_results(tmp_path), "--dry-run", "--power", log, "--power-offset", "0")
+    phases = [p for file in body["files"] for r in file["reports"] for p in r["phases"]]
+    for phase, (begin, end) in zip(phases, RUNS, strict=True):
+        (reading,) = phase["energy"]
+        if reading["valid"]:
+            error_j = reading["energy_j"] - joules(START_S + begin, START_S + end)
+            assert abs(error_j) <= reading["uncertainty_j"]
+    (of_log,) = power_logs.read(log).series
+    assert of_log.delay is not None and of_log.delay.longest_s >= scrape_s + step_s
+
+
+def test_perf_reports_its_start_in_whole_seconds(tmp_path: Path, imported: Importer) -> None:
+    log = tmp_path / "perf.csv"
+    log.write_text(perf())
+    assert power_logs.read(log).unsure_s == 0.5
 
 
 def test_parts_of_a_machine_are_not_added_to_it(tmp_path: Path, imported: Importer) -> None:

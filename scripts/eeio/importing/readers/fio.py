@@ -206,6 +206,8 @@ def _of_direction(
         within_s = None if "ramp_time" in options else _WITHIN_MS_S
     elif ended_s:
         started = utc(ended_s - runtime_s)
+        # fio's end is that of the command which follows the job.
+        within_s = None if "exec_postrun" in options else within_s
         source = "fio's time stamp at the end, less its run time"
     return FoundPhase(
         name=str(job.get("jobname", ""))[:200],
