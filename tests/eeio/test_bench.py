@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.campaigns import killed, records
 from tests.conftest import Eeio, InProcess
+from tests.mounts import attached, sparse
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
@@ -191,6 +192,18 @@ def test_writes_of_another_program_are_not_taken_for_none(
         assert journal.undo_all() == []
     (one,) = json.loads(done.out)["commands"]
     assert one["bytes_device_written"]["median"] == 0 and "a daemon" in one["not_durable"]
+
+
+@pytest.mark.root
+def test_the_named_device_is_watched_and_flushed(home: Path, eeio: Eeio, tmp_path: Path) -> None:
+    with attached(sparse(tmp_path / "image", 64 * MIB)) as node:
+        body = found(home, eeio, f"dd if=/dev/zero of={node} bs=1M count=8 conv=notrunc", "-r", "2",
+                     "--meter", "none", "--device", str(node))  # fmt: skip
+        (one,) = body["commands"]
+        assert {run["device"] for run in records(home, "b")} == {node.name}
+        assert one["executions"] == one["n"] == 2 and one["not_durable"] is None
+        assert one["bytes_device_written"]["median"] == 8 * MIB
+        assert one["durable_s"]["median"] > one["duration_s"]["median"]
 
 
 @pytest.mark.root
