@@ -1,10 +1,13 @@
 """Outputs that users of these tools reported as misread by other programs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.eeio.importing.importer import Importer
+
+from eeio.importing.readers import fio
 
 CASES = Path(__file__).parents[2] / "data/imports/cases"
 
@@ -62,6 +65,23 @@ def test_skipped_bytes_are_a_factor(imported: Importer) -> None:
     imported(CASES / "fio_rw_skip", "--name", "skip")
     rows = imported.rows("skip")
     assert [row["n"] for row in rows] == [1, 1] and rows[1]["details"][-1] == "rw:N=64k"
+
+
+def test_a_command_after_the_job_makes_its_start_unknown() -> None:
+    """fio stamps its output when that command has ended, too."""
+    text = (CASES.parent / "fio/jobs-3.19.json").read_text()
+    known = [phase for report in fio.read_json(text) for phase in report.phases]
+    body = json.loads(text[text.index("{") :])
+    for job in body["jobs"]:
+        job["groupid"] = 0
+        job.setdefault("job options", {})["exec_postrun"] = "sleep 3"
+    unknown = [phase for report in fio.read_json(json.dumps(body)) for phase in report.phases]
+    assert len(unknown) == len(known) and all(phase.started_utc for phase in unknown)
+    assert {phase.starts_within_s for phase in unknown} == {None}
+    for job in body["jobs"]:
+        del job["job options"]["exec_postrun"]
+    again = [phase for report in fio.read_json(json.dumps(body)) for phase in report.phases]
+    assert {phase.starts_within_s for phase in again} == {0.1}
 
 
 def test_marks_of_failure_are_errors(imported: Importer) -> None:

@@ -198,17 +198,7 @@ def _of_direction(
         rate = body.get("bw", 0) * KIB
         exact = moved / runtime_s if runtime_s else 0
         rate = exact if abs(exact - rate) <= KIB else rate
-    started, source = None, None
-    ended_s, within_s = ended
-    if job.get("job_start"):
-        started, source = utc(job["job_start"] / 1000), "fio's start of the job"
-        # The run time is that after the ramp.
-        within_s = None if "ramp_time" in options else _WITHIN_MS_S
-    elif ended_s:
-        started = utc(ended_s - runtime_s)
-        # fio's end is that of the command which follows the job.
-        within_s = None if "exec_postrun" in options else within_s
-        source = "fio's time stamp at the end, less its run time"
+    started, source, within_s = _start(job, options, ended, runtime_s)
     return FoundPhase(
         name=str(job.get("jobname", ""))[:200],
         operation=direction,
@@ -224,11 +214,31 @@ def _of_direction(
         runtime_s=runtime_s,
         started_utc=started,
         time_source=source,
-        starts_within_s=within_s if started else None,
+        starts_within_s=within_s,
         metrics=_latencies(body) | _processor(job),
         options=options,
         error=f"fio's error {job['error']}" if job.get("error") else None,
     )
+
+
+def _start(
+    job: Mapping[str, Any],
+    options: Mapping[str, Any],
+    ended: tuple[float | None, float | None],
+    runtime_s: float,
+) -> tuple[str | None, str | None, float | None]:
+    """When the I/O began, where that is from, and its uncertainty in s; None where not known."""
+    if job.get("job_start"):
+        # The run time is that after the ramp.
+        within_s = None if "ramp_time" in options else _WITHIN_MS_S
+        return utc(job["job_start"] / 1000), "fio's start of the job", within_s
+    ended_s, within_s = ended
+    if not ended_s:
+        return None, None, None
+    if "exec_postrun" in options:
+        within_s = None  # fio's end is that of the command which follows the job
+    source = "fio's time stamp at the end, less its run time"
+    return utc(ended_s - runtime_s), source, within_s
 
 
 def _requests_per_s(body: Mapping[str, Any], runtime_s: float) -> float:
