@@ -39,7 +39,7 @@ from eeio_results.report.model import CampaignBody
 from eeio_results.report.paper_figures import PaperFigureBody
 from eeio_results.rows import RowBody
 from eeio_results.studies.chang2014.cells import JournalCellBody
-from eeio_results.studies.drive import Point, SteadyStateBody
+from eeio_results.studies.drive import PointBody, SteadyStateBody
 from eeio_results.studies.io500 import Points
 from eeio_results.studies.load import ProportionalityBody, Step
 from eeio_results.summary import Quartiles
@@ -74,7 +74,7 @@ class ReportBody(TypedDict):
     study."""
     io500: NotRequired[Sequence[Points]]
     """Experiments with IO500: medians over their valid runs; absent if there are none."""
-    drive: NotRequired[Sequence[Point]]
+    drive: NotRequired[Sequence[PointBody]]
     """Experiments of a preconditioned drive, or of engines; absent if there are none."""
     steady_state: NotRequired[Sequence[SteadyStateBody]]
     """How the drive came to its steady state."""

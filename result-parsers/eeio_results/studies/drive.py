@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio_results.io_label import io_label, sized
 from eeio_results.metrics import LATENCIES
+from eeio_results.observation import Missing, known
 from eeio_results.ranking import why_unsure
 from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
@@ -22,7 +23,7 @@ from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
 from eeio_results.steady import State
 from eeio_results.studies import Chapter, Study
-from eeio_results.summary import Quartiles
+from eeio_results.summary import Figure, Quartiles
 from eeio_results.units import MB, percent
 
 if TYPE_CHECKING:
@@ -33,11 +34,45 @@ if TYPE_CHECKING:
 _CPU = "package"
 
 
+_FIGURES = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "iops_per_w")
+
+
 @dataclass(frozen=True)
 class Point:
     """One experiment of a drive. Power is that of the widest domain that was measured;
     `cpu_j_per_request` is the energy of the processor packages over the requests, idle energy
-    included. A None has its reason in `reasons`."""
+    included."""
+
+    row: "Row"
+    iodepth: int
+    engine: str
+    cpu_j_per_request: Figure
+    details: tuple[str, ...] = ()
+    """How it differs from other points, but for the fields above."""
+    unsure: str | None = None
+    """Why its energy is compared with no other: a doubt, or its uncertainty."""
+
+    @property
+    def latency_s(self) -> Mapping[str, Quartiles]:
+        """The percentiles that the tool reported."""
+        latencies = {name: self.row[f"latency_{name}_s"] for name in LATENCIES}
+        return {name: latency for name, latency in latencies.items() if latency is not None}
+
+    def why(self, name: str) -> str | None:
+        """Why this figure of the table is missing; None if it is known."""
+        if name == "latency_s":
+            return None if self.latency_s else self.row.why("latency_p50_s")
+        if name != "cpu_j_per_request":
+            return self.row.why(name)
+        figure = self.cpu_j_per_request
+        return figure.reason if isinstance(figure, Missing) else None
+
+
+@dataclass(frozen=True)
+class PointBody:
+    """One experiment of a drive. Power is that of the widest domain that was measured;
+    `cpu_j_per_request` is the energy of the processor packages over the requests, idle energy
+    included. A null has its reason in `reasons`."""
 
     campaign: str
     experiment: str
@@ -88,34 +123,45 @@ def _factor(campaign: "Campaign") -> str | None:
 def _point(row: "Row") -> Point:
     assert row.experiment is not None
     arguments = dict(row.experiment.arguments)
-    best = row.measured
-    cpu = [domain["iops_per_w"] for domain in row.domains if domain.power_domain == _CPU]
-    cpu_j_per_request = _inverse(next(filter(None, cpu), None))
-    latencies = {name: row[f"latency_{name}_s"] for name in LATENCIES}
-    reasons = _why_none(row)
-    if cpu_j_per_request is None:
-        reasons["cpu_j_per_request"] = _why_no_cpu(row)
     return Point(
+        row=row,
+        iodepth=int(arguments.get("iodepth", "1")),
+        engine=arguments.get("engine", "psync"),
+        cpu_j_per_request=_cpu_j_per_request(row),
+        unsure=_why_unsure(row.measured),
+        details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
+    )
+
+
+def _point_body(point: Point) -> PointBody:
+    row = point.row
+    assert row.experiment is not None
+    names = (*_FIGURES, "latency_s", "cpu_j_per_request")
+    return PointBody(
         campaign=row.campaign,
         experiment=row.experiment.id,
         operation=row.operation,
         spatiality=row.spatiality,
         request_size_bytes=row.request_size_bytes,
-        iodepth=int(arguments.get("iodepth", "1")),
-        engine=arguments.get("engine", "psync"),
+        iodepth=point.iodepth,
+        engine=point.engine,
         n=row.n,
         iops=row["iops"],
         bandwidth_bytes_per_s=row["bandwidth_bytes_per_s"],
         power_w=row["power_w"],
-        power_domain=best.power_domain if best else None,
+        power_domain=_power_domain(row),
         iops_per_w=row["iops_per_w"],
         efficiency_bytes_per_j=row["efficiency_bytes_per_j"],
-        latency_s={name: of for name, of in latencies.items() if of is not None} or None,
-        cpu_j_per_request=cpu_j_per_request,
-        reasons=reasons,
-        unsure=_why_unsure(best),
-        details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
+        latency_s=point.latency_s or None,
+        cpu_j_per_request=known(point.cpu_j_per_request),
+        reasons={name: why for name in names if (why := point.why(name)) is not None},
+        details=point.details,
+        unsure=point.unsure,
     )
+
+
+def _power_domain(row: "Row") -> str | None:
+    return row.measured.power_domain if row.measured else None
 
 
 def _why_unsure(figures: "DomainFigures | None") -> str | None:
@@ -125,25 +171,14 @@ def _why_unsure(figures: "DomainFigures | None") -> str | None:
     return why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median)
 
 
-def _why_none(row: "Row") -> dict[str, str]:
-    """The reasons of figures that are missing."""
-    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "iops_per_w")
-    reasons = {name: why for name in alike if (why := row.why(name)) is not None}
-    if all(row[f"latency_{name}_s"] is None for name in LATENCIES):
-        reasons["latency_s"] = str(row.why("latency_p50_s"))
-    return reasons
-
-
-def _why_no_cpu(row: "Row") -> str:
-    if not any(d.power_domain == _CPU for d in row.domains):
-        return "no meter read the processor packages"
-    return row.why("iops") or "too little of the time was observed"
-
-
-def _inverse(figures: Quartiles | None) -> Quartiles | None:
-    if figures is None or figures.q1 <= 0:
-        return None
-    return Quartiles(1 / figures.median, 1 / figures.q3, 1 / figures.q1)
+def _cpu_j_per_request(row: "Row") -> Figure:
+    packages = [domain["iops_per_w"] for domain in row.domains if domain.power_domain == _CPU]
+    if not packages:
+        return Missing("no meter read the processor packages")
+    requests_per_j = next((each for each in packages if each is not None), None)
+    if requests_per_j is None or requests_per_j.q1 <= 0:
+        return Missing(row.why("iops") or "too little of the time was observed")
+    return Quartiles(1 / requests_per_j.median, 1 / requests_per_j.q3, 1 / requests_per_j.q1)
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
@@ -165,7 +200,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         tables=tuple(tables),
         plots=tuple(plots),
         body={
-            "drive": [asdict(point) for _, each in found for point in each],
+            "drive": [asdict(_point_body(point)) for _, each in found for point in each],
             "steady_state": rests,
         },
     )
@@ -179,13 +214,13 @@ def _why_missing(each: Sequence[Point]) -> list[str]:
     reasons: dict[str, None] = {}
     failed = []
     for point in each:
-        if point.n == 0:
-            why = point.reasons.get("bandwidth_bytes_per_s", "see the problems")
-            failed.append(f"{point.engine}, {_label(point)}, depth {point.iodepth}: {why}")
+        if point.row.n == 0:
+            no_rate = point.why("bandwidth_bytes_per_s") or "see the problems"
+            failed.append(f"{point.engine}, {_label(point)}, depth {point.iodepth}: {no_rate}")
             continue
         for name in ("iops_per_w", "cpu_j_per_request", "latency_s"):
-            if name in point.reasons:
-                reasons.setdefault(f"{name}: {point.reasons[name]}")
+            if (why := point.why(name)) is not None:
+                reasons.setdefault(f"{name}: {why}")
     unsure = Counter(point.unsure for point in each if point.unsure is not None)
     reasons |= {f"W and MB/J of {n} rows: {why}": None for why, n in unsure.items()}
     return [*reasons, *failed]
@@ -198,20 +233,20 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             _label(point),
             str(point.iodepth),
             point.engine,
-            str(point.n),
-            middle(point.iops),
-            middle(point.bandwidth_bytes_per_s, MB),
-            middle(point.power_w),
-            middle(point.iops_per_w),
-            middle(point.efficiency_bytes_per_j, MB),
-            *(middle((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
-            middle(point.cpu_j_per_request, 1e-3),
+            str(point.row.n),
+            middle(point.row["iops"]),
+            middle(point.row["bandwidth_bytes_per_s"], MB),
+            middle(point.row["power_w"]),
+            middle(point.row["iops_per_w"]),
+            middle(point.row["efficiency_bytes_per_j"], MB),
+            *(middle(point.latency_s.get(name), 1e-3) for name, _ in _LATENCIES),
+            middle(known(point.cpu_j_per_request), 1e-3),
         )
         for point in sorted(
             each, key=lambda p: (order.get(p.engine, 2), _label(p), p.iodepth, p.engine)
         )
     )
-    domains = dict.fromkeys(p.power_domain for p in each if p.power_domain is not None)
+    domains = dict.fromkeys(filter(None, (_power_domain(point.row) for point in each)))
     what = "The drive" if _factor(campaign) == "precondition" else "Engines"
     note = f"power of the {', '.join(domains)}; " if domains else ""
     return Table(
@@ -240,8 +275,9 @@ def _worn(campaign: "Campaign") -> str:
 
 
 def _label(point: Point) -> str:
-    kind = io_label(point.operation, point.spatiality)
-    return " ".join((sized(kind, point.request_size_bytes), *point.details))
+    row = point.row
+    kind = io_label(row.operation, row.spatiality)
+    return " ".join((sized(kind, row.request_size_bytes), *point.details))
 
 
 def _names(campaign: "Campaign") -> dict[str, str]:

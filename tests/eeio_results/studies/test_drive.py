@@ -40,23 +40,21 @@ def campaign(folder: Path, energies: tuple[EnergyReading, ...] = BOTH) -> Campai
 
 def test_by_hand(tmp_path: Path) -> None:
     (point,) = points(campaign(tmp_path / "c"))
-    assert (point.iodepth, point.engine, point.n) == (32, "libaio", 5)
-    assert point.iops is not None and point.iops.median == 10_000
-    assert point.power_domain == "system"
-    assert point.iops_per_w is not None and point.iops_per_w.median == pytest.approx(200)
-    assert point.efficiency_bytes_per_j is not None
-    assert point.efficiency_bytes_per_j.median == pytest.approx(40.96e6 / 50)
-    assert point.cpu_j_per_request is not None
-    assert point.cpu_j_per_request.median == pytest.approx(20 / 10_000)
-    assert point.latency_s is not None and point.latency_s["p9999"].median == 0.009
-    assert "iops_per_w" not in point.reasons and "cpu_j_per_request" not in point.reasons
+    assert (point.iodepth, point.engine, point.row.n) == (32, "libaio", 5)
+    (body,) = to_json(build([campaign(tmp_path / "d")]))["drive"]
+    assert body["iops"]["median"] == 10_000 and body["power_domain"] == "system"
+    assert body["iops_per_w"]["median"] == pytest.approx(200)
+    assert body["efficiency_bytes_per_j"]["median"] == pytest.approx(40.96e6 / 50)
+    assert body["cpu_j_per_request"]["median"] == pytest.approx(20 / 10_000)
+    assert point.latency_s["p9999"].median == body["latency_s"]["p9999"]["median"] == 0.009
+    assert "iops_per_w" not in body["reasons"] and "cpu_j_per_request" not in body["reasons"]
 
 
 def test_a_doubtful_power_is_named(tmp_path: Path) -> None:
     doubtful = replace(energy(50.0), doubtful=True, reasons=("a contradicts b",))
     doubted = campaign(tmp_path / "c", (doubtful,))
     (point,) = points(doubted)
-    assert point.unsure == "doubtful: a contradicts b" and point.power_w is not None
+    assert point.unsure == "doubtful: a contradicts b" and point.row["power_w"] is not None
     text = str(contents(build([doubted]))[0].note)
     assert "W and MB/J of 1 rows: doubtful: a contradicts b" in text
 
@@ -71,11 +69,11 @@ def test_a_doubtful_power_is_named(tmp_path: Path) -> None:
 def test_what_was_not_measured_has_its_reason(
     tmp_path: Path, energies: tuple[EnergyReading, ...], lacks: set[str], why: str | None
 ) -> None:
-    (point,) = points(campaign(tmp_path / "c", energies))
+    (body,) = to_json(build([campaign(tmp_path / "c", energies)]))["drive"]
     for name in lacks:
-        assert getattr(point, name) is None and point.reasons[name]
+        assert body[name] is None and body["reasons"][name]
     if why is not None:
-        assert point.reasons["cpu_j_per_request"] == why
+        assert body["reasons"]["cpu_j_per_request"] == why
 
 
 def test_the_report_has_it_in_json_tables_and_a_plot(tmp_path: Path) -> None:
