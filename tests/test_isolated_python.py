@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio.fleet import submitting
-from eeio.importing.readers import darshan
+from eeio_parsers.darshan import report as darshan
 from eeio_results.errors import EeioError
 
 ROOT = Path(__file__).parents[1]

@@ -22,12 +22,14 @@ from eeio_limits.trust import why_untrusted
 @dataclass(frozen=True)
 class Modules:
     """Locations of modules of one kind. `kind` is its name in messages; `reserved` are names with
-    another meaning."""
+    another meaning. With a `part`, ours are the folders of the package that have a file of that
+    name: `fio/run.py` is `fio`."""
 
     kind: str
     package: str
     variable: str
     reserved: tuple[str, ...] = ()
+    part: str = ""
 
     def names(self) -> list[str]:
         """All of them, by name. Raises LimitError for a user folder that does not exist, and for a
@@ -37,13 +39,13 @@ class Modules:
     def load(self, name: str) -> ModuleType | None:
         """The module of that name; None if there is none. Raises LimitError, too, for one that
         cannot be imported, whatever it is that stops it."""
-        where, own = f"{self.package}.{name}", None
+        where = ".".join(filter(None, (self.package, name, self.part)))
+        module, own = where, None
         if name not in self.ours():
             own = self.own().get(name)
             if own is None:
                 return None
             where = f"{own}, named by {self.variable}"
-        module = f"{self.package}.{name}"
         try:
             return importlib.import_module(module) if own is None else _read(module, own)
         # Whatever is wrong with it, the others are not.
@@ -56,7 +58,14 @@ class Modules:
     def ours(self) -> list[str]:
         """Those of the package."""
         paths = importlib.import_module(self.package).__path__
-        return [found.name for found in pkgutil.iter_modules(paths) if _is_public(found.name)]
+        names = [module.name for module in pkgutil.iter_modules(paths) if _is_public(module.name)]
+        if not self.part:
+            return names
+        return [
+            name
+            for name in names
+            if any(Path(path, name, f"{self.part}.py").exists() for path in paths)
+        ]
 
     def own(self) -> dict[str, Path]:
         """Name -> file of each module in the user's folders."""

@@ -11,12 +11,13 @@ import pytest
 
 from eeio.pts import composite
 from eeio_limits import LimitError, inputs
+from eeio_parsers.btio import run as btio
+from eeio_parsers.fio import run as fio
 from eeio_results import documents, store, tools, typed
 from eeio_results.characterization import characterize
 from eeio_results.comparison.cells import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError
 from eeio_results.record import EnergyReading
-from eeio_results.tools import btio, fio
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import jbd2, strace
 from eeio_results.units import parse_size

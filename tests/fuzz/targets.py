@@ -36,6 +36,8 @@ from eeio.pts.read import experiments_of, machine_of, run_of
 from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
+from eeio_parsers.btio import run as btio
+from eeio_parsers.lmbench import run as lmbench
 from eeio_power import alignment, calibration, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
 from eeio_power.delay import Delay
@@ -70,7 +72,6 @@ from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import cost_inputs, workload_file
-from eeio_results.tools import btio, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size

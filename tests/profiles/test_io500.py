@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio_parsers.io500.run import NOT_VALID, RESULT, SCORED
 from eeio_results import tools
 from eeio_results.tools.capture import Capture
-from eeio_results.tools.io500 import NOT_VALID, RESULT, SCORED
 from tests.campaigns import records_in
 from tests.conftest import Eeio
 from tests.executables import executable

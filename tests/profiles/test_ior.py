@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.tools import ior
+from eeio_parsers.ior import run as ior
 from tests.conftest import ior_program
 from tests.executables import executable
 from tests.processes import ran

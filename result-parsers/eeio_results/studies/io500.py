@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from eeio_limits.quantities import MOST_UNKNOWN
+from eeio_parsers.io500.run import DEBUG_SCORE, GIB, NOT_VALID, SCORE, SCORED
 from eeio_results.record import COST_DOMAINS, DEMO, EnergyReading, Phase, Run
 from eeio_results.report.columns import plain
 from eeio_results.report.parts import Table
 from eeio_results.studies import Chapter, Study
 from eeio_results.tool_label import tool_label
-from eeio_results.tools.io500 import DEBUG_SCORE, GIB, NOT_VALID, SCORE, SCORED
 from eeio_results.windows import energy_of
 
 if TYPE_CHECKING:

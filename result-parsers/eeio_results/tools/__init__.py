@@ -1,6 +1,6 @@
 """One module per benchmark: the tool's output -> metrics in SI units.
 
-A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name here
+A profile `eeio-NAME-x.y.z` is read by the module `eeio_parsers.NAME.run`, found by that name there
 or in the folders of EEIO_PARSERS (docs/how-to/adding-a-profile.md); a profile without a module
 writes `eeio.json` and is read by `native`, or writes `figures.json` next to its program's output
 (`eeio profile new`) and is read by `figures`. Each module has
@@ -11,6 +11,7 @@ and raises ToolOutputError when the output is incomplete or not this tool's. `AB
 reports name its experiments and what its bytes are (`description.About`).
 """
 
+import importlib
 import os
 from functools import cache
 from typing import Protocol, cast
@@ -26,7 +27,8 @@ class _Parser(Protocol):
     def parse(self, capture: Capture) -> ToolResult: ...
 
 
-_MODULES = Modules("parser", __name__, "EEIO_PARSERS")
+_WITHOUT_MODULE = ("figures", "native")
+_MODULES = Modules("parser", "eeio_parsers", "EEIO_PARSERS", _WITHOUT_MODULE, part="run")
 _FIGURES = "figures.json"
 
 
@@ -38,7 +40,7 @@ def check(tool: str) -> None:
 def names() -> list[str]:
     """Names of all parsers, including the user's. Raises EeioError."""
     try:
-        return _MODULES.names()
+        return sorted([*_MODULES.names(), *_WITHOUT_MODULE])
     except LimitError as error:
         raise EeioError(str(error)) from error
 
@@ -83,9 +85,11 @@ def parse(tool: str, capture: Capture) -> ToolResult:
 
 def _parser(tool: str, otherwise: str = "native") -> _Parser:
     try:
-        module = _MODULES.load(tool) or _MODULES.load(otherwise)
+        module = _MODULES.load(tool)
     except LimitError as error:
         raise EeioError(str(error)) from error
+    if module is None:
+        module = importlib.import_module(f"{__name__}.{otherwise}")
     if not callable(getattr(module, "parse", None)):
         where = getattr(module, "__file__", tool)
         raise EeioError(f"the parser {tool!r} ({where}) has no function parse(capture)")

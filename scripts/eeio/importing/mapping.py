@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eeio.errors import RejectedError
-from eeio.importing.readers.recognize import FORMATS
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
+from eeio_parsers import formats
 from eeio_power.csv_log import zone_of
 from eeio_power.delay import LIMIT as DELAY
 from eeio_power.errors import PowerError
@@ -233,7 +233,7 @@ class _Runs:
     columns: _Columns = field(default_factory=dict, metadata=LATER)
     values: _Values = field(default_factory=lambda: _Values(""), metadata=LATER)
     outputs: str = field(default="", metadata=LATER)
-    format: Annotated[str, tuple(FORMATS)] = field(default="", metadata=LATER)
+    format: Annotated[str, tuple(formats.names())] = field(default="", metadata=LATER)
     name: str = field(default="", metadata=LATER)
     spans: str = field(default="", metadata=LATER)
     run: str = field(default="", metadata=LATER)

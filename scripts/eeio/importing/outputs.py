@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.importing.readers import recognize
-from eeio.importing.readers.found import FoundPhase, FoundReport
 from eeio_limits import LimitError, inputs, quantities
+from eeio_parsers import formats
+from eeio_parsers.found import FoundPhase, FoundReport
+from eeio_parsers.lmbench import run as lmbench
 from eeio_results import consistency
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import ContextValue, Phase
-from eeio_results.tools import lmbench
 
 _NO_WINDOW = "imported: eeio did not observe its I/O"
 _NOT_DURABLE = "imported: the file does not report when its bytes were on the device"
@@ -44,10 +44,11 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
             return Output(phases, _longest_s(phases), result.context, result.notes)
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
-        text, kind = recognize.recognized(text, Path(source))
+        text = formats.unlabelled(text)
+        kind = formats.format_of(text, Path(source))
         if kind is None:
             raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
-        if form and kind.tool not in recognize.FORMATS[form]:
+        if not formats.is_named(kind.tool, form):
             raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
         reports = tuple(kind.read(text))
         found = tuple(phase.checked() for report in reports for phase in report.phases)
@@ -87,7 +88,7 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     if found.runtime_s is not None:
         metrics["runtime_s"] = found.runtime_s
     writes = found.operation == "write"
-    flushed = writes and recognize.rules_of(tool).flushes(found.options)
+    flushed = writes and formats.rules_of(tool).flushes(found.options)
     phase = Phase(
         name=found.operation or found.name,
         operation=found.operation if found.operation in _OPERATIONS else "mixed",

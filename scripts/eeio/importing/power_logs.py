@@ -18,9 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from eeio.importing.readers.found import local_date, number
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTAMP
+from eeio_parsers.found import local_date, number
 from eeio_power import samples as samples_file
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError

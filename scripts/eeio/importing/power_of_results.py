@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from eeio.importing import power_logs
 from eeio.importing.power_logs import PowerLog, Series
-from eeio.importing.readers.found import FoundPhase, FoundReport
+from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power.alignment import FINE_S, SEARCH_S, Energy, Offset, Pulse
 from eeio_power.doubts import doubted
 from eeio_power.errors import PowerError

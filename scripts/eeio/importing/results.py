@@ -13,7 +13,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,12 +24,14 @@ from eeio.errors import RejectedError
 from eeio.importing.imported import Imported, store
 from eeio.importing.outputs import recorded
 from eeio.importing.power_of_results import UsedLog, add_power
-from eeio.importing.readers import darshan, recognize
-from eeio.importing.readers.found import FoundPhase, FoundReport
-from eeio.importing.readers.rules import FoundFile
 from eeio.pts import read as pts
 from eeio_limits import LimitError, inputs
 from eeio_limits.number_text import number
+from eeio_parsers import formats
+from eeio_parsers.darshan import report as darshan
+from eeio_parsers.format import Format
+from eeio_parsers.found import FoundPhase, FoundReport
+from eeio_parsers.rules import FoundFile
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment, Machine, Run, mark
 from eeio_results.report.columns import NONE
@@ -50,7 +52,7 @@ def found(arguments: Sequence[Path]) -> list[FoundFile]:
         if one.sha256 and (first := seen.setdefault(one.sha256, path)) != path:
             one, further = replace(one, reports=[], rejected=f"the same content as {first}"), []
         made += (one, *further)
-    for rules in recognize.RULES.values():
+    for rules in formats.rules().values():
         rules.reject_repeated(made)
     return made
 
@@ -97,26 +99,26 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             raise EeioError("binary: unpack an archive first")
         body = body.replace(b"\0", b"")
         text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
-        text = recognize.of_mail(body, text)
         if not text.strip():
             raise EeioError("empty")
-        if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
+        if "<PhoronixTestSuite>" in text[: formats.HEAD_CHARACTERS]:
             one.tool, one.form = "pts", "xml"
             one.reports = list(_pts_reports(path))
             return [one]
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
-        text, kind = recognize.recognized(text, path)
-        if (tool := recognize.in_json_string(text, kind)) is not None:
+        text = formats.unlabelled(text)
+        form = formats.format_of(text, path)
+        if (tool := formats.in_json_string(text, form)) is not None:
             raise EeioError(
                 f"the output of {tool} is inside a string of JSON: write it to a file of its own"
             )
-        if kind is None:
+        if form is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
-        _read_by(kind, text, one)
-        if kind.form != "json" and (one.rejected is not None or recognize.QUOTED.search(text)):
-            _read_quoted(text, one)
-        for other in recognize.others_in(text, kind):
+        _read_by(form, text, one)
+        begins = [of.begins_at for of in one.reports if of.begins_at is not None]
+        one.above = "" if form.keys else text[: min(begins, default=0)]
+        for other in formats.others_in(text, form):
             part = FoundFile(path, place, one.sha256)
             _read_by(other, text, part)
             further.append(part)
@@ -132,28 +134,17 @@ def _is_binary(head: bytes) -> bool:
     return nuls > 0 and (nuls > 16 or head.decode("utf-8", "replace").count("\ufffd") > nuls)
 
 
-def _read_by(kind: recognize.Kind, text: str, one: FoundFile) -> None:
-    one.tool, one.form = kind.tool, kind.form
+def _read_by(form: Format, text: str, one: FoundFile) -> None:
+    one.tool, one.form = form.tool, form.name
     try:
-        _take(one, kind.read(text))
+        _take(one, form.read(text))
         if not any(report.phases for report in one.reports):
             notes = [note for report in one.reports for note in report.notes]
             raise EeioError(": ".join(["no result in it", *notes[:1]]))
     except _DAMAGED as error:
         why = _why(error)
-        is_named = kind.tool.lower() in why.lower()
-        one.rejected, one.reports = why if is_named else f"{kind.tool}: {why}", []
-
-
-def _read_quoted(text: str, one: FoundFile) -> None:
-    """The results behind marks of a quotation too, if there are more of them than without."""
-    for moved in recognize.unquoted(text):
-        again = FoundFile(one.path, one.place, one.sha256)
-        if (kind := recognize.kind_of(moved, Path())) is not None and kind.form != "json":
-            _read_by(kind, moved, again)
-            if len(again.reports) > len(one.reports):
-                one.tool, one.form = again.tool, again.form
-                one.reports, one.rejected = again.reports, None
+        is_named = form.tool.lower() in why.lower()
+        one.rejected, one.reports = why if is_named else f"{form.tool}: {why}", []
 
 
 _DAMAGED = (
@@ -240,7 +231,7 @@ def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
         for place, report in enumerate(one.reports):
             of_group: dict[str, list[FoundPhase]] = {}
             for index, phase in enumerate(report.phases):
-                at_once = recognize.rules_of(one.tool).groups_at_once
+                at_once = formats.rules_of(one.tool).groups_at_once
                 group = phase.group if at_once else f"{phase.group} {index}"
                 of_group.setdefault(group, []).append(phase)
             for phases in of_group.values():
@@ -294,34 +285,6 @@ def _is_of_thing(number: re.Match[str]) -> bool:
     return _THING.search(number.string[: number.start()]) is not None
 
 
-def _headed(rows: Sequence[_Row]) -> set[str]:
-    """SHA-256 of the files whose reports are below several headings: in the file, or in all files
-    whose names differ in numbers only."""
-    found_headings: dict[object, set[str | None]] = {}
-    sets = {row.file.sha256: (row.file.place, re.sub(r"\d+", "", row.file.path.stem))
-            for row in rows}  # fmt: skip
-    for row in rows:
-        counts = set(re.findall(r"\d+", row.file.path.stem))
-        found_headings.setdefault(row.file.sha256, set()).add(row.report.heading)
-        of_set = _without_counts(row.report.heading, counts)
-        found_headings.setdefault(sets[row.file.sha256], set()).add(of_set)
-    return {
-        sha256
-        for sha256, files in sets.items()
-        if len(found_headings[sha256]) > 1 or len(found_headings[files]) > 1
-    }
-
-
-def _without_counts(heading: str | None, counts: set[str]) -> str | None:
-    """Without the numbers that the file's name has, too, unless they are of things."""
-
-    def one(found: re.Match[str]) -> str:
-        return "#" if found[0] in counts and not _is_of_thing(found) else found[0]
-
-    return None if heading is None else re.sub(r"\d+", one, heading)
-
-
-_SHOWN_HEADING = 120
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T_ -]\d\d[:h-]?\d\d(?:[:m-]?\d\d)?)?|\d{8,}(?:[T_-]?\d{4,6})?"
 )
@@ -330,14 +293,19 @@ _DATE = re.compile(
 def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     """The name of each file as a factor: without dates, and without numbers that count the files
     (1, 2, 3). Others (100, 200, 400), those of things (node1, node2), and those before a word
-    (1_mode, 2_mode) may be a setting that the tool does not report."""
+    (1_mode, 2_mode) may be a setting that the tool does not report. So may the text above the
+    reports: files in which it differs are no repetitions."""
     stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
     for row in rows:
         stem = _DATE.sub("#", row.file.path.stem)
         same = stems.setdefault((row.file.place, re.sub(r"\d+", "\0", stem)), {})
         same[row.file.path] = stem
     names: dict[Path, str] = {}
+    texts = {row.file.path: row.file.above for row in rows}
     for of_paths in stems.values():
+        if len({texts[path] for path in of_paths}) > 1:
+            names |= of_paths
+            continue
         numbers = {path: re.findall(r"\d+", stem) for path, stem in of_paths.items()}
         columns = [
             {int(number) for number in column} for column in zip(*numbers.values(), strict=True)
@@ -359,7 +327,7 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
 
 
 def _experiment(
-    row: _Row, varying: Mapping[str, set[str]], headed: Collection[str], names: Mapping[Path, str]
+    row: _Row, varying: Mapping[str, set[str]], names: Mapping[Path, str]
 ) -> Experiment:
     first = row.phases[0]
     operations = {phase.operation for phase in row.phases}
@@ -372,12 +340,6 @@ def _experiment(
     for name, value in first.options.items():
         if name in varying.get(row.file.tool or "", ()):
             arguments[name.replace(" ", "_")] = value
-    if row.file.sha256 in headed:
-        heading = row.report.heading or "-"
-        if len(heading) > _SHOWN_HEADING:
-            digest = hashlib.sha256(heading.encode()).hexdigest()
-            heading = f"{heading[:_SHOWN_HEADING]}... ({digest[:8]})"
-        arguments["heading"] = heading
     if row.report.version and _VERSION in varying.get(row.file.tool or "", ()):
         arguments["tool_version"] = row.report.version
     if not first.options and first.request_bytes is None:
@@ -386,7 +348,7 @@ def _experiment(
     for name in ("iodepth", "jobs", "nodes", "engine"):
         if (value := getattr(first, name)) is not None:
             arguments[name] = str(value)
-    rules = recognize.rules_of(row.file.tool)
+    rules = formats.rules_of(row.file.tool)
     return Experiment(
         level=rules.level,
         tool=row.file.tool or "unknown",
@@ -409,15 +371,17 @@ class _Runs(Sequence[Run]):
         self._repetitions: list[int] = []
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
-        found = _varying(rows), _headed(rows), _file_names(rows)
-        made = [equal.setdefault(e, e) for e in (_experiment(row, *found) for row in rows)]
+        varying, names = _varying(rows), _file_names(rows)
+        made = [equal.setdefault(e, e) for e in (_experiment(row, varying, names) for row in rows)]
         in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
-        # A file with repetitions is no repetition of another one.
+        # A file with several of them is no repetition of another one.
         sets = {experiment for (experiment, _), runs in in_file.items() if runs > 1}
         for row, experiment in zip(rows, made, strict=True):
             if experiment in sets:
-                named = dict(experiment.arguments) | {"file": row.file.path.stem[:200]}
-                other = replace(experiment, arguments=tuple(sorted(named.items())))
+                # Whether reports of one file are repetitions is not in the file.
+                named = {"file": row.file.path.stem[:200], "report": str(row.number)}
+                arguments = tuple(sorted({**dict(experiment.arguments), **named}.items()))
+                other = replace(experiment, arguments=arguments)
                 experiment = equal.setdefault(other, other)
             counts[experiment] += 1
             self._experiments.append(experiment)
@@ -617,9 +581,28 @@ def remarks(taken: Taken) -> Iterator[str]:
     for one in files:
         for note in dict.fromkeys(note for report in one.reports for note in report.notes):
             yield f"{one.path}: {note}"
+        if equal := _equal_reports(one):
+            yield (
+                f"{one.path}: reports {', '.join(map(str, equal))} have equal settings: each is an "
+                "experiment of its own. To name them, or to say that they are repetitions, use a "
+                "map (docs/how-to/import-results.md)"
+            )
     for one in files:
         if one.rejected is not None:
             yield f"{one.path}: rejected: {one.rejected}"
+
+
+def _equal_reports(one: FoundFile) -> list[int]:
+    """The numbers of the first reports of a file that no setting tells apart."""
+    numbers: dict[tuple[object, ...], list[int]] = {}
+    for index, report in enumerate(one.reports):
+        settings = tuple(
+            (phase.name, phase.operation, phase.access_pattern, phase.request_bytes, phase.direct,
+             phase.iodepth, phase.jobs, phase.engine, *sorted(phase.options.items()))
+            for phase in report.phases
+        )  # fmt: skip
+        numbers.setdefault(settings, []).append(index)
+    return next((of[:5] for of in numbers.values() if len(of) > 1), [])
 
 
 def table(taken: Taken) -> Table | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.eeio.importing.importer import Importer
 
-from eeio.importing.readers import fio
+from eeio_parsers.fio import report as fio
 
 CASES = Path(__file__).parents[2] / "data/imports/cases"
 

@@ -7,7 +7,7 @@ import pytest
 from tests.eeio.importing.importer import Importer, phases
 from tests.processes import ran
 
-from eeio.importing.readers import darshan
+from eeio_parsers.darshan import report as darshan
 
 KIB, MIB = 1024, 1 << 20
 

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import DATA
 
 from eeio.importing import outputs, results
-from eeio.importing.readers import recognize
+from eeio_parsers import formats
 from eeio_results.errors import EeioError
 
 REAL = [
@@ -51,7 +51,7 @@ def test_json_in_one_long_line_is_read() -> None:
     assert outputs.read("fio-json", text, "a.json") == complete
 
 
-@pytest.mark.parametrize("form", recognize.FORMATS)
+@pytest.mark.parametrize("form", formats.names())
 def test_another_tools_output_is_rejected(form: str) -> None:
     with pytest.raises(EeioError) as caught:
         outputs.read(form, "hello\n", "here.txt")

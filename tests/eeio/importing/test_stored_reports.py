@@ -11,8 +11,8 @@ from tests.conftest import DATA
 from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import outputs
-from eeio.importing.readers.found import FoundPhase
 from eeio_limits import LimitError, inputs
+from eeio_parsers.found import FoundPhase
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import Phase
 

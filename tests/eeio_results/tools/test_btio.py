@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio_parsers.btio import run as btio
 from eeio_results import tools
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools import btio
 from eeio_results.tools.capture import Capture
 
 DATA = Path(__file__).parents[2] / "data/btio/3.3.1"

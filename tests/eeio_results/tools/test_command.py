@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.conftest import DATA
 
-from eeio_results.tools import command
+from eeio_parsers.command import run as command
 from eeio_results.tools.capture import Capture
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eeio_parsers.fio import run as fio
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools import fio, parse
+from eeio_results.tools import parse
 from eeio_results.tools.capture import Capture
 
 DATA = Path(__file__).parents[2] / "data" / "fio" / "3.33"

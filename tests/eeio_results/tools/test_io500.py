@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio_parsers.io500 import run as io500
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools import io500, parse
+from eeio_results.tools import parse
 from eeio_results.tools.capture import Capture, Stamp
 
 (DATA,) = (Path(__file__).parents[2] / "data/io500").glob("io500-*/debug")

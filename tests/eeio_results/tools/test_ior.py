@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from eeio_parsers.ior import run as ior
 from eeio_results.record import Durable
-from eeio_results.tools import ior
 from eeio_results.tools.capture import Capture, Stamp
 
 DATA = Path(__file__).parents[2] / "data" / "ior"

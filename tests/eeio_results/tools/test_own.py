@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = set(sys.modules)
     yield tmp_path / "parsers"
     for name in set(sys.modules) - before:
-        if name.startswith("eeio_results.tools."):
+        if name.startswith("eeio_parsers."):
             del sys.modules[name]
 
 

@@ -1,0 +1,186 @@
+"""Darshan: the counters of each file and API, of a log or of the output of darshan-parser.
+
+Times are those in calls, added over the calls of a process, and over all processes for a file that
+they share. So only a file of one process has a rate; that of a shared file is not known.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eeio_limits.quantities import DURATION
+from eeio_parsers.format import Format
+from eeio_parsers.found import FoundPhase, FoundReport, none_found, number, utc
+from eeio_parsers.rules import Rules
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.traces import darshan
+
+MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
+"""Bytes 8 to 15 of a log."""
+TEXT = re.compile(r"^# darshan log version: (\S{1,20})[\s\S]{0,20000}?^# nprocs: \d", re.M)
+_APIS = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "STDIO": "STDIO"}
+"""Module -> how the names of its counters begin. Bytes of MPI-IO are in POSIX once more."""
+_USED = re.compile(r"_(?:BYTES_|F_READ_|F_WRITE_|ACCESS[1-4]_|(?:[A-Z]+_)?(?:READS|WRITES)$)")
+_LIMIT_S = 120.0
+_WHY = 9
+"""Exit code of the process if the last line of its stderr is the reason."""
+
+
+@dataclass(frozen=True)
+class _Record:
+    """One file of one process, or of all of them (`rank` -1)."""
+
+    module: str
+    rank: int
+    file: str
+    counters: Mapping[str, float]
+
+
+def read_log(path: Path) -> Iterator[FoundReport]:
+    """A log, by the program darshan-parser if it is installed, else by PyDarshan. Raises EeioError
+    with the remedy if neither is.
+
+    It reads a copy in a process of its own: PyDarshan removes some damaged logs, and others end it
+    with a signal.
+    """
+    program = shutil.which("darshan-parser")
+    command = [program] if program else [sys.executable, "-P", "-m", __name__]
+    with tempfile.TemporaryDirectory(prefix="eeio-") as folder:
+        copy = shutil.copyfile(path, Path(folder) / "log.darshan")
+        try:
+            done = subprocess.run([*command, str(copy)], capture_output=True, timeout=_LIMIT_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ToolOutputError(f"Darshan: {command[-1]}: {error!s:.200}") from error
+    if done.returncode == _WHY:
+        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise ToolOutputError(why.replace(f"{copy}: ", "")[:300])
+    if done.returncode:
+        name = "darshan-parser" if program else "PyDarshan"
+        raise ToolOutputError(f"Darshan: damaged: {name} cannot read it (exit {done.returncode})")
+    yield from read_text(done.stdout.decode("utf-8", "replace"))
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """The output of darshan-parser."""
+    header = dict(re.findall(r"^# (nprocs|start_time): (\d{1,18})", text, re.M))
+    command = re.search(r"^# exe: (\S[^\n]{0,999})", text, re.M)
+    version = re.search(r"^# darshan log version: (\S{1,20})", text, re.M)
+    counters: dict[tuple[str, int, str, str], dict[str, float]] = {}
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if len(cells) >= 6 and cells[0] in _APIS and _USED.search(cells[3]):
+            # -1 stands for a value that is not known.
+            value = 0.0 if cells[4].startswith("-") else number(cells[4])
+            if value is None and "_ACCESS" in cells[3]:
+                continue  # Darshan 3.2 may print sizes of requests that cannot be.
+            if value is None or not re.fullmatch(r"-1|\d{1,9}", cells[1]):
+                raise none_found("Darshan", f"a damaged line: {line[:80]!r}")
+            counters.setdefault((cells[0], int(cells[1]), cells[2], cells[5]), {})[cells[3]] = value
+    incomplete = re.findall(r"WARNING\*?: .{0,40}?(\S{1,20}) module contains incomplete", text)
+    start_s, processes = number(header.get("start_time")), int(header.get("nprocs", 1))
+    phases = tuple(
+        phase for (module, rank, _, file), of in counters.items()
+        for operation in ("read", "write")
+        if (phase := _phase(_Record(module, rank, file, of), operation, start_s, processes))
+    )  # fmt: skip
+    if not phases and re.search(r"^# DXT, file_id", text, re.M):
+        raise none_found("Darshan", "output of darshan-dxt-parser: give that of darshan-parser")
+    if not phases:
+        raise none_found("Darshan", "no bytes were read or written by POSIX, MPI-IO or STDIO")
+    notes = tuple(f"{module}: incomplete: Darshan had no memory for all files"
+                  for module in dict.fromkeys(incomplete))  # fmt: skip
+    if command:
+        options = {"command": command[1].strip()}
+        phases = tuple(replace(phase, options={**options, **phase.options}) for phase in phases)
+    yield FoundReport(phases, version[1] if version else None, notes=notes)
+
+
+def _print(path: Path) -> None:
+    """A log by PyDarshan, in the form of darshan-parser."""
+    with darshan.opened(path) as report:
+        job = report.metadata["job"]
+        print(f"# darshan log version: {job['log_ver']}")
+        print("# exe:", " ".join(str(report.metadata.get("exe", "")).split()))
+        print(f"# start_time: {job['start_time_sec']}\n# nprocs: {job['nprocs']}")
+        for module in (m for m in _APIS if m in report.records):
+            if report.modules[module]["partial_flag"]:
+                print(f"# *WARNING*: The {module} module contains incomplete data!")
+            frames = report.records[module].to_df()
+            for name in ("counters", "fcounters"):
+                for row in frames[name].to_dict("records"):
+                    file = str(report.name_records.get(row["id"], row["id"]))
+                    file = file.replace("\t", " ").replace("\n", " ")
+                    for counter, value in row.items():
+                        print(module, row["rank"], row["id"], counter, value, file, sep="\t")
+
+
+def _phase(
+    record: _Record, operation: str, start_s: float | None, processes: int
+) -> FoundPhase | None:
+    prefix, counters = _APIS[record.module], record.counters
+    past = "READ" if operation == "read" else "WRITTEN"
+
+    def total(*names: str) -> float:
+        return sum(max(0.0, counters.get(f"{prefix}_{name}", 0.0)) for name in names)
+
+    moved = total(f"BYTES_{past}")
+    if not moved:
+        return None
+    calls = {
+        "read": {"MPIIO": ("INDEP_READS", "COLL_READS", "SPLIT_READS", "NB_READS")},
+        "write": {"MPIIO": ("INDEP_WRITES", "COLL_WRITES", "SPLIT_WRITES", "NB_WRITES")},
+    }[operation].get(prefix, (f"{operation.upper()}S",))
+    count = total(*calls)
+    spent_s = total(f"F_{operation.upper()}_TIME")
+    begin_s = total(f"F_{operation.upper()}_START_TIMESTAMP")
+    alone = record.rank >= 0
+    sizes = _sizes(total)
+    of_both = total("BYTES_READ") > 0 and total("BYTES_WRITTEN") > 0
+    # Counts of sizes are of reads and writes together.
+    same = len(sizes) == 1 and not of_both and next(iter(sizes.values())) == count
+    return FoundPhase(
+        name=record.file[:200],
+        operation=operation,
+        group=f"{record.module} {record.rank}",
+        request_bytes=next(iter(sizes)) if same else None,
+        jobs=1 if alone else processes,
+        engine=record.module,
+        bandwidth_bytes_per_s=moved / spent_s if alone and spent_s else None,
+        iops=count / spent_s if alone and spent_s and count else None,
+        bytes=round(moved),
+        runtime_s=spent_s if alone and spent_s else None,
+        started_utc=utc(start_s + begin_s) if start_s else None,
+        time_source="Darshan's start of the job and of the first call" if start_s else None,
+        metrics={f"{operation}_calls": count}
+        | ({f"{operation}_time_all_processes_s": spent_s} if DURATION.contains(spent_s) else {}),
+        options=(
+            {"access sizes": ", ".join(f"{size} x {n:g}" for size, n in sizes.items())}
+            if sizes else {}
+        ) | ({"rank": str(record.rank)} if alone else {}),
+    )  # fmt: skip
+
+
+def _sizes(total: Callable[[str], float]) -> dict[int, float]:
+    """The most frequent sizes of requests, at most four, with their counts."""
+    found = {
+        round(total(f"ACCESS{place}_ACCESS")): total(f"ACCESS{place}_COUNT")
+        for place in (1, 2, 3, 4)
+    }
+    return {size: count for size, count in found.items() if size and count}
+
+
+FORMATS = (Format("darshan", "text", read_text, begins=TEXT),)
+RULES = {"darshan": Rules()}
+
+
+if __name__ == "__main__":
+    try:
+        _print(Path(sys.argv[1]))
+    except EeioError as error:
+        print(error, file=sys.stderr)
+        sys.exit(_WHY)

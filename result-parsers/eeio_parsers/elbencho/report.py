@@ -1,0 +1,206 @@
+"""elbencho's text, CSV and JSON."""
+
+import csv
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from eeio_parsers.format import Format
+from eeio_parsers.found import (
+    MIB,
+    FoundPhase,
+    FoundReport,
+    count,
+    figure,
+    none_found,
+    number,
+    size,
+)
+from eeio_parsers.rules import Rules
+
+_MOVES = {"WRITE": "write", "READ": "read"}
+_PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
+"""Phases that move nothing."""
+_METADATA = (
+    "MKDIRS", "MKBUCKETS", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "STAT", "HEADOBJ",
+    "STATDIRS", "LISTOBJ", "LISTOBJ_P", "MULTIDEL", "PUTOBJACL", "GETOBJACL", "PUTBACL", "GETBACL",
+    "MPUCOMPL", "GETOBJMD", "PUTOBJMD", "DELOBJMD", "GETBUCKETMD", "PUTBUCKETMD", "DELBUCKETMD",
+)  # fmt: skip
+"""The names of elbencho's other phases (source/Common.h of 3.1)."""
+
+
+def read_csv(text: str) -> Iterator[FoundReport]:
+    """One report for each line: `--csvfile` appends lines, also of other settings."""
+    for row in csv.DictReader(text.splitlines()):
+        row = {str(name).lower(): str(value) for name, value in row.items()}
+        # The columns before the operation are settings; their names differ from version to version.
+        columns = itertools.takewhile(lambda name: name != "operation", row)
+        settings = {
+            name.replace("io depth", "iodepth"): row[name] for name in columns if name != "iso date"
+        }
+        values = {
+            "rate": _scaled(row.get("mib/s [last]"), MIB),
+            "entries": number(row.get("entries/s [last]")),
+            "iops": number(row.get("iops [last]")),
+            "moved": _scaled(row.get("mib [last]"), MIB),
+            "runtime_s": _scaled(row.get("time ms [last]"), 1e-3),
+        }
+        yield from _elbencho(row.get("operation", ""), values, settings, row.get("iso date"))
+
+
+def _scaled(text: object, unit: float) -> float | None:
+    value = number(str(text))
+    return None if value is None else value * unit
+
+
+def _elbencho(
+    kind: str,
+    values: Mapping[str, float | None],
+    settings: Mapping[str, str],
+    date: str | None = None,
+) -> Iterator[FoundReport]:
+    """A phase with its settings, as the columns of the CSV are called; none for one that moves
+    nothing."""
+    if kind in _PASSED_OVER:
+        return
+    base = kind.partition("-")[0].upper()
+    operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
+    moves = operation != "metadata"
+    if not moves and base not in _METADATA:
+        raise none_found("elbencho", f"a phase {kind[:40]!r}, which eeio does not know")
+    random = _YES_OR_NO.get(settings.get("random", ""))
+    threads, hosts = (count(settings.get(name, "")) for name in ("threads", "hosts"))
+    moved, started = values["moved"], _iso(date)
+    phase = FoundPhase(
+        name=kind.lower(),
+        operation=operation,
+        jobs=None if threads is None else threads * max(1, hosts or 1),
+        nodes=hosts or None,
+        iops=values["iops"] if moves else values["entries"],
+        access_pattern="none",
+        runtime_s=values["runtime_s"],
+        started_utc=started,
+        time_source=None if started is None else "elbencho's start of the phase",
+        starts_within_s=None if started is None else 0.01 if "." in started else 1.0,
+        options=settings,
+    )
+    if moves:
+        phase = replace(
+            phase,
+            access_pattern={True: "random", False: "sequential", None: None}[random],
+            request_bytes=size(settings.get("block size", "")) or None,
+            direct=_YES_OR_NO.get(settings.get("direct io", "")),
+            iodepth=count(settings.get("iodepth", "")),
+            bandwidth_bytes_per_s=values["rate"],
+            bytes=None if moved is None else round(moved),
+            metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
+        )
+    if moves and phase.bandwidth_bytes_per_s is None and phase.iops is None:
+        # Files without contents: what it counts are files.
+        phase = replace(phase, operation="metadata", access_pattern="none",
+                        iops=values["entries"], metrics={})  # fmt: skip
+    if phase.bandwidth_bytes_per_s is not None or phase.iops is not None:
+        yield FoundReport((phase,))
+
+
+_YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
+
+
+def _iso(text: str | None) -> str | None:
+    found = re.match(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[+-]\d\d:?\d\d|Z)?", text or ""
+    )
+    if found is None:
+        return None
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
+
+
+_JSON_NAMES = {
+    "block_size": "block size", "random_offsets": "random", "direct_io": "direct io",
+    "io_depth": "iodepth",
+}  # fmt: skip
+"""Settings in the JSON that have another name in the CSV."""
+
+
+def read_json(text: str) -> Iterator[FoundReport]:
+    """`--jsonfile`: an object a line, numbers as text. Reads of a mixed phase are apart."""
+    for place, line in enumerate(filter(str.strip, text.splitlines()), start=1):
+        try:
+            body = json.loads(line)
+            done, mix = body["last_done"], body["last_done"].get("rwmix_read", {})
+            sums = {
+                name: sum(figure(part[name]) for part in (done, mix) if name in part)
+                for name in ("bytes/s", "iops", "bytes")
+                if name in done
+            }
+            values = {
+                "rate": sums.get("bytes/s"),
+                "iops": sums.get("iops"),
+                "moved": sums.get("bytes"),
+                "entries": figure(done["entries/s"]) if "entries/s" in done else None,
+                # Whole milliseconds: 0 is not a time that is known.
+                "runtime_s": figure(done["elapsed_time_ms"]) * 1e-3 or None,
+            }
+            settings = {_JSON_NAMES.get(k, k): str(v) for k, v in body["config"].items()}
+            kind, date = body["phase_type"], body.get("iso_date")
+            found = list(_elbencho(kind, values, settings, date))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise none_found(
+                "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
+            ) from error
+        yield from found
+
+
+TEXT = re.compile(r"^OPERATION\s{1,99}RESULT TYPE\s{1,99}FIRST DONE\s{1,99}LAST DONE", re.M)
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """The tables on a terminal: whole MiB/s and IOPS of the last finisher."""
+    blocks = re.split(r"^(?=[A-Z]+\d*\s{1,99}(?:Elapsed time|Elapsed ms))", text, flags=re.M)
+    for block in blocks:
+        head = re.match(
+            r"([A-Z]+\d*)\s{1,99}Elapsed (?:time|ms)\s{0,99}:\s{0,99}(\S{1,99})\s{1,99}(\S{1,99})",
+            block,
+        )
+        if head is None:
+            continue
+
+        def last(name: str, block: str = block) -> float | None:
+            found = re.search(
+                r"^\s{0,99}" + name + r"\s{0,99}:\s{0,99}\S{1,99}\s{1,99}(\S{1,99})\s{0,99}$",
+                block,
+                re.M,
+            )
+            return number(found[1]) if found else None
+
+        values = {
+            "rate": _scaled(last(r"Throughput MiB/s"), MIB),
+            "iops": last("IOPS"),
+            "entries": last(r"(?:Files|Dirs|Entries)/s"),
+            "moved": _scaled(last(r"Total MiB"), MIB),
+            "runtime_s": _duration_s(head[3]),
+        }
+        moved, runtime_s, rate = values["moved"], values["runtime_s"], values["rate"]
+        if moved and runtime_s and rate and abs(moved / runtime_s - rate) <= MIB:
+            values["rate"] = moved / runtime_s  # it prints whole MiB/s
+        yield from _elbencho(head[1], values, {})
+
+
+def _duration_s(text: str) -> float | None:
+    """`1m2.345s`, `345ms`, or whole ms."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
+    found = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
+    if found:
+        return sum(figure(value) * units[unit] for value, unit in found)
+    value = number(text)
+    return None if value is None else value / 1000
+
+
+RULES = {"elbencho": Rules()}
+FORMATS = (
+    Format("elbencho", "json", read_json, keys=("phase_type", "last_done")),
+    Format("elbencho", "csv", read_csv, begins=re.compile(r"^ISO date,label,path type", re.M)),
+    Format("elbencho", "text", read_text, begins=TEXT),
+)

@@ -1,0 +1,244 @@
+"""What a reader finds in a file: reports, and the phases of each. None is what the file lacks."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from eeio_limits import quantities as q
+from eeio_limits.reading import EnergyReading
+from eeio_results.errors import ToolOutputError
+from eeio_results.units import bytes_of
+
+KIB, MIB = 1024, 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPhase:
+    """One direction of one group of jobs. `iops` are operations per second, also of metadata.
+
+    `jobs` work at the same time; their bytes and rates are added. `metrics` are further figures in
+    SI units; a latency has its kind in its name, for example `latency_completion_p99_s`.
+    `options` are settings as the tool reports them: two phases that differ in one are no
+    repetitions. `error` is the tool's message on a failure. `starts_within_s` is the uncertainty of
+    `started_utc` as the start of this phase; None if that may be another's.
+    """
+
+    name: str
+    operation: str | None
+    access_pattern: str | None = None
+    group: str = "0"
+    request_bytes: int | None = None
+    direct: bool | None = None
+    iodepth: int | None = None
+    jobs: int | None = None
+    nodes: int | None = None
+    engine: str | None = None
+    bandwidth_bytes_per_s: float | None = None
+    iops: float | None = None
+    bytes: int | None = None
+    runtime_s: float | None = None
+    started_utc: str | None = None
+    time_source: str | None = None
+    starts_within_s: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    error: str | None = None
+    energy: tuple[EnergyReading, ...] = ()
+
+    def checked(self) -> "FoundPhase":
+        """Itself. Raises LimitError if a figure is out of range."""
+        for quantity, name in (
+            (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
+            (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
+            (q.REQUEST_SIZE, "jobs"), (q.COUNT, "nodes"),  # the limit of a record's processes
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None:
+                quantity.checked(value, name)
+        for name, value in self.metrics.items():
+            is_time = name.endswith("_s") and not name.endswith("_per_s")
+            (q.DURATION if is_time else q.FIGURE).checked(value, name)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReport:
+    """One report of a file: fio may append one after the other. It begins at that character of the
+    file; None if its reader does not tell reports apart by their places."""
+
+    phases: tuple[FoundPhase, ...]
+    version: str | None = None
+    host: str | None = None
+    notes: tuple[str, ...] = ()
+    begins_at: int | None = None
+
+
+def to_json(report: FoundReport, number: int) -> dict[str, Any]:
+    """`reports[]` of `eeio import --format json`."""
+    return {
+        "report": number,
+        "host": report.host,
+        "notes": list(report.notes),
+        "phases": [asdict(phase) for phase in report.phases],
+    }
+
+
+def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
+    """Jobs of one group that worked at the same time, as one phase. Bytes and requests are added,
+    and rates are theirs over the longest run time, as fio prints them for a group. Settings in
+    which they differ are unknown. Percentiles of several jobs cannot be joined, so only a single
+    job has latencies."""
+    first = jobs[0]
+    if len(jobs) == 1:
+        return first
+
+    def same(field_name: str) -> Any:
+        values = {getattr(job, field_name) for job in jobs}
+        return values.pop() if len(values) == 1 else None
+
+    def total(field_name: str) -> Any:
+        values = [getattr(job, field_name) for job in jobs]
+        return None if None in values else sum(values)
+
+    runtimes = [job.runtime_s for job in jobs]
+    longest_s = None if None in runtimes else max(r for r in runtimes if r is not None)
+
+    def rate(field_name: str) -> float | None:
+        plain: float | None = total(field_name)
+        if plain is None or not longest_s:
+            return plain
+        done: float = sum(getattr(job, field_name) * (job.runtime_s or 0.0) for job in jobs)
+        return done / longest_s
+
+    names = dict.fromkeys(key for job in jobs for key in job.options)
+    options = {
+        key: " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs)) for key in names
+    }
+    return replace(
+        first,
+        name=name,
+        **{one: same(one) for one in ("access_pattern", "request_bytes", "direct", "iodepth",
+                                      "engine", "nodes")},
+        jobs=total("jobs"),
+        bandwidth_bytes_per_s=rate("bandwidth_bytes_per_s"),
+        iops=rate("iops"),
+        bytes=total("bytes"),
+        runtime_s=longest_s,
+        started_utc=min((job.started_utc for job in jobs if job.started_utc), default=None),
+        metrics={},
+        options=options,
+        error=next((job.error for job in jobs if job.error), None),
+    )  # fmt: skip
+
+
+def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
+    """One phase for each group and direction, of phases with their groups."""
+    found: dict[tuple[str, str | None], list[FoundPhase]] = {}
+    for group, phase in phases:
+        found.setdefault((group, phase.operation), []).append(replace(phase, group=group))
+    return tuple(
+        added(jobs, ", ".join(dict.fromkeys(job.name for job in jobs))[:200])
+        for jobs in found.values()
+    )
+
+
+def size(text: str, kilo: int = KIB) -> int | None:
+    """Whole bytes of `4k`, `4KiB`, `1 MiB`, `4096B` (`units.bytes_of`)."""
+    found = bytes_of(text, kilo)
+    return None if found is None else round(found)
+
+
+def number(text: str | None) -> float | None:
+    """None for text that is no finite number above or equal to 0."""
+    try:
+        value = float(str(text).replace(",", ""))
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e18 else None
+
+
+def figure(text: object) -> float:
+    """Raises ToolOutputError for text that is no number."""
+    value = number(str(text))
+    if value is None:
+        raise ToolOutputError(f"{q.shortened(text)} is not a number of 0 or more")
+    return value
+
+
+def count(text: object) -> int | None:
+    value = number(str(text))
+    return None if value is None or value != int(value) else int(value)
+
+
+T = TypeVar("T")
+
+
+def only_one(values: Iterable[T]) -> T | None:
+    """The value that all have; None if they differ, or if there is none."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def utc(seconds: float) -> str:
+    """Raises ToolOutputError for a time that no date has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError) as error:
+        raise ToolOutputError(f"time stamp {seconds:g} s is out of range") from error
+
+
+_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s{1,99}([A-Z][a-z]{2})\s{1,99}(\d{1,2})\s{1,99}(\d\d:\d\d:\d\d)"
+    r"(?:\s{1,99}([A-Z]{3,4}))?\s{1,99}(\d{4})"
+)
+
+
+def local_date(text: str) -> str | None:
+    """The ISO time of a date as ctime() prints it, without a zone: the file does not report one.
+    With `UTC` or `GMT` it has the zone."""
+    found = _DATE.search(text)
+    if found is None:
+        return None
+    try:
+        date = datetime.strptime(f"{found[1]} {found[2]} {found[5]} {found[3]}",
+                                 "%b %d %Y %H:%M:%S")  # fmt: skip
+    except ValueError:
+        return None
+    zone = "+00:00" if found[4] in ("UTC", "GMT") else ""
+    return date.isoformat(timespec="seconds") + zone
+
+
+def parts(text: str, begin: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """The reports of a file, each from a match of `begin` to the next, and where they begin."""
+    starts = [match.start() for match in begin.finditer(text)]
+    for start, end in zip(starts, [*starts, len(text)][1:], strict=True):
+        yield text[start:end], start
+
+
+def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Iterator[int]:
+    """The column of each figure of a row, from left to right, by where it ends; others are blank.
+    `wanted` are the ends of the columns, of which a figure is `wider` than a blank. Raises
+    ValueError if there are more figures than columns."""
+    column = -1
+    for place, end in enumerate(ends):
+        left = range(column + 1, len(wanted) - (len(ends) - place - 1))
+        column = min(left, key=[abs(e - wider * (k - place) - end) for k, e in enumerate(wanted)]
+                     .__getitem__)  # fmt: skip
+        yield column
+
+
+def complete(found: list[FoundReport], lost: Sequence[ToolOutputError]) -> Iterator[FoundReport]:
+    """The reports of a file, with a note on those that cannot be read: the other runs of a script,
+    or of a log that was ended early, are whole. Raises the first error if there are no others."""
+    if lost and not found:
+        raise lost[0]
+    notes = (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",
+             ) if lost else ()  # fmt: skip
+    yield from (replace(report, notes=(*report.notes, *notes)) for report in found)
+
+
+def none_found(tool: str, what: str) -> ToolOutputError:
+    """The error of a file that is the tool's, but cannot be used."""
+    return ToolOutputError(f"{tool}: {what}")

@@ -1,0 +1,214 @@
+"""vdbench's text and flat files."""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from eeio_parsers.format import Format
+from eeio_parsers.found import (
+    MIB,
+    FoundPhase,
+    FoundReport,
+    figure,
+    none_found,
+    number,
+)
+from eeio_parsers.rules import FoundFile, Rules
+
+TEXT = re.compile(
+    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
+    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
+    re.M,
+)
+FLATFILE = re.compile(r"^\s{0,99}tod\s{1,99}(?:timestamp\s{1,99})?Run\s{1,99}Interval\s", re.M)
+
+
+_LINES = re.compile(
+    r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
+    r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
+    r"(?P<header>interval|\.\.Interval)"
+    r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{0,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
+    r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
+    re.M,
+)
+_FORMAT = "%b %d, %Y %H:%M:%S.%f"
+
+
+def _start(date: str, time: str, end: str | None, rest: str) -> str | None:
+    """When a run began, by the date of its first header. `end` is the time of its only line, if the
+    header was printed after the run (totals.html), which took the seconds of `elapsed`."""
+    try:
+        start = datetime.strptime(f"{date} {time}", _FORMAT)
+        if end is not None:
+            last = datetime.strptime(f"{date} {end}", _FORMAT)
+            elapsed = re.search(r"\belapsed=(\d{1,9})", rest)
+            over = start - last + timedelta(seconds=int(elapsed[1]) if elapsed else 0)
+            start -= timedelta(days=round(over / timedelta(days=1)))
+    except (ValueError, OverflowError):
+        return None
+    return start.isoformat(timespec="milliseconds")
+
+
+def _phase(
+    name: str, place: int, rates: tuple[float, float, float, float], rest: str, started: str | None
+) -> FoundPhase:
+    """`rates` are operations/s, MiB/s, bytes of a request and the share of reads in %."""
+    iops, rate, request, reads = rates
+    loops = rest.partition("For loops:")[2].strip()
+    return FoundPhase(
+        error=None if iops or rate else "vdbench counted no I/O in it",
+        name=name, operation={100.0: "read", 0.0: "write"}.get(reads, "mixed"),
+        group=str(place), request_bytes=round(request) or None,
+        bandwidth_bytes_per_s=rate * MIB, iops=iops,
+        options={"read_share": f"{reads:g} %"}
+        | ({"for loops": loops} if loops not in ("", "None") else {}),
+        started_utc=started,
+        time_source=None if started is None else "vdbench's local time, zone not reported",
+    )  # fmt: skip
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """`summary.html` or its text: the average line of each run definition. File systems have other
+    columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
+    version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
+    phases: list[FoundPhase] = []
+    name, time, rest, date, started = None, None, "", None, None
+    header = None
+    for line in _LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
+        if line["name"]:
+            name, time, rest, date, started = line["name"], line["time"], line["rest"], None, None
+        elif line["date"]:
+            date, header = date or line["date"], line["header"]
+        elif date and time and started is None:
+            started = _start(date, time, line["end"], rest)
+        if not line["row"]:
+            continue
+        cells = [number(cell) for cell in line["row"].split()]
+        of_files = header == "..Interval" or (header is None and len(cells) > 14)
+        if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
+            continue
+        known = [cell or 0.0 for cell in cells]
+        if of_files:
+            reads, writes = known[5], known[7]
+            share = 100.0 if not writes else 0.0 if not reads else known[4]
+            rates = (known[0], known[11], known[12], share)
+        else:
+            rates = (known[0], known[1], known[2], known[3])
+        # Without the line of its start, nothing shows that another run is a repetition.
+        place = len(phases)
+        phases.append(_phase(name or f"run {place}", place, rates, rest, started))
+    if not phases:
+        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)
+
+
+def read_flatfile(text: str) -> Iterator[FoundReport]:
+    """`flatfile.html`: the average line of each run, in columns with names."""
+    names: list[str] = []
+    rows: list[Mapping[str, str]] = []
+    for line in text.splitlines():
+        cells = line.split()
+        if FLATFILE.match(line):
+            names = [name.lower() for name in cells]
+            continue
+        row = dict(zip(names, cells, strict=False))
+        if row.get("interval", "").startswith("avg_"):
+            if len(cells) < len(names):
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def read_flatfile_csv(text: str) -> Iterator[FoundReport]:
+    """The flatfile as `vdbench parseflat` writes it."""
+    begin = FLATFILE_CSV.search(text)
+    rows = []
+    for cells in csv.DictReader(text[begin.start() if begin else 0 :].splitlines()):
+        row = {str(name).lower(): value for name, value in cells.items()}
+        if str(row.get("interval")).startswith("avg_"):
+            if None in row.values():
+                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+            rows.append(row)
+    yield _flatfile(rows)
+
+
+def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
+    phases: list[FoundPhase] = []
+    for row in rows:
+        reads = number(row.get("read%"))
+        if reads is None:
+            read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
+            reads = 100 * read / (read + write) if read + write else 100.0
+        request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
+        rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
+        loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
+        phases.append(_phase(row["run"], len(phases), rates, f"For loops: {loops}", None))
+    if not phases:
+        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    return FoundReport(tuple(phases))
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What identifies the runs of a file: names with their beginnings, or, in a flatfile, which has
+    none, with their rates."""
+
+    file: FoundFile
+    runs: frozenset[tuple[str, str]]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.runs)
+
+    def contains(self, other: "_Runs") -> bool:
+        if other.runs and other.runs <= self.runs:
+            return True
+        is_flat = self.file.form == "flatfile", other.file.form == "flatfile"
+        return is_flat == (False, True) and bool(other.runs) and other.names <= self.names
+
+
+def _runs(file: FoundFile) -> _Runs:
+    phases = file.reports[0].phases
+    if file.form == "flatfile":
+        rates = ((phase.name, f"{phase.bandwidth_bytes_per_s or 0.0:.4g}") for phase in phases)
+        return _Runs(file, frozenset(rates))
+    begun = ((phase.name, phase.started_utc[:19]) for phase in phases if phase.started_utc)
+    return _Runs(file, frozenset(begun))
+
+
+def _total_rate(file: FoundFile) -> float:
+    return sum(
+        phase.bandwidth_bytes_per_s or 0.0 for report in file.reports for phase in report.phases
+    )
+
+
+def _reject_parts(files: Sequence[FoundFile]) -> None:
+    """vdbench writes a run once more for each host, slave and volume."""
+    complete: dict[Path, list[_Runs]] = {}
+    parts = [file for file in files if file.tool == "vdbench" and file.reports]
+    parts.sort(
+        key=lambda file: (
+            file.form == "flatfile", -_total_rate(file), file.path.name != "summary.html",
+        )
+    )  # fmt: skip
+    for file in parts:
+        kept, of_file = complete.setdefault(file.path.parent, []), _runs(file)
+        other = next((runs for runs in kept if runs.contains(of_file)), None)
+        if other is None:
+            kept.append(of_file)
+        else:
+            file.reject(f"repeats the runs of {other.file.path.name}, or a part")
+
+
+RULES = {"vdbench": Rules(reject_repeated=_reject_parts)}
+FORMATS = (
+    Format("vdbench", "flatfile", read_flatfile, begins=FLATFILE),
+    Format("vdbench", "flatfile", read_flatfile_csv, begins=FLATFILE_CSV),
+    Format("vdbench", "text", read_text, begins=TEXT),
+)

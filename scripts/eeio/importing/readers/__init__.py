@@ -1,1 +1,0 @@
-"""Readers of result files that other people made, one module per tool."""
