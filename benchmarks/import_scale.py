@@ -16,7 +16,7 @@ from pathlib import Path
 
 from store_scale import eeio
 
-OUTPUT = Path(__file__).parents[1] / "tests/data/imports/fio/jobs-3.41.json"
+OUTPUT = Path(__file__).parents[1] / "result-parsers/eeio_parsers/fio/outputs/jobs-3.41.json"
 
 
 def main() -> None:

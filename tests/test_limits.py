@@ -48,7 +48,7 @@ def test_long():
 def run(folder: Path, text: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     (folder / "test_own.py").write_text(text)
     return ran(
-        [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c",
+        [sys.executable, "-m", "pytest", "-p", "tests.plugin", "-p", "no:cacheprovider", "-c",
          str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-q", *arguments, str(folder)],
         cwd=ROOT, env={**os.environ, "EEIO_TEST_SLOWNESS": "1"}, code=None,
     )  # fmt: skip

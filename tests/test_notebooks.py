@@ -9,7 +9,7 @@ import pytest
 from eeio_results.report.model import build
 from eeio_results.report.page.model import figures_of, page_of
 from eeio_results.store import load
-from tests.conftest import DATA
+from tests.plugin import DATA
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs/notebooks").glob("*.ipynb"))
 _POINTS = """

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 
 from eeio.system import caches
 from eeio.system.filesystem import WITHOUT_STORAGE, block_device

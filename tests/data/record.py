@@ -1,8 +1,9 @@
 """Records real tool output for the parser tests: python -m tests.data.record DIRECTORY
 
 Runs each profile on a small file in DIRECTORY and keeps the invocation, as the runner keeps it,
-under tests/data/TOOL/VERSION/CASE. fio's bandwidth and latency logs are left out. What other
-people's results may hold, and failures, are recorded from the bare tools under VERSION/other.
+under result-parsers/eeio_parsers/TOOL/outputs/VERSION/CASE. fio's bandwidth and latency logs are
+left out. What other people's results may hold, and failures, are recorded from the bare tools under
+VERSION/other.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from tests.profiles.harness import Installed
 
-DATA = Path(__file__).parent
+PARSERS = Path(__file__).parents[2] / "result-parsers/eeio_parsers"
 
 CASES = (
     ("fio", "read", "operation=read spatiality=sequential request_size=128k file_size=64m"),
@@ -110,12 +111,12 @@ def record(directory: Path) -> None:
         for log in output.glob("*.log"):
             log.unlink()
         (output / "command").write_text(f"eeio-{tool} {arguments}\n")
-        place = DATA / tool / conf["version"].removeprefix("fio-") / case
+        place = PARSERS / tool / "outputs" / conf["version"].removeprefix("fio-") / case
         shutil.rmtree(place, ignore_errors=True)
         shutil.move(output, place)
-        print(f"{place.relative_to(DATA)}: exit status {capture.exit_code}")
+        print(f"{place.relative_to(PARSERS)}: exit status {capture.exit_code}")
     for tool, name, command in OTHERS:
-        (version,) = (DATA / tool).glob("3.*")
+        (version,) = (PARSERS / tool / "outputs").glob("3.*")
         (version / "other").mkdir(exist_ok=True)
         bare = subprocess.run(
             command.split(),

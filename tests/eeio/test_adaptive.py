@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.campaigns import killed, records
-from tests.conftest import DATA, Eeio
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+from tests.plugin import DATA, Eeio
 from tests.simulators import FakeRapl
 
 from eeio.campaign import measurement, rounds

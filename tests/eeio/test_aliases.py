@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio, InProcess
+from tests.plugin import Eeio, InProcess
 
 from eeio.aliases import translated
 from eeio.cli import main

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from tests.campaigns import records
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.processes import ran
 from tests.suites import written
 from tests.waiting import until

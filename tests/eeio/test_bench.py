@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from tests.campaigns import killed, records
-from tests.conftest import Eeio, InProcess
 from tests.mounts import attached, sparse
+from tests.plugin import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 

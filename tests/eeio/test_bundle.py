@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conftest import DATA, Eeio, InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.made import stored as stored_in
 from tests.executables import executable
+from tests.plugin import PARSERS, Eeio, InProcess
 from tests.processes import ran
 
 from eeio import bundle
@@ -73,7 +73,7 @@ def test_imported_results_are_said_to_be_imported(
     home: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     """Neither the order, the settings nor a command of eeio is known of them."""
-    in_process("import", str(DATA / "imports/others/sysbench.txt"), "--name", "i")
+    in_process("import", str(PARSERS / "sysbench/outputs/sysbench.txt"), "--name", "i")
     in_process("export", "bundle", "i", "-o", str(home / "artifact"))
     methods = (home / "artifact/methods.md").read_text()
     assert "i: results of sysbench, imported by eeio" in methods

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 from tests import dummy
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.dummy import suite as _suite
 from tests.mounts import attached, unmount
+from tests.plugin import Eeio
 from tests.simulators.powercap import FakeRapl
 
 import eeio_results

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.conftest import DATA, InProcess
+from tests.plugin import DATA, InProcess
 
 from eeio.cli import main
 

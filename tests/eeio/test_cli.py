@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio, InProcess
+from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 
 from eeio import commands

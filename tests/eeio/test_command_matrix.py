@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import DATA
 from tests.once import once
+from tests.plugin import DATA, PARSERS
 from tests.started import Starter
 
 from eeio import bundle as bundles
@@ -168,7 +168,9 @@ def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
     (home / "mix.yaml").write_text(
         "workload:\n- {operation: read, spatiality: sequential, share: 1}\n"
     )
-    shutil.copytree(DATA / "imports/fio", home / "old-results")
+    (home / "old-results").mkdir()
+    for path in (PARSERS / "fio/outputs").glob("jobs-*"):
+        shutil.copy(path, home / "old-results")
     (home / "watts.log").write_text(
         "".join(f"{1764000000 + k} #d,-,18,1200,1201,0;\n" for k in range(9))
     )

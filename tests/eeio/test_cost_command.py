@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, energy, phase, run, stored
+from tests.plugin import InProcess
 
 from eeio.cli import main
 

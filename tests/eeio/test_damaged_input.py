@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA, Eeio
 from tests.eeio.importing import made
 from tests.eeio_results import made as records
+from tests.plugin import DATA, Eeio
 from tests.processes import ran
 
 from eeio.campaign.invocation import invoke

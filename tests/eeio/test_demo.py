@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio, InProcess
 from tests.once import once
+from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
 from eeio_results.report.summary import MOST_LINES

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.mounts import detach, wait_for_losetup
+from tests.plugin import Eeio
 from tests.processes import Code, Done, ran
 
 from eeio.system.filesystem import mounts

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from tests.campaigns import records_in
-from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
 from tests.mounts import attached, mounted, sparse
+from tests.plugin import Eeio
 
 from eeio.campaign.probes import DriveRequests, DriveView
 from eeio.journal import trace

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 from tests.campaigns import records
-from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 from tests.executables import executable
 from tests.mounts import attached, mounted, sparse
+from tests.plugin import Eeio, ior_program
 from tests.simulators.powercap import FakeRapl
 from tests.suites import QUICK, written
 

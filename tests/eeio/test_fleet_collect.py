@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.conftest import InProcess
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, in_turn, phase, run, stored
+from tests.plugin import InProcess
 
 from eeio.cli import main
 from eeio_results.record import Machine

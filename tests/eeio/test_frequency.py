@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.errors import RejectedError

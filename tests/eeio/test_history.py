@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.made import stored as stored_in
+from tests.plugin import InProcess
 
 from eeio_results.statistics.change_points import change_points
 

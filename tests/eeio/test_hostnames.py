@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.executables import executable
+from tests.plugin import Eeio
 
 from eeio import hostnames
 

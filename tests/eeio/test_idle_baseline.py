@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
-from tests.conftest import InProcess
 from tests.dummy import suite
+from tests.plugin import InProcess
 from tests.simulators import FakeRapl
 
 from eeio_power import idleness

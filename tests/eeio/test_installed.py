@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.campaigns import records
-from tests.conftest import Eeio, InProcess
 from tests.executables import executable
+from tests.plugin import Eeio, InProcess
 
 from eeio import paths
 from eeio.cli import main

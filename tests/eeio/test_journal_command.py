@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Eeio
 from tests.executables import executable
 from tests.mounts import attached, mounted, sparse, unmount
+from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.journal import delayjc

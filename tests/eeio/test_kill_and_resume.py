@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.campaigns import killed, records, signalled
-from tests.conftest import Eeio
 from tests.executables import executable
 from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 from tests.mounts import sparse, unmount
+from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio import environment

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests import dummy
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.kill.harness import drop_last_runs
+from tests.plugin import Eeio
 
 ARGUMENTS = ("dummy-suite", "--meter", "none")
 

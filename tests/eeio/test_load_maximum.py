@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import InProcess
 from tests.kill.harness import drop_last_runs
+from tests.plugin import InProcess
 from tests.suites import written
 from tests.throttled import throttled_directory
 

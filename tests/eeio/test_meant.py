@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio, InProcess
 from tests.eeio_results.made import phase, run
 from tests.eeio_results.made import stored as stored_in
+from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main, parser
 from eeio.commands import completion

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests import dummy, mounts
 from tests.campaigns import records
-from tests.conftest import InProcess
 from tests.executables import executable
 from tests.mounts import sparse
+from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main

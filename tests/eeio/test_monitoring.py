@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio, InProcess
+from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 from tests.simulators import FakeRapl, ScriptedMeter
 from tests.waiting import free_port, until

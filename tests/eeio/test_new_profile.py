@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.processes import ran
 from tests.profiles.test_definitions import SCHEMAS, schema_folder
 from tests.simulators import FakeRapl

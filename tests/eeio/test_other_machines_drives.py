@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.conftest import InProcess
 from tests.machines.machines import FOLDER
+from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
 from eeio.campaign import plan

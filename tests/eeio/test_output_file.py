@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio, InProcess
+from tests.plugin import Eeio, InProcess
 from tests.profiles import programs
 
 from eeio.cli import main

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA, InProcess
+from tests.plugin import DATA, InProcess
 from tests.processes import ran
 
 from eeio import bundle, paths

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.campaigns import records_in
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
 from eeio.campaign import forecast, pilots

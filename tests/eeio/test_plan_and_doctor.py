@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests import suites
-from tests.conftest import Eeio, InProcess
 from tests.executables import executable
+from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
 from eeio.machine import examination

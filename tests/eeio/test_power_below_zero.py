@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from tests.campaigns import records, records_in
-from tests.conftest import Eeio
 from tests.dummy import suite
 from tests.kill.harness import drop_last_runs
+from tests.plugin import Eeio
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 

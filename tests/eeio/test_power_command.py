@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.simulators import FakeRapl, ScriptedMeter
 from tests.simulators.hwmon import FakeHwmon
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 
 from eeio.drives.states import Measured, StateReading, of_setting
 from eeio.system.power_saving import KEYS, Setting, settings

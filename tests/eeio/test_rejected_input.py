@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import InProcess
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, stored, written
+from tests.plugin import InProcess
 
 from eeio.cli import main
 from eeio_results.campaign import NotMeasured

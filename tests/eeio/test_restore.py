@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import Eeio, InProcess
 from tests.eeio.system.test_undo import left_by
 from tests.kill.harness import drop_last_runs
+from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
 from eeio.system import owner, undo

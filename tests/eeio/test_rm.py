@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.eeio_results.made import energy, phase, run, stored
+from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.campaign.runner import store_lock

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, MACHINE
+from tests.plugin import Eeio
 from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.campaigns import records
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.processes import ran
 from tests.profiles.hosts import Hosts, several_hosts
 

@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.kill.harness import drop_last_runs
 from tests.mounts import attached, mounted, sparse
+from tests.plugin import Eeio
 from tests.waiting import until
 
 from eeio.campaign.safety import TARGETS

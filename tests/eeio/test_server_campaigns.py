@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 import yaml
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.processes import ran
 from tests.profiles.conftest import is_present
 from tests.simulators import FakeRapl

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.dummy import suite as _suite
+from tests.plugin import Eeio
 from tests.processes import Code
 from tests.simulators.powercap import FakeRapl
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
-from tests.conftest import InProcess
+from tests.plugin import InProcess
 from tests.simulators import FakeRapl
 
 from eeio.campaign.sharing import Sharing, missing

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree
 from tests.dummy import suite
+from tests.plugin import Eeio
 
 from eeio.errors import RejectedError
 from eeio.system import frequency

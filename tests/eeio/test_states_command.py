@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.simulators.powercap import FakeRapl
 
 HDPARM = """\

@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.executables import executable
 from tests.mounts import unmount
+from tests.plugin import Eeio
 from tests.processes import ran
 from tests.simulators.powercap import FakeRapl
 from tests.waiting import until

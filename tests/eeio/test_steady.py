@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tests import dummy
 from tests.campaigns import records
-from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, design, phase, run
+from tests.plugin import Eeio
 
 from eeio.campaign import runner
 from eeio.campaign.plan import Plan

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA, InProcess
 from tests.eeio.test_validate import problems
 from tests.eeio_results.made import MACHINE, energy, phase, run, stored
+from tests.plugin import DATA, InProcess
 
 from eeio import bundle as bundles
 from eeio.cli import main

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.campaigns import records_in
-from tests.conftest import Eeio
 from tests.eeio_results import made
+from tests.plugin import Eeio
 
 from eeio.terminal import HarmlessStream, harmless_streams, raw
 from eeio_results import documents

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.eeio_results import made
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio import tracers

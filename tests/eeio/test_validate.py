@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA, InProcess
 from tests.eeio_results.made import energy, phase, run, stored
+from tests.plugin import DATA, InProcess
 
 from eeio import bundle as bundles
 from eeio import validation

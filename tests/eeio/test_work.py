@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA, Eeio
 from tests.executables import executable
+from tests.plugin import DATA, Eeio
 
 from eeio.errors import RejectedError
 from eeio.profiles import suite as suites

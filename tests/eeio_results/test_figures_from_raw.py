@@ -17,7 +17,7 @@ import pytest
 
 from eeio.tidy.rows import rows
 from eeio_results.store import load
-from tests.conftest import DATA, InProcess
+from tests.plugin import DATA, InProcess
 
 CAMPAIGNS = sorted(path.parent for path in DATA.glob("campaigns/*/campaign.json"))
 each_campaign = pytest.mark.parametrize("folder", CAMPAIGNS, ids=lambda path: path.name)

@@ -15,7 +15,6 @@ from eeio_limits.number_text import number
 from eeio_results.record import MEMORY_CACHE, Experiment, Phase
 from eeio_results.store import load
 from eeio_results.summary import quartiles
-from tests.conftest import InProcess
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -29,6 +28,7 @@ from tests.eeio_results.made import (
 from tests.eeio_results.made import (
     stored as stored_in,
 )
+from tests.plugin import InProcess
 
 # Six repetitions, none like another: an even number, so that the median is between two of them.
 BYTES = (1_000_000_007, 940_000_001, 1_130_000_003, 870_000_011, 1_020_000_013, 990_000_017)

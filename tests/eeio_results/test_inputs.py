@@ -24,17 +24,18 @@ from eeio_results.units import parse_size
 from tests.eeio_results import made
 
 DATA = Path(__file__).parents[1] / "data"
+PARSERS = DATA.parents[1] / "result-parsers/eeio_parsers"
 
 
 def copied(tmp_path: Path, folder: str) -> Path:
-    return Path(shutil.copytree(DATA / folder, tmp_path / "run"))
+    return Path(shutil.copytree(PARSERS / folder, tmp_path / "run"))
 
 
 # --- what tools say -------------------------------------------------------------------------------
 
 
 def changed_fio(tmp_path: Path, old: str, new: str) -> Path:
-    folder = copied(tmp_path, "fio/3.33/read")
+    folder = copied(tmp_path, "fio/outputs/3.33/read")
     text = (folder / "fio.json").read_text()
     assert old in text
     (folder / "fio.json").write_text(text.replace(old, new, 1))
@@ -42,7 +43,7 @@ def changed_fio(tmp_path: Path, old: str, new: str) -> Path:
 
 
 def fio_job(tmp_path: Path, key: str, value: Any) -> Path:
-    folder = copied(tmp_path, "fio/3.33/read")
+    folder = copied(tmp_path, "fio/outputs/3.33/read")
     body = json.loads((folder / "fio.json").read_text())
     body["jobs"][0]["read"][key] = value
     (folder / "fio.json").write_text(json.dumps(body))
@@ -81,7 +82,7 @@ def test_a_parser_that_fails_makes_the_run_invalid(
     def fail(capture: Capture) -> None:
         raise ZeroDivisionError("nobody thought of it")
 
-    capture = Capture.load(copied(tmp_path, "fio/3.33/read"))
+    capture = Capture.load(copied(tmp_path, "fio/outputs/3.33/read"))
     monkeypatch.setattr(fio, "parse", fail)
     with pytest.raises(ToolOutputError, match=r"ZeroDivisionError.*nobody thought") as caught:
         tools.parse("fio", capture)
@@ -91,7 +92,7 @@ def test_a_parser_that_fails_makes_the_run_invalid(
 @pytest.mark.parametrize("stamp", ["1" * 140_000, ("1" * 12 + ".") * 10_000])
 def test_long_digits_among_the_stamps_take_no_time(tmp_path: Path, stamp: str) -> None:
     """Quadratic: minutes."""
-    folder = copied(tmp_path, "fio/3.33/read")
+    folder = copied(tmp_path, "fio/outputs/3.33/read")
     (folder / "fio-start.txt").write_text(
         "\n".join(stamp[n : n + 60_000] for n in range(0, len(stamp), 60_000))
     )
@@ -100,7 +101,7 @@ def test_long_digits_among_the_stamps_take_no_time(tmp_path: Path, stamp: str) -
 
 
 def test_a_capture_that_is_none(tmp_path: Path) -> None:
-    folder = copied(tmp_path, "fio/3.33/read")
+    folder = copied(tmp_path, "fio/outputs/3.33/read")
     body = json.loads((folder / "capture.json").read_text())
     for key, value in (("stamps", [["stdout", 10**400, 1.0]]), ("exit_code", "x"), ("factors", 5)):
         (folder / "capture.json").write_text(json.dumps({**body, key: value}))
@@ -109,7 +110,7 @@ def test_a_capture_that_is_none(tmp_path: Path) -> None:
 
 
 def test_output_that_was_not_kept_completely_is_no_result(tmp_path: Path) -> None:
-    folder = copied(tmp_path, "iozone/3.489/read")
+    folder = copied(tmp_path, "iozone/outputs/3.489/read")
     body = json.loads((folder / "capture.json").read_text())
     (folder / "capture.json").write_text(json.dumps({**body, "left_out": {"stdout": 12345}}))
     capture = Capture.load(folder)
@@ -119,7 +120,7 @@ def test_output_that_was_not_kept_completely_is_no_result(tmp_path: Path) -> Non
 
 
 def test_an_original_btio_that_cannot_be() -> None:
-    text = (DATA / "btio/3.3.1/S-4-simple.txt").read_text()
+    text = (PARSERS / "btio/outputs/3.3.1/S-4-simple.txt").read_text()
     with pytest.raises(ToolOutputError, match=r"BT-IO: |dumps of"):
         btio.parse_text(text.replace("(MB/sec) :         458.15", "(MB/sec) : 99999999999"))
 

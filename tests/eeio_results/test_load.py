@@ -7,7 +7,7 @@ import pytest
 
 import eeio_results
 from eeio_results.errors import EeioError
-from tests.conftest import DATA
+from tests.plugin import DATA
 
 BOARD = DATA / "campaigns/board"
 

@@ -37,6 +37,7 @@ from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_parsers.btio import run as btio
+from eeio_parsers.darshan.tests import test_report as imports_darshan
 from eeio_parsers.lmbench import run as lmbench
 from eeio_power import alignment, calibration, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
@@ -76,7 +77,6 @@ from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
-from tests.eeio.importing import test_darshan as imports_darshan
 from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio_results import made
 from tests.fuzz import grammar
@@ -84,6 +84,7 @@ from tests.fuzz.mutate import Files
 
 DATA = Path(__file__).parents[1] / "data"
 ROOT = DATA.parents[1]
+PARSERS = ROOT / "result-parsers/eeio_parsers"
 ALLOWED = (EeioError, PowerError)
 """The documented errors; a file of its own kind may have more (`Target.allowed`)."""
 
@@ -104,9 +105,13 @@ class Target:
     """Makes inputs by the grammar of the format."""
 
 
+def _fitting(pattern: str) -> list[Path]:
+    return sorted((*DATA.glob(pattern), *PARSERS.glob(pattern)))
+
+
 def of_files(pattern: str, name: str) -> list[Files]:
-    """A seed from each file that fits below tests/data, called `name`."""
-    found = [{name: path.read_bytes()} for path in sorted(DATA.glob(pattern))]
+    """A seed from each file that fits below tests/data or the parsers, called `name`."""
+    found = [{name: path.read_bytes()} for path in _fitting(pattern)]
     assert found, pattern
     return found
 
@@ -115,7 +120,7 @@ def of_folders(pattern: str, *names: str) -> list[Files]:
     """A seed from each folder that fits, with those of the named files that it has."""
     found = [
         {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
-        for folder in sorted(DATA.glob(pattern))
+        for folder in _fitting(pattern)
     ]
     assert found, pattern
     return found
@@ -192,7 +197,7 @@ def original_btio(folder: Path) -> Any:
     return btio.parse_text(text(folder, "npb.txt"))
 
 
-IO500 = next((DATA / "io500").glob("io500-*/debug"))
+IO500 = next((PARSERS / "io500/outputs").glob("io500-*/debug"))
 """A run by the profile; IO500's own files are in a folder of it."""
 
 
@@ -244,56 +249,59 @@ def tool_targets() -> list[Target]:
     served = with_capture([{"eeio.json": EEIO_JSON, "trace.csv": trace}])
     return [
         Target("fio", [
-            *of_folders("fio/3.33/[mrs]*", "capture.json", "fio.json", "fio-start.txt",
+            *of_folders("fio/outputs/3.33/[mrs]*", "capture.json", "fio.json", "fio-start.txt",
                         "fio-end.txt"),
-            *of_folders("fio/3.33/two-processes", "capture.json", "fio.json", "fio-start.txt",
-                        "fio-end.txt"),
+            *of_folders("fio/outputs/3.33/two-processes", "capture.json", "fio.json",
+                        "fio-start.txt", "fio-end.txt"),
         ], parsed("fio"), made=grammar.fio),
-        Target("fio-text", of_files("fio/3.33/other/*.txt", "fio.txt"),
+        Target("fio-text", of_files("fio/outputs/3.33/other/*.txt", "fio.txt"),
                of_map("fio", "fio.txt")),
-        Target("ior", with_capture(of_files("ior/*/other/*.txt", "stdout.txt")), parsed("ior"),
-               made=grammar.ior),
-        Target("ior-text", of_files("ior/*/other/*.txt", "ior.txt"),
+        Target("ior", with_capture(of_files("ior/outputs/*/other/*.txt", "stdout.txt")),
+               parsed("ior"), made=grammar.ior),
+        Target("ior-text", of_files("ior/outputs/*/other/*.txt", "ior.txt"),
                of_map("ior", "ior.txt"), made=grammar.ior_report),
-        Target("ior-json", of_files("ior/*/other/*.json", "ior.json"),
+        Target("ior-json", of_files("ior/outputs/*/other/*.json", "ior.json"),
                of_map("ior", "ior.json")),
-        Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone"),
+        Target("iozone", of_folders("iozone/outputs/3.489/[!o]*", *whole), parsed("iozone"),
                made=grammar.iozone),
-        Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie"),
+        Target("bonnie", of_folders("bonnie/outputs/2.00a/*", *whole), parsed("bonnie"),
                made=grammar.bonnie),
-        Target("lmbench", of_folders("lmbench/*/*", *whole), parsed("lmbench")),
+        Target("lmbench", of_folders("lmbench/outputs/*/*", *whole), parsed("lmbench")),
         Target("figures", with_capture([{"figures.json": FIGURES, "stdout.txt": b"moved 16 MiB\n",
                                          "stderr.txt": b"rate 12.5 MB/s\n"}]), parsed("figures")),
         Target("lmbench-results", [{"results.txt": LMBENCH}],
                lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
-        Target("results", [*of_files("imports/*/*.*", "result"),
-                           *of_files("elbencho/3.1-10/*", "result"),
-                           *of_files("io500/02091cf/*.txt", "result"),
-                           *of_files("btio/3.3.1/*.txt", "result"),
+        Target("results", [*of_files("*/outputs/*.*", "result"),
+                           *of_files("*/outputs/cases/*.*", "result"),
+                           *of_files("fio/outputs/terse/*.*", "result"),
+                           *of_files("elbencho/outputs/3.1-10/*", "result"),
+                           *of_files("io500/outputs/02091cf/*.txt", "result"),
+                           *of_files("btio/outputs/3.3.1/*.txt", "result"),
                            {"result": imports_darshan.TEXT.encode()},
-                           *of_files("iozone/3.489/other/*.txt", "result")], foreign_results),
+                           *of_files("iozone/outputs/3.489/other/*.txt", "result")],
+               foreign_results),
         Target("power-logs", [{"log": made().encode()} for made, *_ in imports_power.LOGS.values()],
                power_log),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
                of_map("mdtest", "mdtest.txt")),
-        Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),
+        Target("io500", of_files("io500/outputs/02091cf/*.txt", "io500.txt"),
                of_map("io500", "io500.txt")),
         Target("io500-run", [{
             path.name: path.read_bytes()
             for path in (IO500 / "capture.json", IO500 / "stdout.txt", *(IO500 / "io500").iterdir())
         }], io500_run),
-        Target("elbencho", of_files("elbencho/3.1-10/*.json", "elbencho.json"),
+        Target("elbencho", of_files("elbencho/outputs/3.1-10/*.json", "elbencho.json"),
                of_map("elbencho", "elbencho.json"),
                made=grammar.elbencho),
         Target("btio", with_capture(
             [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in
-             of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
-        Target("btio-text", of_files("btio/3.3.1/*.txt", "npb.txt"), original_btio),
+             of_files("btio/outputs/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
+        Target("btio-text", of_files("btio/outputs/3.3.1/*.txt", "npb.txt"), original_btio),
         Target("native", with_capture(native), parsed("native"), made=grammar.native),
-        Target("command", of_folders("command/*", "capture.json", "command.json"),
+        Target("command", of_folders("command/outputs/*", "capture.json", "command.json"),
                parsed("command")),
         Target("dataserver", served, parsed("dataserver"), made=grammar.dataserver),
-        Target("capture", of_folders("fio/3.33/[mrst]*", "capture.json"), Capture.load),
+        Target("capture", of_folders("fio/outputs/3.33/[mrst]*", "capture.json"), Capture.load),
     ]  # fmt: skip
 
 
@@ -559,7 +567,7 @@ TOP = b"t,cpu,mhz\n" + b"".join(
 
 
 def log_folder() -> Files:
-    report = (DATA / "fio/3.33/other/normal.txt").read_bytes()
+    report = (PARSERS / "fio/outputs/3.33/other/normal.txt").read_bytes()
     return {
         "map.yaml": yaml.safe_dump(LOG_MAP).encode(), "read-1.fio": report, "read-2.fio": report,
         "test.log": SPANS, "power.csv": POWER_LOG, "top.csv": TOP,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ior_program
+from tests.plugin import ior_program
 from tests.profiles import programs
 from tests.profiles.harness import Installed, Installer
 from tests.profiles.hosts import eeio_on_path, hosts

@@ -20,8 +20,8 @@ from eeio_parsers.io500.run import NOT_VALID, RESULT, SCORED
 from eeio_results import tools
 from eeio_results.tools.capture import Capture
 from tests.campaigns import records_in
-from tests.conftest import Eeio
 from tests.executables import executable
+from tests.plugin import Eeio
 from tests.profiles import test_slurm
 from tests.profiles.harness import Installed, Installer
 from tests.profiles.hosts import Hosts

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from eeio_parsers.ior import run as ior
-from tests.conftest import ior_program
 from tests.executables import executable
+from tests.plugin import ior_program
 from tests.processes import ran
 from tests.profiles.harness import Installed
 

@@ -7,7 +7,7 @@ import pytest
 
 from eeio.cli import main
 from eeio.pts import composite
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 from tests.pts.harness import PtsHome, running
 from tests.pts.test_with_pts import QUICK
 from tests.waiting import until

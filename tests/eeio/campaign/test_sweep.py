@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 
 from eeio.campaign import plan as plans
 from eeio.campaign import sweep

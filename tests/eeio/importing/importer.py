@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import InProcess
+from tests.plugin import InProcess
 
 
 def phases(body: dict[str, Any], place: int = 0) -> list[dict[str, Any]]:

@@ -9,11 +9,12 @@ from tests.eeio.importing.importer import Importer
 
 from eeio_parsers.fio import report as fio
 
-CASES = Path(__file__).parents[2] / "data/imports/cases"
+PARSERS = Path(__file__).parents[3] / "result-parsers/eeio_parsers"
+CASES = {path.name: path for path in PARSERS.glob("*/outputs/cases/*")}
 
 
 def _body(imported: Importer, name: str, code: int = 0) -> dict[str, Any]:
-    return imported(CASES / name, "--dry-run", code=code)
+    return imported(CASES[name], "--dry-run", code=code)
 
 
 def _phases(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -25,7 +26,7 @@ def _phases(body: dict[str, Any]) -> list[dict[str, Any]]:
 def test_logs_of_fio_in_all_forms(imported: Importer, form: str) -> None:
     """With the maximum of each interval, of a server, and with times since 1970."""
     name = f"fiolog_{form}"
-    rows = [line.split(", ") for line in (CASES / name).read_text().splitlines()]
+    rows = [line.split(", ") for line in (CASES[name]).read_text().splitlines()]
     mean = sum(int(row[1]) for row in rows) / len(rows) * 1024
     (phase,) = _phases(_body(imported, name))
     assert phase["operation"] == "write" and phase["bandwidth_bytes_per_s"] == mean
@@ -62,14 +63,14 @@ def test_small_rates_of_older_fio(imported: Importer) -> None:
 
 def test_skipped_bytes_are_a_factor(imported: Importer) -> None:
     """rw=read and rw=read:64k are no repetitions of each other."""
-    imported(CASES / "fio_rw_skip", "--name", "skip")
+    imported(CASES["fio_rw_skip"], "--name", "skip")
     rows = imported.rows("skip")
     assert [row["n"] for row in rows] == [1, 1] and rows[1]["details"][-1] == "rw:N=64k"
 
 
 def test_a_command_after_the_job_makes_its_start_unknown() -> None:
     """fio stamps its output when that command has ended, too."""
-    text = (CASES.parent / "fio/jobs-3.19.json").read_text()
+    text = (PARSERS / "fio/outputs/jobs-3.19.json").read_text()
     body = json.loads(text[text.index("{") :])
     body["jobs"] = (job,) = body["jobs"][:1]  # of several groups no start is known
 
@@ -84,11 +85,11 @@ def test_a_command_after_the_job_makes_its_start_unknown() -> None:
 
 
 def test_marks_of_failure_are_errors(imported: Importer) -> None:
-    imported(CASES / "hyperfine_exit_codes.json", "--name", "commands")
+    imported(CASES["hyperfine_exit_codes.json"], "--name", "commands")
     good, bad = imported.rows("commands")
     failed = "3 of 3 runs failed, the first had the exit code 2"
     assert failed in bad["invalid_reasons"] and failed not in good["invalid_reasons"]
-    imported(CASES / "io500_result_invalid.txt", "--name", "io500")
+    imported(CASES["io500_result_invalid.txt"], "--name", "io500")
     invalid = [row for row in imported.rows("io500") if row["invalid_runs"]]
     assert len(invalid) == 2 and all(row["n"] == 0 for row in invalid)
     assert "IO500 marks ior-hard-write as invalid" in str(invalid)

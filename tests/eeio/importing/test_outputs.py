@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.conftest import DATA
+from tests.plugin import PARSERS
 
 from eeio.importing import outputs, results
 from eeio_parsers import formats
@@ -24,7 +24,8 @@ REAL = [
 
 
 def _text(name: str) -> str:
-    return (DATA / name).read_text(errors="replace")
+    tool, _, output = name.partition("/")
+    return (PARSERS / tool / "outputs" / output).read_text(errors="replace")
 
 
 @pytest.mark.parametrize(("form", "name"), REAL)
@@ -139,7 +140,7 @@ def test_summaries_of_mdtest_without_its_first_lines(tmp_path: Path) -> None:
     assert {run.repetition for run in campaign.runs} == {1}
 
 
-IO500 = Path(__file__).parents[2] / "data/io500/02091cf"
+IO500 = PARSERS / "io500/outputs/02091cf"
 
 
 def test_mdtest_without_its_last_line_is_complete_with_its_last_operation() -> None:
@@ -205,7 +206,7 @@ def test_bytes_that_ior_reports_rounded_are_not_taken() -> None:
         outputs.read("io500", _text("fio/3.33/other/normal.txt"), "i.txt")
 
 
-ELBENCHO = Path(__file__).parents[2] / "data/elbencho/3.1-10"
+ELBENCHO = PARSERS / "elbencho/outputs/3.1-10"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.conftest import DATA, InProcess
 from tests.eeio.importing.importer import Importer
+from tests.plugin import PARSERS, InProcess
 
 from eeio.importing import power_logs
 from eeio.importing.power_of_results import Window, aligned, energy_of
@@ -765,7 +765,7 @@ def test_an_unknown_pattern_is_missing_and_the_result_is_valid(
     tmp_path: Path, imported: Importer
 ) -> None:
     """fio's terse output does not contain the order of the requests."""
-    imported(DATA / "imports/terse/v4.txt", "--name", "terse")
+    imported(PARSERS / "fio/outputs/terse/v4.txt", "--name", "terse")
     rows = imported.rows("terse")
     assert rows and all(row["spatiality"] is None for row in rows)
     assert all(row["n"] == 1 and row["bandwidth_bytes_per_s"] for row in rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import DATA
+from tests.plugin import PARSERS
 from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import outputs
@@ -16,7 +16,7 @@ from eeio_parsers.found import FoundPhase
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import Phase
 
-FIO = DATA / "fio/3.33/other"
+FIO = PARSERS / "fio/outputs/3.33/other"
 IOR = ("3.3.0", "4.0.0")
 
 
@@ -25,7 +25,7 @@ def phases(form: str, text: str) -> tuple[Phase, ...]:
 
 
 def ior_text(version: str, name: str) -> str:
-    return (DATA / "ior" / version / "other" / name).read_text()
+    return (PARSERS / "ior/outputs" / version / "other" / name).read_text()
 
 
 def test_fio_3_33() -> None:
@@ -176,7 +176,7 @@ def test_json_of_ior(version: str) -> None:
     assert {p.bytes_moved for p in found} == {2 * 2 * (4 << 20)}
     assert all((p.bandwidth_bytes_per_s or 0) > 1e8 for p in found)
     # Requests per second are of the transfer alone, without opening and closing.
-    (write, _) = phases("ior", (DATA / "imports/ior/ior-4.0.0.json").read_text())
+    (write, _) = phases("ior", (PARSERS / "ior/outputs/ior-4.0.0.json").read_text())
     assert not write.validity and write.metrics["transfer_s"] == 0.0009
 
 
@@ -204,7 +204,7 @@ def test_a_report_of_ior_that_is_cut_off_is_rejected_or_complete(data: st.DataOb
 )
 def test_results_that_a_killed_ior_lacks_are_counted(options: str | None, wanted: int) -> None:
     """Without its summary, the command line shows how many results there should be."""
-    text = (DATA / "io500/02091cf/ior-easy-write.txt").read_text()
+    text = (PARSERS / "io500/outputs/02091cf/ior-easy-write.txt").read_text()
     (line,) = re.findall(r"^Command line.*\n", text, re.M)
     text = text.replace(line, f"Command line        : ior {options} -o x\n" if options else "")
     if wanted == 1:
@@ -225,12 +225,12 @@ def test_a_bandwidth_of_ior_that_cannot_be(word: str) -> None:
 
 def test_iozone_reports_0_for_a_test_that_did_not_run() -> None:
     """-+n leaves the rewrite out."""
-    (write,) = phases("iozone", (DATA / "iozone/3.489/write/stdout.txt").read_text())
+    (write,) = phases("iozone", (PARSERS / "iozone/outputs/3.489/write/stdout.txt").read_text())
     assert (write.name, write.bandwidth_bytes_per_s) == ("write", 1444985 * 1024)
 
 
 def test_bytes_of_iozones_processes_are_known_if_the_slowest_has_finished() -> None:
-    text = (DATA / "iozone/3.489/two-processes/stdout.txt").read_text()
+    text = (PARSERS / "iozone/outputs/3.489/two-processes/stdout.txt").read_text()
     assert {p.bytes_moved for p in phases("iozone", text)} == {2 * 32768 * 1024}
     fewer = text.replace("Min xfer \t\t\t\t\t=   32768.00", "Min xfer \t\t\t\t\t=   30000.00", 1)
     assert fewer != text

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio, InProcess
+from tests.plugin import Eeio, InProcess
 from tests.simulators.files import write_in_place
 
 from eeio.cli import main

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import InProcess
+from tests.plugin import InProcess
 
 from eeio import paths
 from eeio.cli import main

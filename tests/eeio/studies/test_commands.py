@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conftest import Eeio
 from tests.eeio.importing import made
+from tests.plugin import Eeio
 from tests.published import PUBLISHED, needs_published
 
 

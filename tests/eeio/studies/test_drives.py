@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
 from tests.eeio.studies.test_commands import MIX
+from tests.plugin import Eeio
 from tests.published import PUBLISHED, needs_published
 
 NAMES = [f"ccpe2017-{m}-{d}" for m in ("pc", "mpsoc") for d in ("hdd1", "hdd2", "ssd1", "ssd2")]

@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.campaigns import records
-from tests.conftest import Eeio, InProcess
 from tests.cpufreq import bytes_of, pstate_tree
 from tests.eeio_results import made
+from tests.plugin import Eeio, InProcess
 from tests.waiting import until
 
 import eeio_results

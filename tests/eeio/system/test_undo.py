@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio, InProcess
 from tests.mounts import unmount
+from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 from tests.simulators.tree import write_tree
 

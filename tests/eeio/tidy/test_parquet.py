@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests import dummy
-from tests.conftest import DATA, Eeio, InProcess
+from tests.plugin import DATA, PARSERS, Eeio, InProcess
 from tests.waiting import until
 
 from eeio.cli import main
@@ -104,7 +104,7 @@ def test_a_campaign_with_samples_and_a_reason_for_each_missing_energy(
 
 
 def test_imported_files_keep_their_sha256_and_options(home: Path, in_process: InProcess) -> None:
-    files = DATA / "imports/fio"
+    files = PARSERS / "fio/outputs"
     in_process("import", str(files / "jobs-3.41.json"), "--name", "old")
     (file,) = answers(in_process, "SELECT * FROM files", "old")
     assert file["path"] == str(files / "jobs-3.41.json") and file["tool"] == "fio"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.cells import measured
-from tests.conftest import InProcess
 from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
+from tests.plugin import InProcess
 
 from eeio.cli import main
 from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import DATA
 from tests.eeio_results.made import EXPERIMENT, design, energy, in_turn, phase, run, stored
+from tests.plugin import DATA
 
 import eeio_results
 from eeio_results.record import EnergyReading

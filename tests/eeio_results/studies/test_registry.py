@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import InProcess
 from tests.eeio.importing import made as published
 from tests.eeio_results.made import MACHINE, design, phase, run
+from tests.plugin import InProcess
 
 from eeio.campaign.variants import study_settings
 from eeio.cli import main

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import Eeio
+from tests.plugin import Eeio
 
 from eeio_results import tools
 from eeio_results.errors import EeioError, ToolOutputError

@@ -1,7 +1,7 @@
 """What the kernel says of requests to a drive."""
 
 import pytest
-from tests.conftest import DATA
+from tests.plugin import DATA
 
 from eeio_results.traces.block import parse
 from eeio_results.traces.order import Request, describe

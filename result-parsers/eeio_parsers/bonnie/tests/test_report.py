@@ -1,0 +1,70 @@
+"""Imported outputs of bonnie."""
+
+from pathlib import Path
+
+from tests.eeio.importing.importer import Importer
+from tests.eeio.importing.read import KIB, read_one
+
+from eeio.importing import results
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+
+
+def test_bonnie_without_characters_has_blank_columns(tmp_path: Path, imported: Importer) -> None:
+    """With -f. The line of CSV has more digits than the table."""
+    csv = "1.98,2.00a,box,1,9,512M,,4,5,,,57873,46,216859,90,,,1572864,85,9216,99" + 29 * ","
+    both = (
+        "Version 2.00a       ------Sequential Output------ --Sequential Input- --Random-\n"
+        "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n"
+        "box         512M:4k           56.5m  46  212m  90            1.5g  85  9216  99\n"
+    )
+    found = imported.phases_of(both)
+    assert [(p["name"], p["bandwidth_bytes_per_s"], p["iops"]) for p in found] == [
+        ("write", 56.5 * KIB**2, None),
+        ("rewrite", 212 * KIB**2, None),
+        ("read", 1.5 * KIB**3, None),
+        ("seeks", None, 9216),
+    ]
+    (tmp_path / "b.txt").write_text(f"{both}\n{csv}\n")
+    (tmp_path / "c.txt").write_text(f"{csv}\n")
+    one, other = (imported.phases(tmp_path / n) for n in ("b.txt", "c.txt"))
+    assert one == other != found and one[0]["bandwidth_bytes_per_s"] == 57873 * KIB
+
+
+def test_bonnie_s_chunks_are_request_sizes(home: Path, tmp_path: Path) -> None:
+    text = (OUTPUTS / "bonnie-2.txt").read_text()
+    assert "vm              64M" in text
+    for name, chunk in (("a-1", "32k"), ("a-2", "64k")):
+        part = text.replace("vm              64M", f"vm          64M:{chunk}", 1)
+        part = part.replace("+++++ +++", "9999k  50", 1)
+        (tmp_path / f"{name}.txt").write_text(part)
+    files = results.found([tmp_path])
+    sizes = {p.request_bytes for one in files for p in one.reports[0].phases if p.request_bytes}
+    assert {32 * KIB, 64 * KIB} <= sizes, [one.rejected for one in files]
+
+
+def test_bonnie_s_lines_below_their_authors_text(home: Path, tmp_path: Path) -> None:
+    text = (OUTPUTS / "bonnie-2.csv").read_text().splitlines()[-1]
+    noise = "Writing a byte at a time...done\nWriting intelligently...done\nRewriting...done\n" * 3
+    (tmp_path / "a.txt").write_text(
+        "".join(f"$ bonnie++ -u 0 -d {fs}/\n{noise}{text}\n" for fs in ("ext4", "xfs"))
+    )
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    assert {run.repetition for run in campaign.runs} == {1}
+
+
+def test_a_table_of_bonnie_without_version_and_machine(tmp_path: Path) -> None:
+    table = (
+        "For the VIM3:\n"
+        "     ------Sequential Output------ --Sequential Input- --Random-\n"
+        "     -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP /sec %CP\n"
+        "  4G 93865  99 312837  96 194487  23 102808  97 415501 21 +++++ +++\n"
+    )
+    (report,) = read_one(tmp_path, table).reports
+    rates = {(p.operation, p.name): p.bandwidth_bytes_per_s for p in report.phases}
+    assert sorted(rate / KIB for rate in rates.values() if rate) == [
+        93865, 102808, 194487, 312837, 415501]  # fmt: skip
+    assert {p.options["file size"] for p in report.phases} == {"4G"}
+    assert (report.version, report.host) == (None, None)

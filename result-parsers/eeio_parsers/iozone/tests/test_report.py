@@ -1,0 +1,102 @@
+"""Imported outputs of iozone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.eeio.importing.importer import Importer
+from tests.eeio.importing.read import KIB, read_one
+
+from eeio.importing import results
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+
+
+def test_iozone_s_table_has_a_row_for_each_cell(imported: Importer) -> None:
+    text = (OUTPUTS / "iozone-auto.txt").read_text()
+    (row,) = re.findall(r"^ +8192 +1024 +(\d.*)$", text, re.M)
+    found = [p for p in imported.phases(OUTPUTS / "iozone-auto.txt")
+             if p["request_bytes"] == KIB**2]  # fmt: skip
+    assert [round(p["bandwidth_bytes_per_s"] / KIB) for p in found] == list(map(int, row.split()))
+    assert [p["name"] for p in found] == [
+        "write", "rewrite", "read", "reread", "random read", "random write", "bkwd read",
+        "record rewrite", "stride read", "fwrite", "frewrite", "fread", "freread",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("3.489/random", ["random read", "random write"]),
+        ("3.489/read", ["read"]),
+        ("3.489/strided", ["stride read"]),
+        ("3.507/other/mixed-tests", ["random read", "random write", "stride read"]),
+        ("3.507/other/read", ["read"]),
+    ],
+)
+def test_iozone_leaves_columns_of_other_tests_blank(
+    name: str, wanted: list[str], imported: Importer
+) -> None:
+    # The second figure of `read` is 0: -+n.
+    path = OUTPUTS / (f"{name}.txt" if "other" in name else f"{name}/stdout.txt")
+    assert [p["name"] for p in imported.phases(path)] == wanted
+
+
+def test_iozone_without_its_first_lines_reports_nothing_of_direct_io(tmp_path: Path) -> None:
+    table = (
+        "        random    random\n"
+        "     kB  reclen    write  rewrite    read    reread\n"
+        "   4096       4   100000   200000   300000   400000\n"
+    )
+    phases = read_one(tmp_path, f"# zfs\n{table}").reports[0].phases
+    assert [(p.bandwidth_bytes_per_s, p.direct) for p in phases] == [
+        (n * 1e5 * KIB, None) for n in (1, 2, 3, 4)
+    ]
+    tests = "Children see throughput for {} {} = 18427.04 kB/sec\n"
+    text = "".join(tests.format(4, kind) for kind in ("readers", "random readers"))
+    (report,) = read_one(tmp_path, text).reports
+    assert [(p.jobs, p.operation, p.access_pattern, p.direct) for p in report.phases] == [
+        (4, "read", "sequential", None), (4, "read", "random", None),
+    ]  # fmt: skip
+    twice = "".join(tests.format(1, kind) for kind in (" initial writers", "rewriters")) * 2
+    assert len(read_one(tmp_path, twice).reports) == 2
+
+
+def test_tables_of_iozone_above_and_below_a_banner(tmp_path: Path) -> None:
+    table = (
+        "     kB  reclen    write  rewrite    read    reread\n"
+        "   4096       4   {0}00000   200000   300000   400000\n"
+    )
+    banner = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.492 $\n\n"
+    text = f"eMMC\n{table.format(1)}\nNVMe\n{banner}{table.format(2)}\nUSB\n{table.format(3)}\nend"
+    found = read_one(tmp_path, text)
+    firsts = [report.phases[0].bandwidth_bytes_per_s for report in found.reports]
+    assert firsts == [1e5 * KIB, 2e5 * KIB, 3e5 * KIB]
+    assert [report.phases[0].direct for report in found.reports] == [None, False, None]
+    (tmp_path / "a.txt").write_text(f"{banner}{table.format(2)}   4096       8   1000")
+    (cut,) = results.found([tmp_path / "a.txt"])
+    assert "cut off in its last line" in str(cut.rejected)
+
+
+IOZONE_SETTINGS = """\
+\tRun began: Sun Mar  1 10:00:00 2020
+
+\tO_DIRECT feature enabled
+\tRecord Size {0} KB
+\tCommand line used: iozone -I -r {0} -s 8M -i 0
+\tOutput is in Kbytes/sec
+        KB  reclen   write rewrite    read    reread
+      8192       {0}   11111   22222   33333   44444
+"""
+
+
+@pytest.mark.parametrize("banner", ["", "\tIozone: Performance Test of File I/O\n"])
+def test_settings_above_each_table_of_iozone(tmp_path: Path, banner: str) -> None:
+    plain = IOZONE_SETTINGS.format(4)[IOZONE_SETTINGS.index("        KB") :]
+    parts = [plain] * (not banner) + [banner + IOZONE_SETTINGS.format(4), IOZONE_SETTINGS.format(8)]
+    rows = [r.phases[0] for r in read_one(tmp_path, "\n\nText\n".join(parts)).reports]
+    wanted = [(direct, command) for direct, command in (
+        (True, "-I -r 4 -s 8M -i 0"), (True, "-I -r 8 -s 8M -i 0"))]  # fmt: skip
+    assert [(p.direct, p.options.get("command")) for p in rows] == [
+        *([(None, None)] if not banner else []), *wanted,
+    ]  # fmt: skip

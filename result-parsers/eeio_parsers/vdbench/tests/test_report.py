@@ -1,0 +1,151 @@
+"""Imported outputs of vdbench."""
+
+import re
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.eeio.importing.importer import Importer
+from tests.eeio.importing.read import KIB, read_one
+
+from eeio import paths
+from eeio.importing import results
+from eeio_results.store import load
+
+
+def test_parts_of_a_vdbench_run_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
+    """Its folder has the run once more for each host, slave and volume."""
+    text = (
+        "{0:%H:%M:%S}.001 Starting RD=rd1; I/O rate: 100; elapsed=5; For loops: None\n\n"
+        "{0:%b %d, %Y}    interval        i/o   MB/sec   bytes   read     resp\n"
+        "                               rate  1024**2     i/o    pct     time\n"
+        "{0:%H:%M:%S}.104           1    {1}.0     {2}    4096  100.00    0.011\n"
+        "{0:%H:%M:%S}.424     avg_2-5    {1}.0     {2}    4096  100.00    0.012\n"
+    )
+    for folder, at in (("a", datetime(2026, 3, 4, 5, 6, 7)), ("b", datetime(2026, 3, 5, 5, 6, 7))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "summary.html").write_text(text.format(at, 512, 2.0))
+        for host in ("n1", "n2"):
+            body = f"{folder} {host}\n" + text.format(at, 256, 1.0)
+            (tmp_path / folder / f"{host}.html").write_text(body)
+    # Two runs of one definition that are next to each other stay two.
+    again = text.format(datetime(2026, 3, 4, 6, 6, 7), 500, 1.95)
+    (tmp_path / "a/stdout2.txt").write_text(again)
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
+    used = {f["path"].partition(f"{tmp_path}/")[2]: f for f in files if not f["rejected"]}
+    assert set(used) == {"a/summary.html", "b/summary.html", "a/stdout2.txt"}
+    assert sum("repeats the runs of summary.html" in (f["rejected"] or "") for f in files) == 4
+    (phase,) = used["a/summary.html"]["reports"][0]["phases"]
+    assert (phase["name"], phase["iops"], phase["bandwidth_bytes_per_s"]) == ("rd1", 512, 2 << 20)
+    assert phase["started_utc"] == "2026-03-04T05:06:07.001"
+
+
+FILE_SYSTEM = (
+    "{time}.001 Starting RD={name}; elapsed={elapsed}; For loops: {loops}\n\n"
+    "{date} ..Interval.. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
+    "mb/sec .xfer.. ...mkdir....\n"
+    "                            rate   resp total  sys   pct   rate   resp   rate   resp  read "
+    "write  total    size  rate   resp\n"
+    "{rows}"
+    "{end}.104      avg_2-5  900.0  1.500   9.6 7.89  66.7  600.0  1.000  300.0  2.500 75.00 "
+    "37.50 112.50  131072   0.0  0.000   0.0  0.000   3.0  2.642   3.0  0.081\n"
+    "{end}.104      std_2-5   90.0  0.500                    60.0  0.500   30.0  0.500\n"
+)
+
+
+def test_vdbench_with_file_systems(tmp_path: Path, imported: Importer) -> None:
+    """Their columns are others than those of volumes, in all files of the folder."""
+    (tmp_path / "run").mkdir()
+    values = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
+    first = "23:50:02.114            1 491694  0.099   7.0 4.41\n"
+    summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **values)
+    for file, text in (
+        ("summary.html", f"<title>Vdbench</title><pre>\n{summary}"),
+        # The totals have their header behind the run, with the date of its end.
+        ("totals.html", FILE_SYSTEM.format(name="rd1", date="Mar 05, 2026", rows="", **values)),
+        ("logfile.html", f"23:49:00.000 Vdbench distribution: vdbench50407\n{summary}"),
+        # A slave has fewer columns of other operations.
+        ("n1-0.html", re.sub(r"   0.0  0.000.*", "", summary.replace("112.50", "56.25"))),
+        (
+            "flatfile.html",
+            "* Run : Name of run\n  tod timestamp Run Interval Xfersize Threads Reqrate Rate "
+            "MB/sec Read_rate Write_rate\n00:10:02 03/05/2026-00:10:02-CET rd1 avg_2-5 131072 4 "
+            "9999988 900 112.5 600 300\n",
+        ),
+    ):
+        (tmp_path / "run" / file).write_text(text)
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
+    (used,) = [f for f in files if not f["rejected"]]
+    (phase,) = used["reports"][0]["phases"]
+    assert len(files) == 5 and used["path"].endswith("summary.html")
+    assert all("repeats the runs of summary.html" in f["rejected"] for f in files if f != used)
+    for name in ("totals.html", "logfile.html", "flatfile.html"):
+        (tmp_path / name).write_bytes((tmp_path / "run" / name).read_bytes())
+        (row,) = imported.phases(tmp_path / name)
+        assert row["bandwidth_bytes_per_s"] == phase["bandwidth_bytes_per_s"] == 112.5 * KIB**2
+        assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
+        if name != "flatfile.html":
+            assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
+
+
+def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
+    """One run definition with several thread counts has one name."""
+    row = "05:06:{:02}.000     avg_2-5    {}.0     2.00    4096  100.00    0.012\n"
+    start = "05:06:{:02}.000 Starting RD=rd1; I/O rate: 9; elapsed=5; For loops: threads={}\n"
+    text = "".join(
+        start.format(at, threads) + row.format(at + 5, 512 + at)
+        for at, threads in ((0, 1), (10, 8), (20, 8))
+    )
+    (tmp_path / "a.txt").write_text(text)
+    # Only the average lines, as grep finds them.
+    (tmp_path / "b.txt").write_text("".join(re.findall(r".*avg_.*\n", text)[:1]))
+    flat = "tod Run Interval reqrate rate MB/sec bytes/io read% xfersize threads\n" + "".join(
+        f"05:06:00 rd1 avg_2-5 9 {rate} 2.0 4096 100 4096 {threads}\n"
+        for rate, threads in ((512, 1), (522, 8), (532, 8))
+    )
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/flatfile.html").write_text(flat)
+    files = imported(tmp_path)["files"]
+    assert [len(file["reports"][0]["phases"]) for file in files] == [3, 1, 3]
+    sets: dict[Any, list[float]] = defaultdict(list)
+    for run in load(paths.campaigns().popitem()[1]).runs:
+        sets[run.experiment].append(run.phases[0].metrics["iops"])
+    assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
+
+
+def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None:
+    row = "16:24:30.181     avg_2-1  0.0     0.00       0   0.00    0.000    0.000\n"
+    start = "16:24:29.004 Starting RD=SD_format; I/O rate: MAX; elapsed=(none); For loops: None\n"
+    one = read_one(tmp_path, f"Vdbench distribution: vdbench50407\n{start}{row}")
+    assert one.reports[0].phases[0].error == "vdbench counted no I/O in it"
+    (campaign,) = results.campaigns([one], "x")
+    assert all(run.validity or run.phases[0].validity for run in campaign.runs)
+
+
+def test_vdbench_s_flatfile_as_csv(tmp_path: Path, imported: Importer) -> None:
+    head = ["date", "Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "read%", "threads"]
+    made = [
+        ["10:00:01.000", "one", "1", "max", "999.0", "9.0", "4096", "100.0", "8"],
+        ["10:00:05.000", "one", "avg_2-5", "max", "512.0", "2.0", "4096", "100.0", "8"],
+        ["10:01:05.000", "two", "avg_2-5", "max", "256.0", "1.0", "4096", "0.0", "8"],
+    ]  # fmt: skip
+    table = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in [head, *made])
+    rows = imported.phases_of(table, "flatfile.csv")
+    assert [(row["name"], row["operation"], row["iops"]) for row in rows] == [
+        ("one", "read", 512), ("two", "write", 256)
+    ]  # fmt: skip
+    assert [row["bandwidth_bytes_per_s"] for row in rows] == [2 << 20, 1 << 20]
+    (tmp_path / "flatfile.html").write_text(
+        "\n".join(" ".join(["tod" if cell == "date" else cell for cell in row])
+                  for row in [head, *made])
+    )  # fmt: skip
+    files = imported(tmp_path, "--dry-run", code=3)["files"]
+    assert [bool(file["reports"]) for file in files] == [True, False]
+    assert files[1]["rejected"] == "repeats the runs of flatfile.csv, or a part"
+    (tmp_path / "flatfile.html").unlink()
+    (tmp_path / "later.csv").write_text(table.replace("512.0", "640.0").replace("2.0", "2.5"))
+    files = imported(tmp_path, "--dry-run")["files"]
+    assert [len(file["reports"]) for file in files] == [1, 1]
+    (tmp_path / "flatfile.csv").write_text(table[: table.rindex(",")])
+    assert "cut off" in imported(tmp_path, "--dry-run", code=3)["files"][0]["rejected"]
