@@ -7,13 +7,14 @@ time in which fio writes its logs and starts a program. This delay bounds the er
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from eeio_limits import LimitError, inputs
+from eeio_limits import inputs
 from eeio_limits import quantities as q
+from eeio_parsers.fio import jobs
+from eeio_parsers.fio.jobs import Direction, Job
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_results.tools.description import FSYNC, About
@@ -32,25 +33,12 @@ END_FILE = "fio-end.txt"
 
 _STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
 _KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
-_PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
 # How far a wall-clock stamp may be outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
 # fio reports its run time in integer ms.
 _RUN_TIME_STEP_S = 0.001
 # How much shorter than fio's run time the stamps may be: it counts ms, and clocks drift.
 _RUN_TIME_TOLERANCE_S = 0.05
-
-
-@dataclass(frozen=True)
-class _Direction:
-    """fio's figures for one direction (read or write) of a job."""
-
-    operation: str
-    bytes_moved: int
-    runtime_s: float
-    requests: int
-    latency: Mapping[str, float] = field(default_factory=dict)
-    flaws: tuple[str, ...] = ()
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -61,38 +49,25 @@ def parse(capture: Capture) -> ToolResult:
     """
     source = str(capture.directory / OUTPUT_FILE)
     _reject_killed(capture)
-    body = _document(capture.text(OUTPUT_FILE, None), source)
-    try:
-        jobs = body["jobs"]
-        if len(jobs) != 1:
-            raise ToolOutputError(f"{source}: {len(jobs)} jobs; run fio with --group_reporting")
-        job = jobs[0]
-        if job["error"] != 0:
-            raise ToolOutputError(
-                f"{source}: fio stopped with error {job['error']}; see stderr.txt"
-            )
-        options = {**body.get("global options", {}), **job.get("job options", {})}
-        directions = [
-            _json_direction(operation, job[operation])
-            for operation in ("read", "write")
-            if q.SIZE.checked(job[operation]["io_bytes"], f"{operation}: io_bytes") > 0
-        ]
-        cpu = {
-            "cpu_user_fraction": q.FIGURE.checked(job["usr_cpu"], "usr_cpu") / 100,
-            "cpu_system_fraction": q.FIGURE.checked(job["sys_cpu"], "sys_cpu") / 100,
-        }
-        processes = q.REQUEST_SIZE.whole_number(int(options.get("numjobs", 1)), "numjobs")
-        pattern = str(options.get("rw") or options.get("readwrite") or "")
-        request_size_bytes = _single_size(str(options.get("bs", "4k")))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ToolOutputError(f"{source}: not fio's report of a job: {error!r:.200}") from error
+    job = _job(capture.text(OUTPUT_FILE, None), source)
+    directions = [each for each in job.directions if each.operation != "trim" and each.bytes]
     if not directions:
         raise ToolOutputError(f"{source}: fio moved no bytes; see stderr.txt")
+    if any(each.runtime_s <= 0 for each in directions):
+        raise ToolOutputError(f"{source}: its run time is 0 ms: give a larger file")
+    options = job.options
+    processes = inputs.whole_number(options.get("numjobs", "1"))
+    if not processes or not q.REQUEST_SIZE.contains(processes):
+        raise ToolOutputError(f"{source}: numjobs is {options['numjobs']!r:.40}")
+    pattern = str(options.get("rw") or options.get("readwrite") or "")
 
     runtime_s = max(d.runtime_s for d in directions)
     start_s, end_s, window_source, unsure_s = _window(capture, processes, runtime_s)
-    phase = _phase(
-        directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
+    phase = _phase(directions, job.processor, pattern, start_s, end_s)
+    phase = replace(
+        phase,
+        window_source=window_source,
+        request_size_bytes=_single_size(str(options.get("bs", "4k"))),
     )
     phase = replace(phase, edges_unsure_s=unsure_s)
     if (offered := _offered(options, processes)) is not None:
@@ -102,25 +77,22 @@ def parse(capture: Capture) -> ToolResult:
     return ToolResult(phases=(phase.flushed(flush),))
 
 
-def _offered(options: Mapping[str, Any], processes: int) -> float | None:
+def _offered(options: Mapping[str, str], processes: int) -> float | None:
     """Offered bytes per second of all processes, if fio had a rate limit."""
     rate = inputs.whole_number(str(options.get("rate", "")))
     return float(rate * processes) if rate else None
 
 
-def _of_workload(
-    capture: Capture, job: Mapping[str, Any], phase: PhaseResult, source: str
-) -> dict[str, float]:
+def _of_workload(capture: Capture, job: Job, phase: PhaseResult, source: str) -> dict[str, float]:
     """The requests of a named workload are its operations. With a latency bound, also the queue
     depth at which fio met it."""
     found = {}
     if "workload" in capture.factors:
         found["operations_per_s"] = phase.metrics["iops"]
     if "latency_ms" in capture.factors:
-        try:
-            found["depth_within_bound"] = q.COUNT.checked(job["latency_depth"], "latency_depth")
-        except (KeyError, TypeError, ValueError) as error:
-            raise ToolOutputError(f"{source}: no queue depth of the latency bound") from error
+        if job.latency_depth is None:
+            raise ToolOutputError(f"{source}: no queue depth of the latency bound")
+        found["depth_within_bound"] = q.COUNT.checked(job.latency_depth, "latency_depth")
     return found
 
 
@@ -137,56 +109,21 @@ def _reject_killed(capture: Capture) -> None:
             )
 
 
-def _document(text: str, source: str) -> dict[str, Any]:
-    """The JSON object in fio's output; warnings may come before and after it."""
-    brace = re.search(r"^\{", text, re.MULTILINE)
-    if brace is None:
-        raise ToolOutputError(f"{source}: no JSON, it begins {text[:60]!r}; is it fio's output?")
+def _job(text: str, source: str) -> Job:
+    """The only job of fio's output; warnings may come before and after it."""
     try:
-        body = inputs.parse_json_at(text, brace.start())
-    except LimitError as error:
-        raise ToolOutputError(f"{source}: cut off or damaged JSON: {error}") from error
-    if "fio version" not in body or "jobs" not in body:
-        raise ToolOutputError(f"{source}: JSON, but not fio's: it has {sorted(body)[:5]}")
-    return dict(body)
-
-
-def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
-    total = body["lat_ns"]
-    latency = {}
-    if (requests := q.COUNT.checked(total["N"], "lat_ns: N")) > 0:
-        latency = {
-            f"latency_{key}_s": q.FIGURE.checked(total[key], f"lat_ns: {key}") / 1e9
-            for key in ("mean", "max")
-        }
-        # fio gives percentiles of the total latency only with --lat_percentiles=1.
-        percentiles = total.get("percentile") or body["clat_ns"].get("percentile") or {}
-        for rank, value in percentiles.items():
-            if float(rank) in _PERCENTILES and _is_known(float(rank), requests):
-                taken_ns = q.FIGURE.checked(value, f"percentile {rank}")
-                latency[f"latency_{_PERCENTILES[float(rank)]}_s"] = taken_ns / 1e9
-    flaws = tuple(
-        f"fio reports {body[key]} {word} {operation}s"
-        for key, word in (("short_ios", "short"), ("drop_ios", "dropped"))
-        if body.get(key, 0)
-    )
-    runtime_ms = q.FIGURE.checked(body["runtime"], "runtime")
-    if runtime_ms <= 0:
-        raise ValueError("its run time is 0 ms: give a larger file")
-    return _Direction(
-        operation=operation,
-        bytes_moved=q.SIZE.whole_number(body["io_bytes"], "io_bytes"),
-        runtime_s=q.DURATION.checked(runtime_ms / 1e3, "runtime"),
-        requests=q.COUNT.whole_number(body["total_ios"], "total_ios"),
-        latency=latency,
-        flaws=flaws,
-    )
-
-
-def _is_known(rank: float, requests: float) -> bool:
-    """Whether a request lies beyond the percentile. With fewer than ten thousand requests, fio
-    reports the slowest one as the 99.99th."""
-    return rank < 99.99 or requests >= 10_000
+        found = [report for report, _ in jobs.reports(text)]
+    except ToolOutputError as error:
+        raise ToolOutputError(f"{source}: {error}") from error
+    if not found:
+        raise ToolOutputError(f"{source}: no JSON of fio, it begins {text[:60]!r}")
+    entries = found[-1].jobs
+    if len(found) > 1 or len(entries) != 1:
+        raise ToolOutputError(f"{source}: {len(entries)} jobs; run fio with --group_reporting")
+    job = entries[0]
+    if job.error != 0:
+        raise ToolOutputError(f"{source}: fio stopped with error {job.error}; see stderr.txt")
+    return job
 
 
 def _window(
@@ -244,43 +181,55 @@ def _single_size(text: str) -> int | None:
 
 
 def _phase(
-    directions: list[_Direction],
-    spatiality: str,
-    request_size_bytes: int | None,
-    cpu: Mapping[str, float],
-    start_s: float | None,
-    end_s: float | None,
-    window_source: str,
-    name: str | None = None,
+    directions: Sequence[Direction],
+    processor: Mapping[str, float],
+    pattern: str,
+    start_s: float,
+    end_s: float,
 ) -> PhaseResult:
     operation = directions[0].operation if len(directions) == 1 else "mixed"
-    runtime_s = max(d.runtime_s for d in directions)
-    bytes_moved = sum(d.bytes_moved for d in directions)
-    metrics = {
-        "iops": sum(d.requests for d in directions) / runtime_s,
-        "runtime_s": runtime_s,
-        **cpu,
-    }
+    runtime_s = max(each.runtime_s for each in directions)
+    bytes_moved = sum(each.bytes for each in directions)
+    requests = sum(each.requests or 0 for each in directions)
+    metrics = {"iops": requests / runtime_s, "runtime_s": runtime_s, **processor}
     for direction in directions:
         prefix = "" if len(directions) == 1 else f"{direction.operation}_"
-        metrics |= {prefix + key: value for key, value in direction.latency.items()}
+        latencies = _latencies(direction)
+        metrics |= {f"{prefix}latency_{name}_s": value for name, value in latencies.items()}
         if prefix:
-            metrics[f"{prefix}bandwidth_bytes_per_s"] = direction.bytes_moved / direction.runtime_s
+            metrics[f"{prefix}bandwidth_bytes_per_s"] = direction.bytes / direction.runtime_s
             moved = "bytes_read" if direction.operation == "read" else "bytes_written"
-            metrics[moved] = direction.bytes_moved
+            metrics[moved] = direction.bytes
     return PhaseResult(
-        name=name or operation,
+        name=operation,
         operation=operation,
-        spatiality=spatiality,
-        request_size_bytes=request_size_bytes,
+        spatiality=_spatiality(pattern),
+        request_size_bytes=None,
         bytes_moved=bytes_moved,
         bandwidth_bytes_per_s=bytes_moved / runtime_s,
         start_s=start_s,
         end_s=end_s,
-        window_source=window_source,
+        window_source="",
         metrics=metrics,
-        invalid=tuple(flaw for d in directions for flaw in d.flaws),
+        invalid=tuple(
+            f"fio reports {number} {word} {direction.operation}s"
+            for direction in directions
+            for word, number in direction.unfinished.items()
+        ),
     )
+
+
+def _latencies(direction: Direction) -> dict[str, float]:
+    """Those of the total time; fio gives their percentiles only with --lat_percentiles=1."""
+    total = {name: value for (kind, name), value in direction.latencies.items() if kind == "total"}
+    if any(name.startswith("p") for name in total):
+        return total
+    percentiles = {
+        name: value
+        for (kind, name), value in direction.latencies.items()
+        if kind == "completion" and name.startswith("p")
+    }
+    return {**total, **percentiles}
 
 
 # fio's options -> what made a write durable: the time of its bandwidth includes it.

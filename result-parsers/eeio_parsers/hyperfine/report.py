@@ -170,9 +170,9 @@ def _reject_exports(files: Sequence[FoundFile]) -> None:
 
 RULES = {"hyperfine": Rules(reject_repeated=_reject_exports)}
 FORMATS = (
-    Format("hyperfine", "json", read_json, keys=("results", "command", "mean")),
-    Format("hyperfine", "text", read_text, begins=TEXT),
-    Format("hyperfine", "text", read_text, begins=TIMES),
-    Format("hyperfine", "markdown", read_markdown, begins=MARKDOWN),
-    Format("hyperfine", "csv", read_csv, begins=CSV),
+    Format("hyperfine", "json", read_json, keys=("results", "command", "mean"), lists_again=True),
+    Format("hyperfine", "text", read_text, begins=TEXT, lists_again=True),
+    Format("hyperfine", "text", read_text, begins=TIMES, lists_again=True),
+    Format("hyperfine", "markdown", read_markdown, begins=MARKDOWN, lists_again=True),
+    Format("hyperfine", "csv", read_csv, begins=CSV, lists_again=True),
 )

@@ -380,10 +380,17 @@ def _pattern(settings: Mapping[str, str]) -> str | None:
         return None
     if "random" in order:
         return "random"
-    shared = "shared" in (_first(settings, "access") or "")
-    segments = count(_first(settings, "segments", "segmentcount") or "1") or 1
+    access, segments = _first(settings, "access"), _first(settings, "segments", "segmentcount")
     block, transfer = (size(_first(settings, name) or "") for name in ("blocksize", "xfersize"))
-    return "strided" if shared and segments > 1 and block == transfer else "sequential"
+    if access is None or block is None or transfer is None:
+        return None
+    if "shared" not in access:
+        return "sequential"
+    if segments is None:
+        # Old IOR does not print a single segment; a block of several transfers is in sequence.
+        return None if block == transfer else "sequential"
+    is_strided = (count(segments) or 1) > 1 and block == transfer
+    return "strided" if is_strided else "sequential"
 
 
 def _direct(settings: Mapping[str, str], part: str) -> bool | None:
@@ -427,10 +434,7 @@ def _json_phase(
         name=row["access"],
         operation=row["access"],
         access_pattern="random" if options.get("randomoffset", "0") not in ("0", "false") else
-        _pattern({"ordering in a file": options.get("ordering in a file", "sequential"),
-                  "access": options.get("access", ""), "segments": options.get("segments", "1"),
-                  "blocksize": options.get("blocksize", ""),
-                  "xfersize": options.get("xfersize", "")}),
+        _pattern({"ordering in a file": "sequential", **options}),
         group=str(row.get("iteration", row.get("iter", place))),
         request_bytes=_kib(row.get("xferKiB")),
         direct=_direct(

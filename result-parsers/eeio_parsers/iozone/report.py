@@ -40,11 +40,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
     """Tables of sizes and throughput tests. Rates are in KiB/s. Notes may lack the lines above."""
     for part, begin in _parts(text):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
-        # Without its first lines, a report says nothing of it.
-        direct = (
-            True if "O_DIRECT feature enabled" in part else False if _BEGIN.search(part) else None
-        )
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
+        direct = _is_direct(part, command[1].split() if command else [])
         options = {"command": command[1].strip()[:500]} if command else {}
         phases = [
             replace(phase, options={**options, **phase.options})
@@ -62,6 +59,15 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if "iozone test complete" not in part and re.search(r"^[\d\s]+$|Children", last):
             raise none_found("IOzone", "cut off in its last line")
         yield FoundReport(tuple(phases), version[1] if version else None, begins_at=begin)
+
+
+def _is_direct(part: str, command: Sequence[str]) -> bool | None:
+    """Without its first lines, a report says nothing of it. Raises ToolOutputError if its command
+    line contradicts it."""
+    is_enabled = "O_DIRECT feature enabled" in part
+    if "-I" in command and not is_enabled:
+        raise none_found("IOzone", "-I in its command line, but no line `O_DIRECT feature enabled`")
+    return is_enabled if is_enabled or _BEGIN.search(part) else None
 
 
 _SETTINGS = re.compile(
@@ -130,6 +136,8 @@ def _columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
         over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
                 ("random", "bkwd", "record", "stride")]  # fmt: skip
         names.append((f"{over[0][2]} {word}" if over else word, end - below[0][1]))
+    if len({name for name, _ in names}) < len(names):
+        raise none_found("IOzone", "the upper line of its table's header is missing")
     return names
 
 

@@ -50,8 +50,8 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
             raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
         if not formats.is_named(kind.tool, form):
             raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
-        reports = tuple(kind.read(text))
-        found = tuple(phase.checked() for report in reports for phase in report.phases)
+        reports = tuple(kind.reports(text))
+        found = tuple(phase for report in reports for phase in report.phases)
         if error := next((phase.error for phase in found if phase.error), None):
             raise ToolOutputError(error)
         if not found:

@@ -137,7 +137,7 @@ def _is_binary(head: bytes) -> bool:
 def _read_by(form: Format, text: str, one: FoundFile) -> None:
     one.tool, one.form = form.tool, form.name
     try:
-        _take(one, form.read(text))
+        _take(one, form.reports(text))
         if not any(report.phases for report in one.reports):
             notes = [note for report in one.reports for note in report.notes]
             raise EeioError(": ".join(["no result in it", *notes[:1]]))

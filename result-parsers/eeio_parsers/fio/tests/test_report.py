@@ -347,7 +347,9 @@ def test_requests_of_older_fio_are_those_that_it_counted(tmp_path: Path, printed
     for job in jobs:
         for direction in ("read", "write"):
             if job[direction]["total_ios"]:
+                rate = job[direction]["io_bytes"] / 901_257
                 job[direction] |= {"total_ios": 1664, "runtime": 901_257, "iops": printed}
+                job[direction]["bw"] = round(1000 / 1024 * rate)
     (tmp_path / "a.json").write_text(json.dumps(body))
     (one,) = results.found([tmp_path / "a.json"])
     for phase in one.reports[0].phases:
@@ -433,6 +435,8 @@ def test_fio_json_of_a_status_interval_is_one_run(home: Path, tmp_path: Path) ->
             for direction in ("read", "write"):
                 one[direction]["runtime"] += round(1000 * second)
                 one[direction]["io_bytes"] += round(1000 * second)
+                rate = one[direction]["io_bytes"] / one[direction]["runtime"]
+                one[direction]["bw"] = round(1000 / 1024 * rate)
         texts.append(json.dumps(later, indent=1))
     (tmp_path / "a.json").write_text("\n".join(texts))
     (one,) = results.found([tmp_path / "a.json"])

@@ -202,8 +202,8 @@ def test_jobs_that_were_not_grouped_are_rejected(tmp_path: Path) -> None:
     [
         ("", "empty"),
         ("hello", "no JSON"),
-        ('{"a": 1}', "not fio's"),
-        ('{"fio version": "fio-3.33", "jobs": [{}]}', "KeyError"),
+        ('{"a": 1}', "no JSON of fio"),
+        ('{"fio version": "fio-3.33", "jobs": [{}]}', "without 'jobname'"),
         ('{"fio version": "fio-3.33", "jobs": 7}', "TypeError"),
     ],
 )

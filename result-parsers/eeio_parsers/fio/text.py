@@ -1,0 +1,518 @@
+"""fio's reports on a terminal: complete ones, sums of groups alone, and lines of rates alone."""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from eeio_limits.quantities import DURATION
+from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, exact_rate
+from eeio_parsers.fio.json_report import SO_FAR, moved
+from eeio_parsers.fio.settings import pattern
+from eeio_parsers.found import (
+    KIB,
+    FoundPhase,
+    FoundReport,
+    complete,
+    count,
+    figure,
+    groups,
+    local_date,
+    none_found,
+    number,
+    only_one,
+    size,
+)
+from eeio_results.errors import ToolOutputError
+
+_BEGIN = re.compile(r"^fio-\d", re.M)
+_CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)
+_HEADER = re.compile(
+    r"^(?P<name>.{1,200}?): \(g=(?P<group>\d{1,20})\): rw=(?P<rw>\w{1,80}), bs=(?P<bs>.{1,120}?)"
+    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})", re.M,
+)  # fmt: skip
+_ENTRY = re.compile(
+    r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
+    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
+)  # fmt: skip
+_BEGINNING = r"^\s{0,99}(read|write|trim|mixed)\s{0,99}:\s{0,99}"
+_FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
+_OLD = re.compile(
+    rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
+    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
+)  # fmt: skip
+_NEW = re.compile(
+    # Without `/s` in the lines of a client.
+    rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})(?:/s)? "
+    rf"\((?P<si>{_FIGURE})(?:/s)?\)"
+    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)", re.M,
+)  # fmt: skip
+_STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    text = re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)
+    client = _CLIENT.search(text)
+    # All servers' answers are one report; so is one whose version was cut off.
+    begins = [0] if client else list(_begins(text)) or [0]
+    before = 0
+    found, lost = list[FoundReport](), list[ToolOutputError]()
+    process, settings, version = None, list[dict[str, str]](), None
+    ends = [*begins[1:], len(text)]
+    for start, end in zip(begins, ends, strict=True):
+        # A report's settings are above its version, and so are those of the next one.
+        entries = list(_ENTRY.finditer(text, start, end))
+        limit = entries[0].start() if entries and not client else end
+        headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
+        before = entries[-1].end() if entries else start
+        # With --status-interval, fio prints a run's figures so far, and again at its end.
+        process, above = _process(text[start:end]), process
+        is_complete = bool(headers or _BEGIN.match(text, start))
+        is_same = bool(found) and not is_complete and process is not None and process == above
+        if is_same:
+            headers, version = settings, found[-1].version
+        settings = headers
+        try:
+            report = _text_report(text[start:end], headers)
+            is_sum = all(entry["name"].strip() == ALL_CLIENTS for entry in entries)
+            if not client and not is_sum and _STATUS.search(text, before, end) is None:
+                raise none_found("fio", "the report is cut off before `Run status`")
+        except ToolOutputError as error:
+            lost.append(error)
+            continue
+        report = replace(_on_disks(report, text[before:end]), begins_at=start)
+        report, version = replace(report, version=report.version or version), None
+        if is_same and moved(found[-1]) < moved(report):
+            found.pop()
+            report = replace(report, notes=(*report.notes, SO_FAR))
+        found.append(replace(report, host=client[1], version=client[2]) if client else report)
+    yield from complete(found, lost)
+
+
+_MARKS = re.compile(
+    rf"(?P<banner>{_BEGIN.pattern})|(?P<settings>{_HEADER.pattern.replace('?P<', '?P<s_')})"
+    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)", re.M
+)  # fmt: skip
+
+
+def _begins(text: str) -> Iterator[int]:
+    """Where each report begins: at its version, or, in notes without that line, at the settings or
+    the first job after the end of a report, or where the groups begin again."""
+    ended, settings, last = False, None, -1
+    grouped, begun = set[tuple[str, str]](), False
+    for mark in _MARKS.finditer(text):
+        if mark["status"]:
+            ended, settings = True, None
+        elif mark["settings"]:
+            settings = mark.start() if settings is None else settings
+        elif mark["banner"]:
+            yield mark.start()
+            ended, settings, last, begun = False, None, -1, True
+            grouped.clear()
+        elif mark["e_name"].strip() != ALL_CLIENTS:
+            group, key = int(mark["e_group"]), (mark["e_group"], mark["e_name"])
+            # With group_reporting a group has one entry.
+            again = int(mark["e_jobs"]) > 1 and key in grouped
+            if not begun or ended or again or group < last:
+                yield mark.start() if settings is None else settings
+                ended, begun = False, True
+                grouped.clear()
+            last, settings = group, None
+            grouped.add(key)
+
+
+_PROCESS = re.compile(r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)",
+                      re.M)  # fmt: skip
+
+
+def _process(report: str) -> str | None:
+    """The processes of a report's jobs."""
+    return " ".join(_PROCESS.findall(report)) or None
+
+
+_DISK = re.compile(r"^\s{1,99}([\w.!-]{1,80}): ios=\d", re.M)
+
+
+def _on_disks(report: FoundReport, after: str) -> FoundReport:
+    """With the drives that fio names below the report."""
+    disks = ", ".join(dict.fromkeys(_DISK.findall(after)))
+    if not disks:
+        return report
+    phases = (replace(p, options={**p.options, "disks": disks}) for p in report.phases)
+    return replace(report, phases=tuple(phases))
+
+
+_RATE = re.compile(r"^[ \t]{1,99}(?:read|write|mixed)[ \t]{0,99}:", re.M)
+
+
+def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
+    every = list(_ENTRY.finditer(text))
+    if not every:
+        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
+    of_servers = [entry for entry in every if entry["name"].strip() != ALL_CLIENTS]
+    # A client's sum counts where its servers' own entries are not there.
+    is_one_group = len({entry["group"] for entry in every}) == 1
+    phases = []
+    for entry, following in zip(every, [*every[1:], None], strict=True):
+        if of_servers and entry["name"].strip() == ALL_CLIENTS:
+            continue
+        block = text[entry.end() : following.start() if following else len(text)]
+        status = _STATUS.search(block)
+        block = block[: status.start()] if status else block
+        of_entry = _of_entry(entry, block, _header(headers, entry))
+        if is_one_group:
+            of_entry = [
+                replace(phase, starts_within_s=1.0) if phase.started_utc else phase
+                for phase in of_entry
+            ]
+        phases += [(entry["group"], phase) for phase in of_entry]
+    if not phases:
+        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
+    if of_servers:
+        _check_started(text, sum(int(entry["jobs"]) for entry in of_servers))
+    _check_directions(phases)
+    of_groups = groups(phases)
+    _check_sums(text, of_groups)
+    version = re.match(r"fio-(\S{1,300})", text)
+    return FoundReport(of_groups, version[1] if version else None)
+
+
+def _of_entry(entry: re.Match[str], block: str, header: dict[str, str]) -> list[FoundPhase]:
+    """The directions of a job. Raises ToolOutputError for a direction that is listed twice, and for
+    a line of rates in another form."""
+    lines = sorted((*_NEW.finditer(block), *_OLD.finditer(block)), key=lambda line: line.start())
+    if not lines and int(entry["err"]) == 0 and _RATE.search(block):
+        raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
+    operations = [line[1] for line in lines]
+    if len(set(operations)) < len(operations):
+        raise none_found("fio", f"{entry['name'][:80]}: two lines of one direction")
+    ends = [*(line.start() for line in lines[1:]), len(block)]
+    apart = set(operations) - {MIXED}
+    return [
+        _text_phase(line, entry, header, block, end)
+        for line, end in zip(lines, ends, strict=False)
+        if line[1] != MIXED or not apart
+    ]
+
+
+def _check_started(text: str, reported: int) -> None:
+    """Raises ToolOutputError if results of some of the jobs that fio started are missing."""
+    started = re.search(
+        r"^Starting (?:(\d{1,20}) process\w{0,80})?(?: and )?(?:(\d{1,20}) thread\w{0,80})?",
+        text,
+        re.M,
+    )
+    wanted = sum(int(number or 0) for number in started.groups()) if started else 0
+    if reported < wanted:
+        raise none_found("fio", f"results of {reported} of {wanted} jobs: the report is cut off")
+
+
+def _check_directions(phases: Sequence[tuple[str, FoundPhase]]) -> None:
+    """Raises ToolOutputError if one of several jobs of one name lacks a direction."""
+    counts = Counter((group, phase.name, phase.operation) for group, phase in phases)
+    most = Counter[tuple[str, str]]()
+    for (group, name, _), jobs in counts.items():
+        most[group, name] = max(most[group, name], jobs)
+    for (group, name, operation), jobs in counts.items():
+        if jobs != most[group, name]:
+            raise none_found("fio", f"{operation} of {jobs} of {most[group, name]} jobs {name!r}")
+
+
+_SUMS_AGREE = 0.02
+"""fio cuts digits: it prints 70.0 for 70.9 MiB."""
+
+
+def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
+    """Raises ToolOutputError if the jobs of a group are not its sum."""
+    group = ""
+    for line in STATUS.finditer(text):
+        if line["group"]:
+            group = line["group"]
+            continue
+        operation = line["direction"].lower()
+        printed = line["io"] or line["io2"]
+        of_group = [phase for phase in phases if phase.group == group]
+        jobs = [phase for phase in of_group if phase.operation == operation]
+        sums = [size(printed, base) for base in (KIB, 1000)]
+        # The sum of all directions may be there in addition.
+        if of_group and not jobs and any(sums) and operation != MIXED:
+            raise none_found("fio", f"group {group}: no job has the {operation}s of {printed}")
+        for phase in jobs:
+            if phase.bytes and not any(
+                total and abs(phase.bytes / total - 1) <= _SUMS_AGREE for total in sums
+            ):
+                raise none_found(
+                    "fio",
+                    f"group {group}: its jobs {operation} {phase.bytes} bytes, but it says "
+                    f"{printed}: a part of the report is missing",
+                )
+
+
+_TOTAL = (
+    rf"^\s{{0,99}}(?P<direction>READ|WRITE|TRIM|MIXED): (?:"
+    rf"io=(?P<io>{_FIGURE}), aggrb=(?P<bw>{_FIGURE})/s, "
+    rf"[^\n]*maxt=(?P<ms>\d{{1,20}})msec|bw=(?P<bw2>{_FIGURE})/s [^\n]*io=(?P<io2>{_FIGURE})[^\n]*"
+    r"run=\d{1,20}-(?P<ms2>\d{1,20})msec)"
+)
+STATUS = re.compile(
+    rf"^[ \t]{{0,99}}Run status group (?P<group>\d{{1,9}}) \(all jobs\):|{_TOTAL}", re.M
+)
+
+_SUM = re.compile(r"^[ \t]{0,99}(?:READ|WRITE|TRIM|MIXED): (?:io|bw)=[^\n]*", re.M)
+
+
+def read_status(text: str) -> Iterator[FoundReport]:
+    """The sums of groups without their jobs, as notes quote them. Groups count from 0 again in the
+    next report. Without the line of their group, sums of different directions in lines that follow
+    each other are of one."""
+    reports: list[list[FoundPhase]] = []
+    group, begin, end, above, directions = "", 0, 0, "", set[str]()
+    for line in STATUS.finditer(text):
+        is_apart = bool(directions and text[end : line.start()].strip())
+        operation = str(line["direction"]).lower()
+        if line["group"] or is_apart or operation in directions or not reports:
+            # Of a report without the line of its first group, the next ones are not known.
+            if not (line["group"] and group and int(line["group"]) > int(group)):
+                reports.append([])
+            group, directions = line["group"] or "", set()
+            above, begin = text[begin : line.start()], line.start()
+        end = line.end()
+        if line["group"] or (operation == MIXED and directions):
+            continue
+        directions.add(operation)
+        rate = size(line["bw"] or line["bw2"])
+        reports[-1].append(FoundPhase(
+            name=f"group {group}".strip(), operation=operation, group=group or "-",
+            bandwidth_bytes_per_s=None if rate is None else float(rate),
+            bytes=size(line["io"] or line["io2"]),
+            runtime_s=int(line["ms"] or line["ms2"]) / 1000,
+            iops=_iops_of_one(above, operation, rate),
+        ))  # fmt: skip
+    notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
+    if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
+        notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
+    if not any(reports):
+        raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
+    yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports if phases)
+
+
+def has_rates(text: str) -> bool:
+    return any(pattern.search(text) is not None for pattern in (_NEW, _OLD))
+
+
+def read_rates(text: str) -> Iterator[FoundReport]:
+    """Lines with the rates of jobs alone, as `grep` leaves them. Lines of different directions that
+    follow each other are of one job."""
+    lines = sorted((*_NEW.finditer(text), *_OLD.finditer(text)), key=lambda line: line.start())
+    jobs, end = list[list[FoundPhase]](), 0
+    for line in lines:
+        directions = {phase.operation for phase in jobs[-1]} if jobs else set()
+        if not jobs or line[1] in directions or text[end : line.start()].strip():
+            jobs.append([])
+        end, moved, runtime_s = line.end(), size(line["io"]), int(line["ms"]) / 1000
+        jobs[-1].append(FoundPhase(
+            name="job", operation=line[1],
+            bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
+            iops=_scaled(line["iops"]), bytes=moved, runtime_s=runtime_s,
+        ))  # fmt: skip
+    note = "only the rates of its jobs are in the file: no settings"
+    yield from (FoundReport(tuple(phases), notes=(note,)) for phases in jobs)
+
+
+def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
+    """IOPS of the only job of that direction above the sum of a group, which is that of the job."""
+    lines = [line for line in (*_NEW.finditer(jobs), *_OLD.finditer(jobs)) if line[1] == direction]
+    own = size(lines[0]["bw"]) if len(lines) == 1 else None
+    return _scaled(lines[0]["iops"]) if own and rate and abs(own / rate - 1) < 0.01 else None
+
+
+def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:
+    """Of the job of that name; with group_reporting a group has the name of one of its jobs, so
+    the settings count only if all of the group have them."""
+    same = [h for h in headers if h["group"] == entry["group"]]
+    named = [h for h in same if h["name"] == entry["name"]]
+    if int(entry["jobs"]) == 1 and named:
+        same = named
+    keys = ("rw", "bs", "engine", "depth")
+    return {
+        key: values.pop()
+        for key in keys
+        if len(values := {h[key] for h in same}) == 1
+    }  # fmt: skip
+
+
+_ISSUED = re.compile(
+    r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d{1,18})[/,](?:w=)?(\d{1,18})[/,](?:d=)?(\d{1,18})",
+    re.M,
+)
+_PROCESSOR = re.compile(r"^  cpu +: usr=([\d.]{1,30})%, sys=([\d.]{1,30})%,", re.M)
+
+
+def _issued(block: str, direction: str) -> int | None:
+    """The requests of a job."""
+    issued = _ISSUED.search(block)
+    if issued is None:
+        return None
+    counts = [int(one) for one in issued.groups()]
+    return sum(counts) if direction == MIXED else counts[DIRECTIONS.index(direction)]
+
+
+def _exact_iops(
+    issued: int | None, runtime_s: float, printed: float | None, fits: bool
+) -> float | None:
+    """From the count of requests where fio prints whole numbers: 3 may be 3.98. Some versions print
+    24.0k for 24.99k: then the count is right, if the bandwidth `fits` it."""
+    if printed is None:
+        return None
+    if printed >= 1000:
+        counted = issued / runtime_s if issued and runtime_s >= 1 and fits else printed
+        return counted if 1.01 < counted / printed < 1.05 else printed
+    return exact_rate(issued, runtime_s, printed, 1.0)
+
+
+def _text_processor(block: str) -> dict[str, float]:
+    found = _PROCESSOR.search(block)
+    if found is None:
+        return {}
+    names = ("cpu_user_fraction", "cpu_system_fraction")
+    return {name: figure(found[place]) / 100 for place, name in enumerate(names, start=1)}
+
+
+def _text_phase(
+    line: re.Match[str], entry: re.Match[str], header: dict[str, str], block: str, end: int
+) -> FoundPhase:
+    """`block` is the entry of the job, in which the figures of `line` reach to `end`."""
+    direction, after = line[1], block[line.end() : end]
+    request = _text_request(header.get("bs", ""), direction)
+    iops = _scaled(line["iops"])
+    runtime_s = int(line["ms"]) / 1000
+    if not DURATION.contains(runtime_s):
+        raise none_found("fio", f"{entry['name'][:80]}: a run time of {line['ms']} ms is none")
+    base = _base(line, iops, request)
+    printed = size(line["io"], base)
+    issued = _issued(block, direction)
+    exact = None if issued is None or request is None else issued * request
+    # Bytes are rounded and counts are not, but these include requests that did not end in time.
+    fits = exact and runtime_s and any(
+        _fits(exact / runtime_s, text, unit)
+        for text, unit in ((line["bw"], base), (line.groupdict().get("si"), 1000))
+    )  # fmt: skip
+    moved = exact if fits else printed
+    wanted = iops * request if iops and request else None
+    ended = local_date(entry["rest"])
+    started = ended and (datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)).isoformat(
+        timespec="milliseconds"
+    )
+    return FoundPhase(
+        name=entry["name"][:200],
+        operation=direction,
+        access_pattern=pattern(header.get("rw")),
+        request_bytes=request,
+        iodepth=count(header.get("depth")),
+        jobs=int(entry["jobs"]),
+        engine=header.get("engine"),
+        bandwidth_bytes_per_s=moved / runtime_s
+        if moved and moved == exact and runtime_s >= 1
+        else _rate(line, base, moved, runtime_s, wanted),
+        iops=_exact_iops(issued, runtime_s, iops, bool(fits)),
+        bytes=moved,
+        runtime_s=runtime_s,
+        started_utc=started,
+        time_source=None
+        if started is None
+        else "fio's local time at the end, less its run time, zone not reported",
+        metrics=_text_latencies(after) | _text_processor(block),
+        options={k: v for k, v in header.items() if k != "depth"},
+        error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
+    )
+
+
+def _digits(text: str) -> int:
+    return len(re.sub(r"\D", "", text).lstrip("0"))
+
+
+def _fits(rate: float, text: str | None, base: int) -> bool:
+    """Whether a rate is that of a printed figure within its digits."""
+    digits = int(re.sub(r"\D", "", text or "") or 0)
+    reported = size(text or "", base)
+    return bool(digits and reported and abs(rate / reported - 1) < 1 / digits + 0.001)
+
+
+def _rate(
+    line: re.Match[str], base: int, moved: int | None, runtime_s: float, requested: float | None
+) -> float | None:
+    """The median of the figures that the line has for it: fio drops digits of some (it prints 70.0
+    for 70.9 MiB/s), but not of the others."""
+    rate = size(line["bw"], base)
+    if not rate:
+        # fio 2.x prints the rates of networks in bits.
+        return moved / runtime_s if moved and runtime_s else None
+    measured = moved / runtime_s if moved and runtime_s else None
+    if measured and _digits(line["bw"]) <= 2 < _digits(line["io"]):
+        # Older fio prints whole KiB/s: 5 may be 5.9.
+        return measured if _fits(measured, line["bw"], base) else None
+    if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
+        return measured  # bytes and requests agree; both printed rates are cut
+    found = [float(rate), measured, requested]
+    found.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
+    return statistics.median(one for one in found if one and abs(one / rate - 1) < 0.1)
+
+
+def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
+    """1000 if the job has kb_base=1000, which fio 2.x does not print: IOPS and the request size
+    tell the two apart."""
+    if "i" in line["bw"] or request is None or iops is None or iops < 200:
+        return KIB
+    # IOPS of jobs that ended at different times do not fit either of them.
+    decimal = (size(line["bw"], 1000) or 0) / (iops * request)
+    return 1000 if abs(decimal - 1) < 0.01 else KIB
+
+
+def _scaled(text: str) -> float | None:
+    figure = number(text.rstrip("kKMG"))
+    factor = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
+    return None if figure is None else figure * factor
+
+
+def _text_request(text: str, direction: str) -> int | None:
+    """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
+    if direction == MIXED:
+        return only_one(_text_request(text, one) for one in DIRECTIONS)
+    letter = direction[0].upper()
+    new = re.search(rf"\({letter}\) ({_FIGURE})-({_FIGURE})", text)
+    if new is not None:
+        least, most = new[1], new[2]
+    else:
+        ranges = text.rstrip(", ").replace(",", "/").split("/")
+        place = min(DIRECTIONS.index(direction), len(ranges) - 1)
+        least, _, most = ranges[place].partition("-")
+    return size(least) if least == (most or least) else None
+
+
+_UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
+
+
+_PERCENTILES = re.compile(
+    r"^\s{1,99}(clat|lat) percentiles \((nsec|usec|msec)\):\n((?:\s{1,99}\|.*\n?)+)", re.M
+)
+
+
+def _text_latencies(block: str) -> dict[str, float]:
+    found = {}
+    for name, unit, mean in re.findall(
+        r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
+        r"avg=\s{0,99}([\d.]{1,30})",
+        block, re.M,
+    ):  # fmt: skip
+        kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
+        found[f"latency_{kind}_mean_s"] = figure(mean) * _UNITS[unit]
+    table = _PERCENTILES.search(block)
+    if table is not None:
+        kind = "completion" if table[1] == "clat" else "total"
+        for rank, value in re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3]):
+            if figure(rank) in (50, 95, 99, 99.9, 99.99):
+                name = f"{figure(rank):g}".replace(".", "")
+                found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
+    return found
