@@ -1,5 +1,6 @@
 """What a reader finds in a file: reports, and the phases of each. None is what the file lacks."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -217,16 +218,34 @@ def parts(text: str, begin: re.Pattern[str]) -> Iterator[tuple[str, int]]:
         yield text[start:end], start
 
 
-def columns(wanted: Sequence[int], ends: Sequence[int], wider: int = 0) -> Iterator[int]:
+def columns(
+    wanted: Sequence[int], ends: Sequence[int], wider: int = 0, *, most_apart: int
+) -> Iterator[int]:
     """The column of each figure of a row, from left to right, by where it ends; others are blank.
-    `wanted` are the ends of the columns, of which a figure is `wider` than a blank. Raises
-    ValueError if there are more figures than columns."""
+    `wanted` are the ends of the columns, of which a figure is `wider` than a blank, and ends
+    at most `most_apart` characters away. Raises
+    ValueError if there are more figures than columns, or one is below none."""
     column = -1
-    for place, end in enumerate(ends):
-        left = range(column + 1, len(wanted) - (len(ends) - place - 1))
-        column = min(left, key=[abs(e - wider * (k - place) - end) for k, e in enumerate(wanted)]
-                     .__getitem__)  # fmt: skip
+    for index, end in enumerate(ends):
+        left = range(column + 1, len(wanted) - (len(ends) - index - 1))
+        apart = [abs(expected - wider * (k - index) - end) for k, expected in enumerate(wanted)]
+        column = min(left, key=apart.__getitem__)
+        if apart[column] > most_apart:
+            raise ValueError(f"a figure is not below the name of a column: {apart[column]} off")
         yield column
+
+
+def json_of(text: str) -> Any:
+    """Raises ValueError also for an object with two values of one key: one would be lost."""
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    body = dict(pairs)
+    # Some versions of IOR write a setting twice.
+    if len(body) < len(pairs) and any(body[key] != value for key, value in pairs):
+        raise ValueError("an object has two values of one key")
+    return body
 
 
 def complete(found: list[FoundReport], lost: Sequence[ToolOutputError]) -> Iterator[FoundReport]:

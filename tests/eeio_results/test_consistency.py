@@ -16,12 +16,14 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import Durable
 from eeio_results.tools.capture import CAPTURE_FILE, Capture, PhaseResult, ToolResult
 
-DATA = Path(__file__).parents[1] / "data"
-CAPTURES = sorted(path.parent for path in DATA.glob(f"*/*/**/{CAPTURE_FILE}"))
+PARSERS = Path(__file__).parents[2] / "result-parsers/eeio_parsers"
+CAPTURES = sorted(path.parent for path in PARSERS.glob(f"*/outputs/**/{CAPTURE_FILE}"))
 STORED = {
-    "fio": "fio/*/other/*.txt", "fio-json": "fio/*/**/fio.json", "ior": "ior/*/other/*.txt",
-    "iozone": "iozone/*/other/*.txt", "bonnie": "bonnie/*/*/stdout.txt", "io500": "io500/*/*.txt",
-    "elbencho": "elbencho/*/*.json",
+    "fio": "fio/outputs/*/other/*.txt", "fio-json": "fio/outputs/*/**/fio.json",
+    "ior": "ior/outputs/*/other/*.txt",
+    "iozone": "iozone/outputs/*/other/*.txt", "bonnie": "bonnie/outputs/*/*/stdout.txt",
+    "io500": "io500/outputs/*/*.txt",
+    "elbencho": "elbencho/outputs/*/*.json",
 }  # fmt: skip
 
 PHASE = PhaseResult(
@@ -109,7 +111,7 @@ def _accepted(result: ToolResult) -> int:
 def test_the_figures_of_all_runs_in_the_test_data_agree() -> None:
     phases = 0
     for folder in CAPTURES:
-        tool = folder.relative_to(DATA).parts[0]
+        tool = folder.relative_to(PARSERS).parts[0]
         try:
             phases += _accepted(tools.parse(tool, Capture.load(folder)))
         except EeioError as error:
@@ -120,7 +122,7 @@ def test_the_figures_of_all_runs_in_the_test_data_agree() -> None:
 @pytest.mark.parametrize("form", STORED)
 def test_the_figures_of_all_stored_outputs_in_the_test_data_agree(form: str) -> None:
     phases = 0
-    for path in DATA.glob(STORED[form]):
+    for path in PARSERS.glob(STORED[form]):
         try:
             phases += _accepted(outputs.read(form, path.read_text(), str(path)))
         except EeioError as error:

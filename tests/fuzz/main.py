@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fuzz import harness, sequences
+from tests.fuzz import harness, parts, sequences
 from tests.fuzz.targets import all_targets
 
 
@@ -24,6 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--sequences", type=int, default=0, help="of power readings, and nothing else"
     )
+    parser.add_argument(
+        "--parts", type=int, default=0,
+        help="reports without or with doubled lines and keys, and nothing else",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="the targets' names")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="try a saved input again")
     parser.add_argument(
@@ -38,6 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         tallies_of_faults = sequences.tallied(arguments.seed, arguments.sequences, arguments.jobs)
         sequences.show(tallies_of_faults)
         wrong = sequences.problems(tallies_of_faults)
+        print("\n".join([f"seed {arguments.seed}", *wrong]))
+        return int(bool(wrong))
+    if arguments.parts:
+        counts, wrong = parts.tallied(arguments.seed, arguments.parts, arguments.jobs)
+        print("\n".join(f"{name}: {number}" for name, number in sorted(counts.items())))
         print("\n".join([f"seed {arguments.seed}", *wrong]))
         return int(bool(wrong))
     if arguments.replay is not None:

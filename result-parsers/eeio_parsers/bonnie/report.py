@@ -49,14 +49,14 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     ends = [text.find("\n", line.start()) for line in lines]
     for line, begin, end in zip(lines, begins, ends, strict=True):
         cells = text[line.start() : end if end >= 0 else None].strip().split(",")
-        # From format 1.98 on seeks and their processes stand after the chunk size: 50 fields.
-        first = 9 if len(cells) >= 50 else 7
+        # From format 1.98 on seeks and their processes stand after the chunk size.
+        first = {48: 7, 50: 9}.get(len(cells))
+        if first is None:
+            raise none_found("Bonnie++", f"a line of {len(cells)} fields, and not 48 or 50")
         files = first + 12
         fields = dict(zip(_BONNIE_1, cells[first:], strict=False))
         # Five settings of the files stand before their rates.
         fields |= dict(zip(_FILES_1, cells[files + 5 :], strict=False))
-        if len(cells) < 21:
-            raise none_found("Bonnie++", f"a line of {len(cells)} fields is cut off")
         phases = tuple(_phases(fields, cells[5], cells[6], count(cells[3])))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
@@ -117,11 +117,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if len(cells) > len(ends) or len(ends) > len(_BONNIE_1):
             raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
         indent = row.start(5) - row.end(1) - 1
+        below = list(columns(ends, [indent + cell.end() for cell in cells], most_apart=4))
+        if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
+            raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
         fields = {
-            _BONNIE_1[column]: _rate(cell[0])
-            for column, cell in zip(
-                columns(ends, [indent + cell.end() for cell in cells]), cells, strict=True
-            )
+            _BONNIE_1[column]: _rate(cell[0]) for column, cell in zip(below, cells, strict=True)
         }
         phases = tuple(_phases(fields, row[3], row[4] or "8k", None))
         if not phases:

@@ -129,9 +129,11 @@ def read_json(text: str) -> Iterator[FoundReport]:
     for place, line in enumerate(filter(str.strip, text.splitlines()), start=1):
         try:
             body = json.loads(line)
-            done, mix = body["last_done"], body["last_done"].get("rwmix_read", {})
+            done = body["last_done"]
+            is_mix = body["phase_type"].startswith("RWMIX")
+            directions = (done, done["rwmix_read"]) if is_mix else (done,)
             sums = {
-                name: sum(figure(part[name]) for part in (done, mix) if name in part)
+                name: sum(figure(direction[name]) for direction in directions)
                 for name in ("bytes/s", "iops", "bytes")
                 if name in done
             }

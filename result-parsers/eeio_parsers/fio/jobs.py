@@ -94,8 +94,27 @@ def reports(text: str) -> Iterator[tuple[Report, int]]:
                 ) from error
             end = begin.end()
             continue
-        for of_fio in _reports_in(body):
+        bodies = list(_reports_in(body))
+        parts = sum(map(_directions, bodies))
+        if bodies and text.count(_COUNTED, begin.start(), end) != parts:
+            raise none_found("fio", "an object of its JSON has two keys of one name")
+        for of_fio in bodies:
             yield report(of_fio), begin.start()
+
+
+_COUNTED = '"io_bytes"'
+"""A key that each direction of a job has once."""
+
+
+def _directions(body: Mapping[str, Any]) -> int:
+    lists = (body.get("client_stats", ()), body.get("jobs", ()))
+    entries = [entry for each in lists if isinstance(each, list) for entry in each]
+    return sum(
+        isinstance(value, dict) and "io_bytes" in value
+        for entry in entries
+        if isinstance(entry, dict)
+        for value in entry.values()
+    )
 
 
 def _reports_in(body: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -144,7 +163,10 @@ _OF_ALL = ("jobname", "groupid", "hostname", "job options", *DIRECTIONS, MIXED)
 
 
 def _check_complete(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Raises ToolOutputError if an entry lacks a key that the others have."""
+    """Raises ToolOutputError if an entry is there twice, or lacks a key that the others have."""
+    for number, entry in enumerate(entries):
+        if entry in entries[:number]:
+            raise none_found("fio", f"the job {entry.get('jobname')!r:.80} is listed twice")
     for key in _OF_ALL:
         lacking = [entry for entry in entries if key not in entry]
         if lacking and len(lacking) < len(entries):

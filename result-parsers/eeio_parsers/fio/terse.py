@@ -29,7 +29,10 @@ def read_terse(text: str) -> Iterator[FoundReport]:
             and all("%=" in cell for cell in block[12:32])
             for block in blocks
         )
-        if not is_known or len(cells) < width * len(directions) + _TERSE_REST:
+        rest = cells[width * len(directions) :]
+        # The shares of the processor are the first cells behind the directions.
+        is_known = is_known and all(cell.endswith("%") for cell in rest[:2])
+        if not is_known or len(rest) < _TERSE_REST:
             raise none_found("fio", f"terse output of {name[:80]} is cut off, or of another form")
         phases = tuple(
             replace(_terse(block), name=name, operation=direction, group=group,

@@ -60,6 +60,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     before = 0
     found, lost = list[FoundReport](), list[ToolOutputError]()
     process, settings, version = None, list[dict[str, str]](), None
+    is_rest = False
     ends = [*begins[1:], len(text)]
     for start, end in zip(begins, ends, strict=True):
         # A report's settings are above its version, and so are those of the next one.
@@ -76,12 +77,16 @@ def read_text(text: str) -> Iterator[FoundReport]:
         settings = headers
         try:
             report = _text_report(text[start:end], headers)
-            is_sum = all(entry["name"].strip() == ALL_CLIENTS for entry in entries)
-            if not client and not is_sum and _STATUS.search(text, before, end) is None:
+            has_sum = any(entry["name"].strip() == ALL_CLIENTS for entry in entries)
+            if not has_sum and _STATUS.search(text, before, end) is None:
                 raise none_found("fio", "the report is cut off before `Run status`")
+            if is_rest:
+                raise none_found("fio", "it is the rest of a report that is not understood")
         except ToolOutputError as error:
             lost.append(error)
+            is_rest = is_complete and not _BEGIN.match(text, end)
             continue
+        is_rest = False
         report = replace(_on_disks(report, text[before:end]), begins_at=start)
         report, version = replace(report, version=report.version or version), None
         if is_same and moved(found[-1]) < moved(report):
@@ -226,7 +231,7 @@ _SUMS_AGREE = 0.02
 
 def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
     """Raises ToolOutputError if the jobs of a group are not its sum."""
-    group = ""
+    group, sums_of = "", dict[str, set[str]]()
     for line in STATUS.finditer(text):
         if line["group"]:
             group = line["group"]
@@ -237,6 +242,7 @@ def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
         jobs = [phase for phase in of_group if phase.operation == operation]
         sums = [size(printed, base) for base in (KIB, 1000)]
         # The sum of all directions may be there in addition.
+        sums_of.setdefault(group, set()).add(operation)
         if of_group and not jobs and any(sums) and operation != MIXED:
             raise none_found("fio", f"group {group}: no job has the {operation}s of {printed}")
         for phase in jobs:
@@ -248,6 +254,9 @@ def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
                     f"group {group}: its jobs {operation} {phase.bytes} bytes, but it says "
                     f"{printed}: a part of the report is missing",
                 )
+    for phase in phases:
+        if phase.bytes and phase.operation not in sums_of.get(phase.group, {phase.operation}):
+            raise none_found("fio", f"group {phase.group}: it has no sum of its {phase.operation}s")
 
 
 _TOTAL = (
@@ -373,11 +382,15 @@ def _exact_iops(
 
 
 def _text_processor(block: str) -> dict[str, float]:
-    found = _PROCESSOR.search(block)
-    if found is None:
-        return {}
+    lines = list(_PROCESSOR.finditer(block))
+    if len(lines) > 1:
+        raise none_found("fio", "two lines of `cpu` of one job")
     names = ("cpu_user_fraction", "cpu_system_fraction")
-    return {name: figure(found[place]) / 100 for place, name in enumerate(names, start=1)}
+    return {
+        name: figure(line[number]) / 100
+        for line in lines
+        for number, name in enumerate(names, start=1)
+    }
 
 
 def _text_phase(
@@ -500,18 +513,27 @@ _PERCENTILES = re.compile(
 
 
 def _text_latencies(block: str) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for name, unit, mean in re.findall(
         r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
         r"avg=\s{0,99}([\d.]{1,30})",
         block, re.M,
     ):  # fmt: skip
         kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
-        found[f"latency_{kind}_mean_s"] = figure(mean) * _UNITS[unit]
-    table = _PERCENTILES.search(block)
-    if table is not None:
+        metric = f"latency_{kind}_mean_s"
+        if metric in found:
+            raise none_found("fio", f"two lines of `{name}` in one direction of a job")
+        found[metric] = figure(mean) * _UNITS[unit]
+    tables = list(_PERCENTILES.finditer(block))
+    if len(tables) != len(re.findall(r"^\s{1,99}\w{3,4} percentiles \(", block, re.M)):
+        raise none_found("fio", "percentiles without their table")
+    for table in tables[:1]:
         kind = "completion" if table[1] == "clat" else "total"
-        for rank, value in re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3]):
+        rows = re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3])
+        ranks = [figure(rank) for rank, _ in rows]
+        if ranks != sorted(set(ranks)):
+            raise none_found("fio", "its percentiles are not in their order")
+        for rank, value in rows:
             if figure(rank) in (50, 95, 99, 99.9, 99.99):
                 name = f"{figure(rank):g}".replace(".", "")
                 found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    json_of,
     none_found,
     parts,
 )
@@ -56,7 +56,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
 def read_json(text: str) -> Iterator[FoundReport]:
     """`--export-json`: the time of commands; they report no bytes."""
     try:
-        results = json.loads(text)["results"]
+        results = json_of(text)["results"]
         phases = tuple(
             FoundPhase(
                 name=str(one["command"])[:200], operation=None, group=str(place),

@@ -1,10 +1,8 @@
 """IOR 2.10 to 4.x (text, JSON, CSV) and mdtest 1.9 to 4.x (text)."""
 
 import csv
-import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,14 +16,14 @@ from eeio_parsers.found import (
     complete,
     count,
     figure,
+    json_of,
     local_date,
     none_found,
     number,
     parts,
     size,
 )
-from eeio_parsers.io500.run import RESULT
-from eeio_parsers.rules import FoundFile, Rules
+from eeio_parsers.rules import Rules
 from eeio_results.errors import ToolOutputError
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
@@ -124,11 +122,10 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         if row[1] == "remove":
             continue
         cells = row[2].split()
-        # `EXCEL` or NA fill columns that a version lacks.
-        values = dict(zip(names[1:], cells, strict=False))
+        if len(cells) != len(names) - 1:
+            raise none_found("IOR", f"{len(cells)} of {len(names) - 1} figures in {row[0]!r:.80}")
+        values = dict(zip(names[1:], cells, strict=True))
         reported = values.get("bw(MiB/s)")
-        if len(cells) < len(names) - 1 and row.end() == len(body) and not body.endswith("\n"):
-            raise none_found("IOR", "cut off in a row of its results")
         if reported in (None, "-", "NA"):
             continue
         rate = figure(reported)
@@ -403,7 +400,7 @@ def _direct(settings: Mapping[str, str], part: str) -> bool | None:
 
 def read_json(text: str) -> Iterator[FoundReport]:
     try:
-        body = json.loads(text[text.index("{") :])
+        body = json_of(text[text.index("{") :])
         for test in body["tests"]:
             options = {str(k).lower(): str(v) for k, v in test.get("Options", {}).items()}
             options |= {str(k).lower(): str(v) for k, v in test.get("Parameters", {}).items()}
@@ -468,6 +465,8 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     rows = list(csv.DictReader(text[begin.start() if begin else 0 :].splitlines()))
     phases = []
     for row in rows:
+        if None in row or None in row.values():
+            raise none_found("IOR", "a line of its CSV has more or fewer cells than its header")
         rate = number(row.get("bw(MiB/s)"))
         if row.get("access") not in ("read", "write") or rate is None:
             continue
@@ -489,153 +488,18 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     yield FoundReport(tuple(phases))
 
 
-# ---- mdtest ----
-
-MDTEST = re.compile(r"^(?:-- started at[^\n]*\n+)?mdtest-\S{1,300} was launched", re.M)
-_SUMMARY = re.compile(r"^SUMMARY[^\n]{0,99}\(of (\d{1,20}) iterations?\)", re.M)
-MDTEST_SUMMARY = re.compile(_SUMMARY.pattern.replace("SUMMARY", "SUMMARY(?! time)"), re.M)
-_OPERATION = re.compile(
-    r"^\s{0,99}((?:Directory|File|Tree) [a-z]{1,20})\s{0,99}:?"
-    r"((?:\s{1,99}[\d.]{1,30}){4})\s{0,99}$",
-    re.M,
-)
-
-
-def read_mdtest(text: str) -> Iterator[FoundReport]:
-    """The mean rate of each operation over the iterations; 0 is one that was not requested. Notes
-    may contain a summary alone, without the settings."""
-    launched = MDTEST.search(text)
-    above = text if launched is None else text[: launched.start()]
-    found, lost = list[FoundReport](), list[ToolOutputError]()
-    for part, begin in (*parts(above, MDTEST_SUMMARY), *parts(text, MDTEST)):
-        try:
-            found.append(replace(_run_of_mdtest(part), begins_at=begin))
-        except ToolOutputError as error:
-            lost.append(error)
-    yield from complete(found, lost)
-
-
-def _run_of_mdtest(part: str) -> FoundReport:
-    head = re.search(
-        r"mdtest-(\S{1,300}) was launched with (\d{1,20}) total task\S* on (\d{1,20}) node", part
-    )
-    tables = list(_SUMMARY.finditer(part))
-    if not tables:
-        raise none_found("mdtest", "no summary: it failed, or was ended before")
-    started = re.search(r"started at ([\d/]+ [\d:]+)", part)
-    date = started and re.fullmatch(r"(\d{1,20})/(\d{1,20})/(\d{4}) (\S{1,300})", started[1])
-    at = f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
-    # From 4.1 on a second table has the times of the same operations.
-    end = next((m.start() for m in re.finditer(r"^SUMMARY time", part, re.M)), len(part))
-    first = next((m for m in tables if "time" not in m[0]), tables[0])
-    # Without the first lines no setting is known, so that nothing is a repetition.
-    options = {"iterations": first[1]} | _options({}, part) if head else {}
-    phases = tuple(
-        FoundPhase(
-            name=name.lower(),
-            operation="metadata",
-            access_pattern="none",
-            jobs=count(head[2]) if head else None,
-            nodes=count(head[3]) if head else None,
-            iops=figure(cells.split()[2]),
-            started_utc=at,
-            time_source=None if at is None else "mdtest's local time, zone not reported",
-            options=options,
-        )
-        for name, cells in _OPERATION.findall(part[first.end() : end])
-        if figure(cells.split()[2]) > 0
-    )
-    rest = part[first.end() :]
-    # Notes may lack the last line; the tree's removal is the last operation.
-    if "-- finished at" not in rest and not any(
-        name == "Tree removal" for name, _ in _OPERATION.findall(rest)
-    ):
-        raise none_found("mdtest", "cut off before mdtest was finished")
-    if not phases:
-        raise none_found("mdtest", "no operation has a rate")
-    return FoundReport(phases, head[1] if head else None)
-
-
-def read_io500(text: str) -> Iterator[FoundReport]:
-    """`result_summary.txt`: a rate and a time for each phase. A file may list several runs, whose
-    settings it does not report."""
-    phases = []
-    times: Counter[str] = Counter()
-    seen: set[tuple[str, ...]] = set()
-    unscored = dict[str, None]()
-    for line in RESULT.finditer(text):
-        if not line["kind"].startswith("RESULT"):
-            if not figure(line["rate"]):
-                continue  # of no I/O: `timestamp`, or a phase that did not run
-            unscored[line["name"]] = None
-        # IO500 of 2017 lists all results once more at the end.
-        if (key := line.group("label", "name", "rate", "unit", "seconds")) in seen:
-            continue
-        seen.add(key)
-        name, rate, unit, seconds = line["name"], line["rate"], line["unit"], line["seconds"]
-        # IO500 of 2017 divided MiB/s by 1024 and named that GB/s.
-        bandwidth = figure(rate) * (1 << 30)
-        moves = unit in ("GiB/s", "GB/s")
-        phase = FoundPhase(
-            name=" ".join((*line["label"].strip(" \t:").split(), name.replace("_", "-"))),
-            group=str(times[name]),
-            operation=("write" if "write" in name else "read") if moves else "metadata",
-            access_pattern=_io500_pattern(name) if moves else "none",
-            runtime_s=figure(seconds),
-            error=f"IO500 marks {name} as invalid" if _is_invalid(line) else None,
-        )
-        times[name] += 1
-        phases.append(
-            replace(phase, bandwidth_bytes_per_s=bandwidth)
-            if moves
-            else replace(phase, iops=figure(rate) * 1000)
-        )
-    if not phases:
-        raise none_found("IO500", "no line [RESULT] with a rate and a time")
-    version = re.search(r"^IO500 version (\S{1,300})", text, re.M)
-    names = ", ".join(unscored)
-    notes = (f"IO500 measured these phases without a score: {names}",) if unscored else ()
-    yield FoundReport(tuple(phases), version[1] if version else None, notes=notes)
-
-
-def _is_invalid(line: re.Match[str]) -> bool:
-    """`[RESULT-invalid]` of 2020, and `[INVALID]` behind the time since then."""
-    return line["kind"].endswith("invalid") or line["mark"] is not None
-
-
-def _io500_pattern(name: str) -> str | None:
-    return "random" if "rnd" in name else "sequential" if "easy" in name else None
-
-
 def _flushes(options: Mapping[str, str]) -> bool:
     """With -e, or -Y for each request."""
     command = options.get("command", "").split()
     return not {"-e", "-Y"}.isdisjoint(command) or options.get("fsync") in ("1", "TRUE")
 
 
-def _reject_summaries(files: Sequence[FoundFile]) -> None:
-    """Those of IO500 with the results of its tools next to them."""
-    detailed = {
-        file.path.parent for file in files if file.tool in ("ior", "mdtest") and file.reports
-    }
-    for file in files:
-        if file.tool == "io500" and file.path.parent in detailed:
-            file.reject("its results are in the ior and mdtest files next to it")
-
-
 RULES = {
     "ior": Rules(level="library", engine_is_api=True, flushes=_flushes, formats=("io500",)),
-    "mdtest": Rules(formats=("io500",)),
-    "io500": Rules(reject_repeated=_reject_summaries),
 }
 FORMATS = (
     Format("ior", "json", read_json, keys=("tests", "Results", "Parameters")),
     Format("ior", "text", read_text, begins=BEGIN),
     Format("ior", "summary", read_summary, begins=SUMMARY),
     Format("ior", "csv", read_csv, begins=re.compile(r"^access,bw\(MiB/s\)", re.M)),
-    Format("mdtest", "text", read_mdtest, begins=MDTEST),
-    Format("mdtest", "text", read_mdtest, begins=MDTEST_SUMMARY),
-    Format(
-        "io500", "text", read_io500, begins=re.compile(r"^[^\[\n]{0,40}\[RESULT\w{0,80}\]", re.M)
-    ),
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
@@ -32,7 +33,7 @@ TEXT = re.compile(
 )
 _PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
 _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
-                       r"([^=\n]{1,80}?)\s{0,99}=\s{0,99}([\d.]{1,30}) "
+                       r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
                        r"[kK]B(?:ytes)?/sec", re.M)  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def _is_direct(part: str, command: Sequence[str]) -> bool | None:
     is_enabled = "O_DIRECT feature enabled" in part
     if "-I" in command and not is_enabled:
         raise none_found("IOzone", "-I in its command line, but no line `O_DIRECT feature enabled`")
-    return is_enabled if is_enabled or _BEGIN.search(part) else None
+    return is_enabled if is_enabled or command else None
 
 
 _SETTINGS = re.compile(
@@ -104,7 +105,10 @@ def _table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
     names = _columns(above, head)
     for place, line in enumerate(part[head.end() :].splitlines()):
         cells = line.split()
-        if len(cells) < 3 or not all(re.fullmatch(r"\d{1,20}", cell) for cell in cells):
+        is_row = len(cells) > 2 and all(re.fullmatch(r"\d{1,20}", cell) for cell in cells)
+        if is_row and int(cells[1]) > int(cells[0]):
+            raise none_found("IOzone", f"a record larger than its file: {line.strip()!r:.80}")
+        if not is_row:
             if cells and place > 0 and not re.match(r"[\d\s]+$", line):
                 break
             continue
@@ -126,6 +130,13 @@ def _table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
             )
 
 
+_COLUMNS = (
+    "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite",
+    "frewrite", "fread", "freread",
+)  # fmt: skip
+"""The lower line of a table's header, behind the sizes."""
+
+
 def _columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
     """The names of the columns, whose first words are in the line above, and where they end behind
     the column `reclen`."""
@@ -136,14 +147,21 @@ def _columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
         over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
                 ("random", "bkwd", "record", "stride")]  # fmt: skip
         names.append((f"{over[0][2]} {word}" if over else word, end - below[0][1]))
+    words = tuple(word for _, _, word in below[1:])
+    if words != _COLUMNS[: len(words)]:
+        raise none_found("IOzone", f"another header of its table: {head[0].strip()!r:.80}")
     if len({name for name, _ in names}) < len(names):
         raise none_found("IOzone", "the upper line of its table's header is missing")
     return names
 
 
-_IOZONE_3_507 = 132
-"""Where the last column ends in a version whose figures are one wider than the blanks of a test
-that did not run."""
+_WIDTHS = {
+    119: (9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9),
+    132: (10, 10, 10, 10, 10, 10, 10, 11, 11, 10, 10, 10, 10),
+}
+"""Where the last name of the header ends, behind `reclen` -> the widths of figures: IOzone 3.4xx,
+and 3.5xx, where they are one wider than the blanks of a test that did not run."""
+_WITH_NARROW_BLANKS = 132
 
 
 def _names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
@@ -151,9 +169,26 @@ def _names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
     reclen, *ends = [m.end() for m in re.finditer(r"\S{1,300}", row)][1:]
     if len(ends) > len(names):
         raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
-    wider = names[-1][1] == _IOZONE_3_507
-    for column in columns([reclen + end for _, end in names], ends, wider):
-        yield names[column][0]
+    last = names[-1][1]
+    columns_end = list(accumulate(_WIDTHS[last])) if last in _WIDTHS else [end for _, end in names]
+    placed = columns(
+        [reclen + end for end in columns_end],
+        ends,
+        wider=last == _WITH_NARROW_BLANKS,
+        most_apart=0 if last in _WIDTHS else 2,
+    )
+    below = [names[column][0] for column in placed]
+    for first, second in _PAIRS:
+        if (first in below) != (second in below):
+            raise none_found("IOzone", f"{first} and {second} are of one test: {row.strip()!r:.80}")
+    yield from below
+
+
+_PAIRS = (
+    ("write", "rewrite"), ("read", "reread"), ("random read", "random write"),
+    ("fwrite", "frewrite"), ("fread", "freread"),
+)  # fmt: skip
+"""Columns of one test: IOzone prints both, or 0 for one that did not run."""
 
 
 def _size(part: str, name: str) -> int | None:

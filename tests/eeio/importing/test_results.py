@@ -43,8 +43,8 @@ EXPECTED = {
     "ior/outputs/ior-4.0.0.txt": ("ior", 4, {("write", "0"): (4044.6 * KIB**2, 16529)}),
     "ior/outputs/ior-3.0.1.txt": ("ior", 4, {("read", "1"): (17152 * KIB**2, None)}),
     "ior/outputs/ior-2.10.3.txt": ("ior", 2, {("write", "0"): (3282.20 * KIB**2, 13128.80)}),
-    "ior/outputs/mdtest-4.0.0.txt": ("mdtest", 10, {("file creation", "0"): (None, 31755.772)}),
-    "ior/outputs/mdtest-3.2.1.txt": ("mdtest", 9, {("file read", "0"): (None, 663349.9)}),
+    "mdtest/outputs/mdtest-4.0.0.txt": ("mdtest", 10, {("file creation", "0"): (None, 31755.772)}),
+    "mdtest/outputs/mdtest-3.2.1.txt": ("mdtest", 9, {("file read", "0"): (None, 663349.9)}),
     "bonnie/outputs/bonnie-2.csv": ("bonnie", 2, {("write by characters", "0"): (918 * KIB, None)}),
     "bonnie/outputs/bonnie-2.txt": ("bonnie", 2, {("read by characters", "0"): (1326 * KIB, None)}),
     "dd/outputs/dd.txt": ("dd", 2, {("dd", "0"): (16777216 / 0.0780849, None)}),
@@ -134,7 +134,8 @@ def test_what_cannot_be_used_is_rejected_by_name(
 def test_each_tool_in_one_file_is_read(tmp_path: Path, imported: Importer) -> None:
     texts = {
         "fio": DATA / "fio/outputs/jobs-3.1.txt", "dd": DATA / "dd/outputs/dd.txt",
-        "ior": DATA / "ior/outputs/ior-3.2.1.txt", "mdtest": DATA / "ior/outputs/mdtest-4.0.0.txt",
+        "ior": DATA / "ior/outputs/ior-3.2.1.txt",
+        "mdtest": DATA / "mdtest/outputs/mdtest-4.0.0.txt",
         "sysbench": DATA / "sysbench/outputs/sysbench.txt",
         "iozone": DATA / "iozone/outputs/iozone-auto.txt",
         "bonnie": DATA / "bonnie/outputs/bonnie-2.txt",
@@ -351,7 +352,7 @@ def test_files_with_repetitions_of_their_own_are_not_joined(
 def test_noise_before_an_output_may_be_long(tmp_path: Path, imported: Importer) -> None:
     """A line of each of thousands of processes."""
     noise = "".join(f"rank {rank}: library loaded\n" for rank in range(10_000))
-    for name in ("ior/outputs/ior-3.2.1.txt", "ior/outputs/mdtest-3.2.1.txt"):
+    for name in ("ior/outputs/ior-3.2.1.txt", "mdtest/outputs/mdtest-3.2.1.txt"):
         (tmp_path / "a.txt").write_text(noise + (DATA / name).read_text())
         wanted = imported.phases(DATA / name)
         assert imported.phases(tmp_path / "a.txt") == wanted
@@ -362,7 +363,7 @@ def test_noise_before_an_output_may_be_long(tmp_path: Path, imported: Importer) 
 def test_labels_of_processes_before_each_line(
     tmp_path: Path, imported: Importer, label: str, name: str
 ) -> None:
-    path = DATA / f"ior/outputs/{name}.txt"
+    path = next(DATA.glob(f"*/outputs/{name}.txt"))
     (tmp_path / path.name).write_text(
         "".join(f"{label}{line}" for line in path.read_text().splitlines(keepends=True))
     )
