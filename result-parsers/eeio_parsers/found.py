@@ -138,7 +138,9 @@ def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
     """One phase for each group and direction, of phases with their groups."""
     found: dict[tuple[str, str | None], list[FoundPhase]] = {}
     for group, phase in phases:
-        found.setdefault((group, phase.operation), []).append(replace(phase, group=group))
+        if phase.group != group:
+            phase = replace(phase, group=group)
+        found.setdefault((group, phase.operation), []).append(phase)
     return tuple(
         added(jobs, ", ".join(dict.fromkeys(job.name for job in jobs))[:200])
         for jobs in found.values()
@@ -237,10 +239,11 @@ def columns(
 
 def json_of(text: str) -> Any:
     """Raises ValueError also for an object with two values of one key: one would be lost."""
-    return json.loads(text, object_pairs_hook=_unique)
+    return json.loads(text, object_pairs_hook=unique)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Raises ValueError if it has two values of one key."""
     body = dict(pairs)
     # Some versions of IOR write a setting twice.
     if len(body) < len(pairs) and any(body[key] != value for key, value in pairs):

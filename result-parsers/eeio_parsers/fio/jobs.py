@@ -13,7 +13,7 @@ from typing import Any
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, DURATION, NUMBER, SIZE
-from eeio_parsers.found import KIB, figure, none_found
+from eeio_parsers.found import KIB, figure, none_found, unique
 from eeio_results.errors import ToolOutputError
 
 DIRECTIONS = ("read", "write", "trim")
@@ -24,6 +24,8 @@ WITHIN_MS_S = 0.1
 """How well a time stamp is known that is of milliseconds."""
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
+_NO_NUMBER = re.compile(r"(: ?)-?(?:nan|inf)\b")
+"""fio prints `-nan` for the mean of nothing, which is no JSON."""
 _MOST_WRAPPERS = 5
 _KINDS = (("slat", "submission"), ("clat", "completion"), ("lat", "total"))
 _RANKS = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
@@ -34,8 +36,9 @@ _AGREES = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a job. `latencies` are in s, by kind (submission, completion, total) and
-    statistic (mean, max, p50 ...). `unfinished` counts short and dropped requests."""
+    """One direction in which a job had requests. `latencies` are in s, by kind (submission,
+    completion, total) and statistic (mean, max, p50 ...). `unfinished` counts short and dropped
+    requests."""
 
     operation: str
     bytes: int
@@ -79,10 +82,9 @@ class Report:
 def reports(text: str) -> Iterator[tuple[Report, int]]:
     """Every report of a text and where it begins, with noise before, between and behind them.
     Raises ToolOutputError."""
-    decoder = json.JSONDecoder()
-    if "nan" in text or "inf" in text:
-        # fio prints `-nan` for the mean of nothing, which is no JSON.
-        text = re.sub(r"(:\s{0,9})-?(?:nan|inf)\b", r"\1null", text)
+    decoder = json.JSONDecoder(object_pairs_hook=unique)
+    if _NO_NUMBER.search(text):
+        text = _NO_NUMBER.sub(r"\1null", text)
     end = 0
     while (begin := _OBJECT.search(text, end)) is not None:
         try:
@@ -94,27 +96,8 @@ def reports(text: str) -> Iterator[tuple[Report, int]]:
                 ) from error
             end = begin.end()
             continue
-        bodies = list(_reports_in(body))
-        parts = sum(map(_directions, bodies))
-        if bodies and text.count(_COUNTED, begin.start(), end) != parts:
-            raise none_found("fio", "an object of its JSON has two keys of one name")
-        for of_fio in bodies:
+        for of_fio in _reports_in(body):
             yield report(of_fio), begin.start()
-
-
-_COUNTED = '"io_bytes"'
-"""A key that each direction of a job has once."""
-
-
-def _directions(body: Mapping[str, Any]) -> int:
-    lists = (body.get("client_stats", ()), body.get("jobs", ()))
-    entries = [entry for each in lists if isinstance(each, list) for entry in each]
-    return sum(
-        isinstance(value, dict) and "io_bytes" in value
-        for entry in entries
-        if isinstance(entry, dict)
-        for value in entry.values()
-    )
 
 
 def _reports_in(body: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -201,7 +184,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         directions=tuple(
             _direction(operation, entry[operation], name)
             for operation in apart or (MIXED,)
-            if operation in entry
+            if operation in entry and _did_any(entry[operation])
         ),
         processor={
             metric: entry[key] / 100 for key, metric in names.items() if entry.get(key) is not None
@@ -209,6 +192,10 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         latency_depth=entry.get("latency_depth"),
         started_s=entry["job_start"] / 1000 if entry.get("job_start") else None,
     )
+
+
+def _did_any(body: Mapping[str, Any]) -> bool:
+    return bool(body["io_bytes"] or body.get("total_ios"))
 
 
 def _direction(operation: str, body: Mapping[str, Any], job: str) -> Direction:

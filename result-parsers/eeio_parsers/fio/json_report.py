@@ -22,7 +22,9 @@ def read_json(text: str) -> Iterator[FoundReport]:
     """Every report of a file. Of the reports that --status-interval makes of one run, the last one.
     A text report in the file is named. Raises ToolOutputError."""
     previous: FoundReport | None = None
-    further = (_ALSO_TEXT,) if TEXT.search(text) else ()
+    # JSON has no such word: the pattern takes as long as all else.
+    has_text = ("(groupid=" in text or "\nfio-" in text) and TEXT.search(text)
+    further = (_ALSO_TEXT,) if has_text else ()
     for of_fio, begins_at in reports(text):
         report = _found(of_fio)
         report = replace(report, begins_at=begins_at, notes=(*report.notes, *further))
@@ -72,15 +74,8 @@ def _found(report: Report) -> FoundReport:
     for job in report.jobs:
         jobs = _jobs(job, entries[job.group, job.name, job.host])
         for direction in job.directions:
-            if direction.bytes or direction.requests:
-                started, source, starts_within_s = _start(job, report, direction, within_s)
-                phase = replace(
-                    _phase(job, direction, jobs),
-                    started_utc=started,
-                    time_source=source,
-                    starts_within_s=starts_within_s,
-                )
-                phases.append((job.group, phase))
+            start = _start(job, report, direction, within_s)
+            phases.append((job.group, _phase(job, direction, jobs, start)))
     failed = [job.error for job in report.jobs if job.error] if not phases else []
     notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
     host = next((job.host for job in report.jobs if job.host is not None), None)
@@ -99,8 +94,13 @@ def _jobs(job: Job, entries: int) -> int | None:
     return 1
 
 
-def _phase(job: Job, direction: Direction, jobs: int | None) -> FoundPhase:
+_Start = tuple[str | None, str | None, float | None]
+"""When the I/O began, where that is from, and its uncertainty in s; None where not known."""
+
+
+def _phase(job: Job, direction: Direction, jobs: int | None, start: _Start) -> FoundPhase:
     options = job.options
+    started_utc, time_source, starts_within_s = start
     return FoundPhase(
         name=job.name,
         operation=direction.operation,
@@ -114,6 +114,9 @@ def _phase(job: Job, direction: Direction, jobs: int | None) -> FoundPhase:
         iops=direction.iops,
         bytes=direction.bytes,
         runtime_s=direction.runtime_s,
+        started_utc=started_utc,
+        time_source=time_source,
+        starts_within_s=starts_within_s,
         metrics={
             **{
                 f"latency_{kind}_{statistic}_s": value
@@ -133,10 +136,7 @@ def _told(options: Mapping[str, str]) -> Mapping[str, str]:
     return {**options, "rw:N": skipped} if skipped else options
 
 
-def _start(
-    job: Job, report: Report, direction: Direction, within_s: float | None
-) -> tuple[str | None, str | None, float | None]:
-    """When the I/O began, where that is from, and its uncertainty in s; None where not known."""
+def _start(job: Job, report: Report, direction: Direction, within_s: float | None) -> _Start:
     if job.started_s is not None:
         # The run time is that after the ramp.
         of_job_s = None if "ramp_time" in job.options else WITHIN_MS_S

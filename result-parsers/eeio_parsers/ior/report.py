@@ -96,6 +96,13 @@ def _body(rows: str) -> str:
     return rows[: ends.start()] if ends else rows
 
 
+def _settings(text: str) -> dict[str, str]:
+    """The settings above a table. A value is a part of a line that no other setting is in."""
+    return {
+        name.strip().lower(): value for name, value in _SETTING.findall(text) if " = " not in value
+    }
+
+
 def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, after: str) -> None:
     """A report that was ended early lacks rows; IO500's, which is whole, has only no summary."""
     if not phases or re.search(r"^(?:Max |Summary of|Finished|Run finished)", after, re.M):
@@ -106,14 +113,14 @@ def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, afte
     # `-w`, or several in one word: `-wrk`.
     flags = "".join(word for word in command[1].split() if re.fullmatch(r"-[a-zA-Z]{1,8}", word))
     directions = sum(letter in flags for letter in "wr") or 2
-    settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
+    settings = _settings(before)
     wanted = directions * (count(settings.get("repetitions", "1")) or 1)
     if len(phases) < wanted:
         raise none_found("IOR", f"cut off: {len(phases)} of {wanted} results")
 
 
 def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPhase]:
-    settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
+    settings = _settings(before)
     names = re.split(r"\s{1,99}", header.strip())
     actual = _ACTUAL.search(body)
     date = re.search(r"^(?:Run began|Began|Started)\s{0,99}:\s{0,99}(.*)$", part, re.M)
@@ -197,9 +204,7 @@ def _means(part: str) -> Iterator[FoundPhase]:
     table = _MEANS.search(part)
     if table is None:
         return
-    settings = {
-        name.strip().lower(): value for name, value in _SETTING.findall(part[: table.start()])
-    }
+    settings = _settings(part[: table.start()])
     date = re.search(r"^Run began\s{0,99}:\s{0,99}(.*)$", part, re.M)
     started = local_date(date[1]) if date else None
     for row in _ROW.finditer(part[table.end() :]):
