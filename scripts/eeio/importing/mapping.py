@@ -61,12 +61,13 @@ class Labels:
             raise ValueError("the repetition is unknown")
         return tuple(sorted(factors.items())), repetition
 
-    def key_of_name(self, pattern: str, name: str) -> Key:
-        """As `key`, from the named groups of a pattern that must fit the whole name."""
+    def key_of_name(self, pattern: str, name: str, **further: str) -> Key:
+        """As `key`, from the named groups of a pattern that must fit the whole name, and from
+        `further` ones."""
         match = re.fullmatch(pattern, name[:_LONGEST_NAME])
         if match is None:
             raise ValueError(f"the name {name!r} does not fit {pattern!r}")
-        return self.key(match.groupdict())
+        return self.key({**match.groupdict(), **further})
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,23 @@ class _Values:
         return bool(self.bandwidth_bytes_per_s)
 
 
+_NO_NUMBER = -1
+
+
+@dataclass(frozen=True)
+class _ReportName:
+    """The factors of a report of a file: of that number, as `eeio import --dry-run` shows it, or of
+    those below a line that contains a text."""
+
+    factors: Mapping[str, str]
+    number: Annotated[int, q.COUNT] = field(default=_NO_NUMBER, metadata=LATER)
+    below: str = field(default="", metadata=LATER)
+
+    def impossible(self) -> str | None:
+        given = (self.number != _NO_NUMBER) + bool(self.below)
+        return None if given == 1 else "give one of number, below"
+
+
 @dataclass(frozen=True)
 class _Runs:
     table: str = field(default="", metadata=LATER)
@@ -235,6 +253,7 @@ class _Runs:
     outputs: str = field(default="", metadata=LATER)
     format: Annotated[str, tuple(formats.names())] = field(default="", metadata=LATER)
     name: str = field(default="", metadata=LATER)
+    reports: tuple[_ReportName, ...] = field(default=(), metadata=LATER)
     spans: str = field(default="", metadata=LATER)
     run: str = field(default="", metadata=LATER)
     time: str = field(default="", metadata=LATER)

@@ -5,6 +5,7 @@ lmbench's results are machine figures too, so its own parser reads them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,32 +38,55 @@ def read(form: str, text: str, source: str, factors: Mapping[str, str] | None = 
     Raises ToolOutputError with the source if a file is cut off, damaged, of another tool than
     `form` names, or reports an error.
     """
-    try:
+    with _named(source):
         if form == "lmbench":
             result = lmbench.parse_results(text, source)
             phases = tuple(phase.recorded() for phase in result.phases)
             return Output(phases, _longest_s(phases), result.context, result.notes)
-        if not text.lstrip().startswith(("{", "[")):
-            inputs.check_lines(text)
-        text = formats.unlabelled(text)
-        kind = formats.format_of(text, Path(source))
-        if kind is None:
-            raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
-        if not formats.is_named(kind.tool, form):
-            raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
-        reports = tuple(kind.reports(text))
-        found = tuple(phase for report in reports for phase in report.phases)
-        if error := next((phase.error for phase in found if phase.error), None):
-            raise ToolOutputError(error)
-        if not found:
-            raise ToolOutputError("no result in it")
+        tool, reports = _reports(form, text, source)
+        return _run(tool, reports, factors or {})
+
+
+def read_each(form: str, text: str, source: str) -> list[tuple[FoundReport, Output]]:
+    """The runs of a file, one for each report. Raises ToolOutputError as `read`."""
+    with _named(source):
+        tool, reports = _reports(form, text, source)
+        return [(report, _run(tool, [report], {})) for report in reports]
+
+
+@contextmanager
+def _named(source: str) -> Iterator[None]:
+    """Errors as ToolOutputError with the source."""
+    try:
+        yield
     except ToolOutputError as error:
         message = str(error)
         raise ToolOutputError(message if source in message else f"{source}: {message}") from error
     except (EeioError, LimitError, ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise ToolOutputError(f"{source}: damaged, or cut off: {error!s:.150}") from error
+
+
+def _reports(form: str, text: str, source: str) -> tuple[str, list[FoundReport]]:
+    """The tool and its reports."""
+    if not text.lstrip().startswith(("{", "[")):
+        inputs.check_lines(text)
+    text = formats.unlabelled(text)
+    kind = formats.format_of(text, Path(source))
+    if kind is None:
+        raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
+    if not formats.is_named(kind.tool, form):
+        raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
+    return kind.tool, list(kind.reports(text))
+
+
+def _run(tool: str, reports: Sequence[FoundReport], factors: Mapping[str, str]) -> Output:
+    found = [phase for report in reports for phase in report.phases]
+    if error := next((phase.error for phase in found if phase.error), None):
+        raise ToolOutputError(error)
+    if not found:
+        raise ToolOutputError("no result in it")
     phases = tuple(
-        replace(recorded(_completed(phase, factors or {}), kind.tool), name=name)
+        replace(recorded(_completed(phase, factors), tool), name=name)
         for phase, name in zip(found, _names(found), strict=True)
     )
     return Output(phases, _longest_s(phases), notes=tuple(_notes(reports)))

@@ -583,8 +583,8 @@ def remarks(taken: Taken) -> Iterator[str]:
             yield f"{one.path}: {note}"
         if equal := _equal_reports(one):
             yield (
-                f"{one.path}: reports {', '.join(map(str, equal))} have equal settings: each is an "
-                "experiment of its own. To name them, or to say that they are repetitions, use a "
+                f"{one.path}: reports {', '.join(map(str, equal))} have equal settings: they are "
+                "separate experiments. To name them, or to state that they are repetitions, use a "
                 "map (docs/how-to/import-results.md)"
             )
     for one in files:

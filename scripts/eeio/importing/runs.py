@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from eeio.errors import RejectedError
 from eeio.importing import outputs
@@ -245,34 +245,100 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
 
 
 def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
-    """The tool's output, one file per run."""
+    """The tool's output, one file per run; or files whose reports the map names."""
     collected = _Collected()
-    pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "")
+    form = source.get("format", "")
+    counts: Counter[tuple[tuple[str, str], ...]] = Counter()
     for path in _glob(folder, source["outputs"]):
+        if "reports" in source:
+            _named_reports(source, path, labels, collected, counts)
+            continue
         name = path.name if form == "lmbench" else path.stem
         try:
-            key = labels.key_of_name(pattern, name)
+            key = labels.key_of_name(source.get("name", r".*?(?P<repetition>\d+)"), name)
         except ValueError as error:
             collected.remarks.append(f"{path}: left out: {error}")
             continue
         collected.names[key] = name
         try:
-            text = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
-            if not text.strip():
-                raise EeioError(f"{path}: empty")
-            result = outputs.read(form, text, str(path), dict(key[0]))
+            result = outputs.read(form, _text(path), str(path), dict(key[0]))
         except (OSError, EeioError, LimitError) as error:
-            message = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
-            collected.failed[key] = message
-            collected.remarks.append(f"{message}: the run is invalid")
+            _fail(
+                collected, key, str(error) if isinstance(error, EeioError) else f"{path}: {error}"
+            )
             continue
-        if (why := _contradiction(dict(key[0]), result.phases)) is not None:
-            collected.failed[key] = f"{path}: {why}"
-            collected.remarks.append(f"{path}: {why}: the run is invalid")
-            continue
-        found = _Found(result.phases, result.duration_s, str(path), result.context, result.notes)
-        collected.add(key, found, str(path))
+        _add_output(collected, key, result, path)
     return collected
+
+
+def _text(path: Path) -> str:
+    """Raises EeioError for an empty file, OSError and LimitError."""
+    text = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
+    if not text.strip():
+        raise EeioError(f"{path}: empty")
+    return text
+
+
+def _fail(collected: _Collected, key: Key, message: str) -> None:
+    collected.failed[key] = message
+    collected.remarks.append(f"{message}: the run is invalid")
+
+
+def _add_output(collected: _Collected, key: Key, result: outputs.Output, path: Path) -> None:
+    if (why := _contradiction(dict(key[0]), result.phases)) is not None:
+        _fail(collected, key, f"{path}: {why}")
+        return
+    found = _Found(result.phases, result.duration_s, str(path), result.context, result.notes)
+    collected.add(key, found, str(path))
+
+
+def _named_reports(
+    source: Mapping[str, Any],
+    path: Path,
+    labels: Labels,
+    collected: _Collected,
+    counts: Counter[tuple[tuple[str, str], ...]],
+) -> None:
+    """The reports of a file as runs. Those with equal factors are repetitions, numbered in the
+    order of files and reports."""
+    try:
+        text = _text(path)
+        reports = outputs.read_each(source.get("format", ""), text, str(path))
+    except (OSError, EeioError, LimitError) as error:
+        collected.remarks.append(f"{path}: left out: {error}")
+        return
+    for number, (report, result) in enumerate(reports):
+        factors = _factors_of_report(source["reports"], number, text, report.begins_at)
+        if factors is None:
+            collected.remarks.append(f"{path}: report {number}: left out: the map does not name it")
+            continue
+        try:
+            named, _ = labels.key_of_name(source.get("name", ".*"), path.stem, repetition="0")
+        except ValueError as error:
+            collected.remarks.append(f"{path}: left out: {error}")
+            return
+        of_run = tuple(sorted({**dict(named), **factors}.items()))
+        counts[of_run] += 1
+        key = of_run, counts[of_run]
+        collected.names[key] = path.stem
+        _add_output(collected, key, result, path)
+
+
+def _factors_of_report(
+    names: Sequence[Mapping[str, Any]], number: int, text: str, begins_at: int | None
+) -> Mapping[str, str] | None:
+    """Of the report with that number, else of the one below the nearest line with a text that the
+    map names; None for a report without a name."""
+    nearest: tuple[int, Mapping[str, str]] | None = None
+    for name in names:
+        if name.get("number") == number:
+            return cast(Mapping[str, str], name["factors"])
+        place = -1
+        if "below" in name and begins_at is not None:
+            place = text.rfind(name["below"], 0, begins_at)
+        if place >= 0 and (nearest is None or place > nearest[0]):
+            nearest = place, name["factors"]
+    return None if nearest is None else nearest[1]
 
 
 def _contradiction(factors: Mapping[str, str], phases: Sequence[Phase]) -> str | None:
