@@ -24,6 +24,8 @@ class FoundFile:
     form: str | None = None
     reports: list[FoundReport] = field(default_factory=list)
     rejected: str | None = None
+    parsed: Any = None
+    """A result file of PTS, which is stored without another reading."""
     above: str = ""
     """The text above its first report; none of JSON, which contains its settings."""
 

@@ -111,7 +111,7 @@ def _fitting(pattern: str) -> list[Path]:
 
 def of_files(pattern: str, name: str) -> list[Files]:
     """A seed from each file that fits below tests/data or the parsers, called `name`."""
-    found = [{name: path.read_bytes()} for path in _fitting(pattern)]
+    found = [{name: path.read_bytes()} for path in _fitting(pattern) if path.is_file()]
     assert found, pattern
     return found
 

@@ -103,7 +103,8 @@ def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
             raise EeioError("empty")
         if "<PhoronixTestSuite>" in text[: formats.HEAD_CHARACTERS]:
             one.tool, one.form = "pts", "xml"
-            one.reports = list(_pts_reports(path))
+            one.parsed = pts.read_file(path)
+            one.reports = list(_pts_reports(one.parsed))
             return [one]
         if not text.lstrip().startswith(("{", "[")):
             inputs.check_lines(text)
@@ -177,10 +178,9 @@ def _of_items(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return dict(items)
 
 
-def _pts_reports(path: Path) -> Iterator[FoundReport]:
+def _pts_reports(file: pts.PtsFile) -> Iterator[FoundReport]:
     """One report for each system, with the phases of all trials."""
-    _, systems = pts.systems_of(path)
-    for _, system, tests in systems:
+    for system, tests in file.systems:
         phases = []
         for test in tests:
             for trial in range(test.trials):
@@ -539,7 +539,7 @@ def take(
     # Several files of PTS may have one title.
     pts_names = list[str]()
     for one in of_pts:
-        wanted = pts.title_of(one.path) if name is None else name
+        wanted = one.parsed.title if name is None else name
         is_first = name is not None and not pts_names
         pts_names.append(wanted if is_first else free_name(wanted, pts_names))
     prefix = name or free_name(slug(arguments[0].resolve().stem))
@@ -547,12 +547,12 @@ def take(
     if dry_run:
         names |= dict.fromkeys(_names(others, prefix).values())
         for one, wanted in zip(of_pts, pts_names, strict=True):
-            names |= dict.fromkeys(made for made, *_ in pts.systems_of(one.path, wanted)[1])
+            names |= dict.fromkeys(one.parsed.names(wanted))
         return Taken(files, list(names), (), before, logs)
     stored = store(campaigns(others, prefix), "")
     for one, wanted in zip(of_pts, pts_names, strict=True):
         try:
-            stored += pts.import_file(one.path, wanted, None)
+            stored += pts.store(one.parsed, wanted)
         except EeioError as error:
             one.rejected = str(error)
     return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)

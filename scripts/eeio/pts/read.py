@@ -13,7 +13,8 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -462,6 +463,42 @@ def utc(timestamp: str) -> str:
     return moment.isoformat(timespec="seconds")
 
 
+@dataclass(frozen=True)
+class PtsFile:
+    """A result file, with the experiments of each of its systems."""
+
+    path: Path
+    sha256: str
+    file: ResultFile
+    systems: tuple[tuple[System, list[PtsExperiment]], ...]
+
+    @property
+    def title(self) -> str:
+        """A campaign's name, of the title of the file."""
+        return slug(self.file.title or self.path.parent.name)
+
+    def names(self, name: str | None) -> list[str]:
+        """The campaign of each system. Raises RejectedError for a name that none may have."""
+        base = _checked(name) if name is not None else self.title
+        several = len(self.file.systems) > 1
+        return [
+            _checked(f"{base}-{slug(system.identifier)}" if several else base)
+            for system, _ in self.systems
+        ]
+
+
+def read_file(path: Path, preset: str | None = None) -> PtsFile:
+    """Raises RejectedError if no result of the file is readable, and SchemaError."""
+    file = composite.read(path)
+    systems = [(each, experiments_of(file, each.identifier, preset)) for each in file.systems]
+    made = tuple((system, tests) for system, tests in systems if tests)
+    if not made:
+        raise RejectedError(
+            f"{path}: no result of our profiles, pts/fio, pts/iozone or pts/tiobench in it"
+        )
+    return PtsFile(path, hashlib.sha256(path.read_bytes()).hexdigest(), file, made)
+
+
 def import_file(
     path: Path, name: str | None, preset: str | None, results: Path | None = None
 ) -> list[tuple[str, Path, int]]:
@@ -472,55 +509,34 @@ def import_file(
     one. Raises RejectedError if no result is readable, or a name is taken, and SchemaError, with
     the file, for invalid values.
     """
+    with _naming(path):
+        return store(read_file(path, preset), name, preset, results)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     try:
-        return _import(path, name, preset, results or paths.results_root())
+        yield
     except SchemaError as error:
         message = str(error)
         raise SchemaError(message if str(path) in message else f"{path}: {message}") from error
 
 
-def systems_of(
-    path: Path, name: str | None = None, preset: str | None = None
-) -> tuple[ResultFile, list[tuple[str, System, list[PtsExperiment]]]]:
-    """A file, and for each of its systems the campaign's name and the experiments. Raises as
-    `import_file` does."""
-    file = composite.read(path)
-    base = _checked(name) if name is not None else _title(file, path)
-    made = []
-    for system in file.systems:
-        tests = experiments_of(file, system.identifier, preset)
-        if tests:
-            several = len(file.systems) > 1
-            made.append((f"{base}-{slug(system.identifier)}" if several else base, system, tests))
-    if not made:
-        raise RejectedError(
-            f"{path}: no result of our profiles, pts/fio, pts/iozone or pts/tiobench in it"
-        )
-    return file, [(_checked(campaign), system, tests) for campaign, system, tests in made]
-
-
-def title_of(path: Path) -> str:
-    """A campaign's name, of the title of a result file."""
-    return _title(composite.read(path), path)
-
-
-def _title(file: ResultFile, path: Path) -> str:
-    return slug(file.title or path.parent.name)
-
-
-def _import(
-    path: Path, name: str | None, preset: str | None, results: Path
+def store(
+    read: PtsFile, name: str | None, preset: str | None = None, results: Path | None = None
 ) -> list[tuple[str, Path, int]]:
-    file, made = systems_of(path, name, preset)
-    source = f"imported from {path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
-    for campaign, _, _ in made:
+    """As `import_file`, of a file that was read before."""
+    results = results or paths.results_root()
+    source = f"imported from {read.path}, SHA-256 {read.sha256}"
+    names = read.names(name)
+    for campaign in names:
         if (results / campaign).exists():
             raise RejectedError(f"{results / campaign} exists: choose another --name")
     stored = []
-    for campaign, system, tests in made:
+    for campaign, (system, tests) in zip(names, read.systems, strict=True):
         folder = results / campaign
-        with Store(folder).made_complete() as store:
-            runs = _store(store, campaign, file, system, tests, preset, source)
+        with _naming(read.path), Store(folder).made_complete() as new:
+            runs = _store(new, campaign, read.file, system, tests, preset, source)
         stored.append((campaign, folder, runs))
     return stored
 
