@@ -133,11 +133,12 @@ def drive(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def copy(drive: Path) -> Copy:
     root = drive / "eeio"
-    unwanted = shutil.ignore_patterns("__pycache__", "data")
+    unwanted = shutil.ignore_patterns("__pycache__", "data", "outputs")
     for folder in (*PACKAGES, "test-profiles", "suites", "tests"):
         shutil.copytree(ROOT / folder, root / folder, ignore=unwanted)
     (root / "tests/data").symlink_to(ROOT / "tests/data")
-    shutil.copy(ROOT / "pyproject.toml", root)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, root)
     bin_folder = root / ".venv/bin"
     bin_folder.mkdir(parents=True)
     for name in ("eeio", "pytest", "ruff"):
