@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
@@ -11,10 +10,10 @@ from eeio_parsers.found import (
     MIB,
     FoundPhase,
     FoundReport,
-    columns,
     figure,
     none_found,
 )
+from eeio_parsers.iozone import table
 from eeio_parsers.rules import Rules
 
 _BEGIN = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
@@ -31,7 +30,6 @@ TEXT = re.compile(
     f"{_BEGIN.pattern}|{_PART.pattern}|^[ \\t]{{0,99}}Children see throughput for[ \\t]",
     re.M,
 )
-_PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
 _CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
                        r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
                        r"[kK]B(?:ytes)?/sec", re.M)  # fmt: skip
@@ -98,97 +96,23 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
-    head = re.search(r"^\s{1,99}(?:kB|KB)\s{1,99}reclen\s{1,99}(.*)$", part, re.M)
-    if head is None:
-        return
-    above = part[: head.start()].splitlines()[-1] if part[: head.start()].strip() else ""
-    names = _columns(above, head)
-    for place, line in enumerate(part[head.end() :].splitlines()):
-        cells = line.split()
-        is_row = len(cells) > 2 and all(re.fullmatch(r"\d{1,20}", cell) for cell in cells)
-        if is_row and int(cells[1]) > int(cells[0]):
-            raise none_found("IOzone", f"a record larger than its file: {line.strip()!r:.80}")
-        if not is_row:
-            if cells and place > 0 and not re.match(r"[\d\s]+$", line):
-                break
-            continue
-        for name, cell in zip(_names(names, line), cells[2:], strict=True):
-            fields = name.split()
-            if int(cell) == 0:
+    head = table.header(part)
+    for row in table.rows(part, head) if head is not None else ():
+        for test, rate_kib_per_s, _ in row.cells:
+            if rate_kib_per_s == 0:
                 continue  # The test of this column did not run (-+n).
             yield FoundPhase(
-                name=name,
-                operation="write" if "write" in name else "read",
-                access_pattern=_PATTERNS.get(fields[0], "sequential"),
-                group=f"{cells[0]} kB {cells[1]}",
-                request_bytes=int(cells[1]) * KIB,
+                name=test.name,
+                operation=test.operation,
+                access_pattern=test.spatiality,
+                group=f"{row.file_kib} kB {row.record_kib}",
+                request_bytes=row.record_kib * KIB,
                 direct=direct,
                 jobs=1,
-                bandwidth_bytes_per_s=figure(cell) * KIB,
-                bytes=int(cells[0]) * KIB,
-                options={"file size": f"{cells[0]} kB"},
+                bandwidth_bytes_per_s=float(rate_kib_per_s * KIB),
+                bytes=row.file_kib * KIB,
+                options={"file size": f"{row.file_kib} kB"},
             )
-
-
-_COLUMNS = (
-    "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite",
-    "frewrite", "fread", "freread",
-)  # fmt: skip
-"""The lower line of a table's header, behind the sizes."""
-
-
-def _columns(above: str, head: re.Match[str]) -> list[tuple[str, int]]:
-    """The names of the columns, whose first words are in the line above, and where they end behind
-    the column `reclen`."""
-    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][1:]
-    firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", above)]
-    names = []
-    for start, end, word in below[1:]:
-        over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
-                ("random", "bkwd", "record", "stride")]  # fmt: skip
-        names.append((f"{over[0][2]} {word}" if over else word, end - below[0][1]))
-    words = tuple(word for _, _, word in below[1:])
-    if words != _COLUMNS[: len(words)]:
-        raise none_found("IOzone", f"another header of its table: {head[0].strip()!r:.80}")
-    if len({name for name, _ in names}) < len(names):
-        raise none_found("IOzone", "the upper line of its table's header is missing")
-    return names
-
-
-_WIDTHS = {
-    119: (9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9),
-    132: (10, 10, 10, 10, 10, 10, 10, 11, 11, 10, 10, 10, 10),
-}
-"""Where the last name of the header ends, behind `reclen` -> the widths of figures: IOzone 3.4xx,
-and 3.5xx, where they are one wider than the blanks of a test that did not run."""
-_WITH_NARROW_BLANKS = 132
-
-
-def _names(names: Sequence[tuple[str, int]], row: str) -> Iterator[str]:
-    """The column of each figure of a row, by where it ends: other tests are blanks."""
-    reclen, *ends = [m.end() for m in re.finditer(r"\S{1,300}", row)][1:]
-    if len(ends) > len(names):
-        raise none_found("IOzone", f"more figures than columns: {row[:120]!r}")
-    last = names[-1][1]
-    columns_end = list(accumulate(_WIDTHS[last])) if last in _WIDTHS else [end for _, end in names]
-    placed = columns(
-        [reclen + end for end in columns_end],
-        ends,
-        wider=last == _WITH_NARROW_BLANKS,
-        most_apart=0 if last in _WIDTHS else 2,
-    )
-    below = [names[column][0] for column in placed]
-    for first, second in _PAIRS:
-        if (first in below) != (second in below):
-            raise none_found("IOzone", f"{first} and {second} are of one test: {row.strip()!r:.80}")
-    yield from below
-
-
-_PAIRS = (
-    ("write", "rewrite"), ("read", "reread"), ("random read", "random write"),
-    ("fwrite", "frewrite"), ("fread", "freread"),
-)  # fmt: skip
-"""Columns of one test: IOzone prints both, or 0 for one that did not run."""
 
 
 def _size(part: str, name: str) -> int | None:
@@ -204,27 +128,26 @@ def _children(part: str, direct: bool | None) -> Iterator[FoundPhase]:
     )
     if each is not None:
         file_size, request = file_size or int(each[1]) * KIB, request or int(each[2]) * KIB
-    tests = list(_CHILDREN.finditer(part))
-    ends = [*(test.start() for test in tests[1:]), len(part)]
-    for test, end in zip(tests, ends, strict=False):
-        least = re.search(r"Min xfer\s{1,99}=\s{1,99}([\d.]{1,30}) [kK]B", part[test.end() : end])
+    lines = list(_CHILDREN.finditer(part))
+    ends = [*(line.start() for line in lines[1:]), len(part)]
+    for line, end in zip(lines, ends, strict=False):
+        test, processes = table.GROUPS.get(line[2]), int(line[1])
+        if test is None:
+            raise none_found("IOzone", f"a test of another name: {line[2]!r}")
+        least = re.search(r"Min xfer\s{1,99}=\s{1,99}([\d.]{1,30}) [kK]B", part[line.end() : end])
         # All children stop when the first one has finished, so only the least is sure.
         is_all = file_size and least and figure(least[1]) * KIB >= file_size
-        name = test[2].replace("-", " ").rstrip("s")
-        rate = figure(test[3]) * KIB
         yield FoundPhase(
-            name=name,
-            operation="mixed" if "mixed" in name or ("pread" in name and "pwrite" in name)
-            else "write" if "write" in name else "read",
-            access_pattern="random" if "random" in name else "strided" if "strid" in name
-            else "mixed" if "mixed" in name else "sequential",
-            group=name,
+            name=test.name,
+            operation=test.operation,
+            access_pattern=test.spatiality,
+            group=test.name,
             request_bytes=request,
             direct=direct,
-            jobs=int(test[1]),
-            bandwidth_bytes_per_s=rate,
-            bytes=file_size * int(test[1]) if file_size and (is_all or int(test[1]) == 1) else None,
-        )  # fmt: skip
+            jobs=processes,
+            bandwidth_bytes_per_s=figure(line[3]) * KIB,
+            bytes=file_size * processes if file_size and (is_all or processes == 1) else None,
+        )
 
 
 def _flushes(options: Mapping[str, str]) -> bool:

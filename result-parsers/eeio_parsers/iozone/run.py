@@ -11,13 +11,14 @@ and its figure is not known.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eeio_limits import quantities as q
+from eeio_parsers.iozone import table
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.tools.description import About
 
 ABOUT = About(reports_all_bytes=True, words={("flush", "off"): "flush=off"}, named=("stride",))
@@ -25,37 +26,6 @@ ABOUT = About(reports_all_bytes=True, words={("flush", "off"): "flush=off"}, nam
 OUTPUT_FILE = "stdout.txt"
 _KIB = 1024
 
-# Each test's column: its width, its name, operation and spatiality.
-_COLUMNS = (
-    (9, ("write", "write", "sequential")),
-    (9, ("rewrite", "write", "sequential")),
-    (9, ("read", "read", "sequential")),
-    (9, ("reread", "read", "sequential")),
-    (9, ("random read", "read", "random")),
-    (9, ("random write", "write", "random")),
-    (9, ("backward read", "read", "strided")),
-    (10, ("record rewrite", "write", "sequential")),
-    (10, ("strided read", "read", "strided")),
-    (9, ("fwrite", "write", "sequential")),
-    (9, ("frewrite", "write", "sequential")),
-    (9, ("fread", "read", "sequential")),
-    (9, ("freread", "read", "sequential")),
-)
-_SIZE_END, _RECORD_END = 16, 24
-# By the end of the header, how much wider a figure is than the blank of a missing one: 0 in 3.489
-# (Debian 12), 1 in 3.507 (Debian 13).
-_WIDER = {143: 0, 156: 1}
-_GROUPS = {
-    "initial writers": ("write", "write", "sequential"),
-    "rewriters": ("rewrite", "write", "sequential"),
-    "readers": ("read", "read", "sequential"),
-    "re-readers": ("reread", "read", "sequential"),
-    "random readers": ("random read", "read", "random"),
-    "random writers": ("random write", "write", "random"),
-    "reverse readers": ("backward read", "read", "strided"),
-    "stride readers": ("strided read", "read", "strided"),
-}
-_HEADER = re.compile(r"^ +kB +reclen +write +rewrite .*\n", re.M)
 _COMPLETE = "iozone test complete."
 _FLUSHED = "Include fsync in write timing"
 # The options that IOzone prints -> what made a write durable.
@@ -81,10 +51,8 @@ _BLOCK = re.compile(
 
 
 @dataclass(frozen=True)
-class _Test:
-    name: str
-    operation: str
-    spatiality: str
+class _Result:
+    test: table.Test
     record_bytes: int
     bytes_moved: int
     rate_bytes_per_s: float
@@ -105,10 +73,10 @@ def parse(capture: Capture) -> ToolResult:
         raise ToolOutputError(f"{source}: IOzone did not finish; its last line is {last[:80]!r}")
     if "Output is in kBytes/sec" not in text:
         raise ToolOutputError(f"{source}: not in kBytes/sec; run IOzone without -N and -O")
-    header = _HEADER.search(text)
-    if header is not None:
+    head = table.header(text)
+    if head is not None:
         # One process: it ends with its test, so the end of the process will do without stamps.
-        tests = _rows(capture, text, header.end(), source)
+        tests = _rows(capture, text, head, source)
         last_s: float | None = capture.ended_monotonic_s - capture.started_monotonic_s
     else:
         tests = _blocks(capture, text)
@@ -116,10 +84,10 @@ def parse(capture: Capture) -> ToolResult:
     if not tests:
         raise ToolOutputError(f"{source}: no figures; IOzone could not run its tests")
     notes: tuple[str, ...] = ()
-    if not _is_flushed(text) and any(test.operation == "write" for test in tests):
+    if not _is_flushed(text) and any(each.test.operation == "write" for each in tests):
         notes = (
             _WITHOUT_FLUSH
-            if header is not None
+            if head is not None
             else f"{_WITHOUT_FLUSH} in the children's figures; the parent's figure includes it",
         )
     source_of = next((source for mark, source in _FLUSHES.items() if mark in text), None)
@@ -131,69 +99,48 @@ def _is_flushed(text: str) -> bool:
     return any(mark in text for mark in _FLUSHES)
 
 
-def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
-    tests = []
+def _rows(capture: Capture, text: str, head: re.Match[str], source: str) -> list[_Result]:
+    results: list[_Result] = []
     arrivals = Arrivals(capture, "stdout", text)
-    header_end = len(text[:begin].rstrip().rsplit("\n", 1)[-1])
-    if header_end not in _WIDER:
-        raise ToolOutputError(
-            f"{source}: columns that end at {header_end} are of no known version of IOzone"
-        )
-    wider = _WIDER[header_end]
-    position = begin
-    end_of_rows = text.find(_COMPLETE, begin)
-    if end_of_rows < 0:
+    end = text.find(_COMPLETE, head.end())
+    if end < 0:
         raise ToolOutputError(f"{source}: IOzone's end is before its figures")
-    for line in text[begin:end_of_rows].splitlines(keepends=True):
-        if line.strip():
-            figures = {m.end(): m for m in re.finditer(r"\S+", line)}
-            if not re.fullmatch(r"[\d\s]+", line) or not {_SIZE_END, _RECORD_END} < set(figures):
-                raise ToolOutputError(f"{source}: not a row of figures: {line.strip()[:80]!r}")
-            size_bytes = _kib(figures.pop(_SIZE_END)[0], q.SIZE, "file size")
-            record_bytes = _kib(figures.pop(_RECORD_END)[0], q.REQUEST_SIZE, "record size")
-            for end, names in _of_columns(figures, wider, source).items():
-                figure = figures[end]
-                rate = _kib(figure[0], q.BANDWIDTH, "rate")
+    if not table.is_known(head):
+        raise ToolOutputError(f"{source}: columns of no known version: {head[0].strip()!r:.99}")
+    is_flushed = _is_flushed(text)
+    last = head.end()
+    with naming(source):
+        for row in table.rows(text[:end], head):
+            size_bytes = q.SIZE.whole_number(row.file_kib * _KIB, "file size")
+            record_bytes = q.REQUEST_SIZE.whole_number(row.record_kib * _KIB, "record size")
+            for test, kib_per_s, last in row.cells:
+                rate = q.BANDWIDTH.whole_number(kib_per_s * _KIB, "rate")
                 if rate == 0:
                     continue  # -+n prints 0 for the second pass it skips
-                arrived_s = arrivals.of(position + end)
-                test = _Test(*names, record_bytes, size_bytes, rate, arrived_s, metrics={})
-                if test.operation == "write" and not _is_flushed(text):
-                    test = replace(test, unplaced=_WITHOUT_FLUSH)
-                tests.append(test)
-        position += len(line)
-    return tests
+                without_flush = test.operation == "write" and not is_flushed
+                results.append(
+                    _Result(
+                        test,
+                        record_bytes,
+                        size_bytes,
+                        rate,
+                        arrivals.of(last),
+                        metrics={},
+                        unplaced=_WITHOUT_FLUSH if without_flush else None,
+                    )
+                )
+    if rest := text[last:end].strip():
+        raise ToolOutputError(f"{source}: not a row of figures: {rest[:80]!r}")
+    return results
 
 
-def _of_columns(
-    figures: Mapping[int, re.Match[str]], wider: int, source: str
-) -> dict[int, tuple[str, str, str]]:
-    """Where each figure ends -> the test it is of. A column is a figure or its blank, one after the
-    other, so that where a figure may end depends on those before it."""
-    left, found, position = sorted(figures), {}, _RECORD_END
-    for width, names in _COLUMNS:
-        if left and left[0] == position + width + wider:
-            position = left.pop(0)
-            found[position] = names
-        else:
-            position += width
-    if left:
-        figure = figures[left[0]][0]
-        raise ToolOutputError(f"{source}: {figure} at column {left[0]} is in no column")
-    return found
-
-
-def _kib(text: str, quantity: q.Quantity, what: str) -> int:
-    """Bytes of a figure in units of 1024. Raises LimitError."""
-    return quantity.whole_number(int(q.COUNT.of_text(text, what)) * _KIB, what)
-
-
-def _blocks(capture: Capture, text: str) -> list[_Test]:
+def _blocks(capture: Capture, text: str) -> list[_Result]:
     each = _EACH.search(text)
     arrivals = Arrivals(capture, "stdout", text)
     tests = []
     for block in _BLOCK.finditer(text):
-        if each is None or block["group"] not in _GROUPS:
+        test = table.GROUPS.get(block["group"])
+        if each is None or test is None:
             continue
         share_kib, record_kib = int(each[1]), int(each[2])
         processes, least_kib = int(block["processes"]), float(block["least"])
@@ -203,8 +150,8 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
         # any data, and is then the complete file (tests/data: 16-stonewalled.txt).
         complete = least_kib >= share_kib and _UNSTOPPED in text
         tests.append(
-            _Test(
-                *_GROUPS[block["group"]],
+            _Result(
+                test,
                 record_bytes=record_kib * _KIB,
                 bytes_moved=int((processes * share_kib if complete else least_kib) * _KIB),
                 # The children's sum adds each at its speed, however little they overlapped; the
@@ -226,43 +173,43 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
     return tests
 
 
-def _placed(tests: Sequence[_Test], last_s: float | None) -> tuple[PhaseResult, ...]:
+def _placed(tests: Sequence[_Result], last_s: float | None) -> tuple[PhaseResult, ...]:
     """The tests in time, from the last one backwards: none overlaps its successor."""
     phases: list[PhaseResult] = []
     next_start_s = last_s
-    for test in reversed(tests):
-        duration_s = test.bytes_moved / test.rate_bytes_per_s
-        ends = [s for s in (test.arrived_s, next_start_s) if s is not None]
+    for result in reversed(tests):
+        duration_s = result.bytes_moved / result.rate_bytes_per_s
+        ends = [s for s in (result.arrived_s, next_start_s) if s is not None]
         end_s = min(ends, default=None)
         start_s = None if end_s is None else max(end_s - duration_s, 0.0)
         next_start_s = start_s if start_s is not None else next_start_s
-        if test.unplaced is not None:
+        if result.unplaced is not None:
             # The distance to the test before is not known either.
             start_s = end_s = next_start_s = None
-            window_source = f"none: {test.unplaced}, and its figure comes after the flush"
+            window_source = f"none: {result.unplaced}, and its figure comes after the flush"
         elif end_s is None:
             window_source = "none: the arrival of IOzone's figures was not stamped"
-        elif test.arrived_s is None:
+        elif result.arrived_s is None:
             window_source = "IOzone's rate, counted back from the end of the process"
         else:
             window_source = "IOzone's rate, counted back from the arrival of its figure"
         phases.append(
             PhaseResult(
-                name=test.name,
-                operation=test.operation,
-                spatiality=test.spatiality,
-                request_size_bytes=test.record_bytes,
-                bytes_moved=test.bytes_moved,
-                bandwidth_bytes_per_s=float(test.rate_bytes_per_s),
+                name=result.test.name,
+                operation=result.test.operation,
+                spatiality=result.test.spatiality,
+                request_size_bytes=result.record_bytes,
+                bytes_moved=result.bytes_moved,
+                bandwidth_bytes_per_s=float(result.rate_bytes_per_s),
                 start_s=start_s,
                 end_s=end_s,
                 window_source=window_source,
                 metrics={
-                    "iops": test.rate_bytes_per_s / test.record_bytes,
+                    "iops": result.rate_bytes_per_s / result.record_bytes,
                     "runtime_s": duration_s,
-                    **test.metrics,
+                    **result.metrics,
                 },
-                invalid=test.invalid,
+                invalid=result.invalid,
             )
         )
     return tuple(reversed(phases))

@@ -19,8 +19,8 @@ def test_iozone_s_table_has_a_row_for_each_cell(imported: Importer) -> None:
              if p["request_bytes"] == KIB**2]  # fmt: skip
     assert [round(p["bandwidth_bytes_per_s"] / KIB) for p in found] == list(map(int, row.split()))
     assert [p["name"] for p in found] == [
-        "write", "rewrite", "read", "reread", "random read", "random write", "bkwd read",
-        "record rewrite", "stride read", "fwrite", "frewrite", "fread", "freread",
+        "write", "rewrite", "read", "reread", "random read", "random write", "backward read",
+        "record rewrite", "strided read", "fwrite", "frewrite", "fread", "freread",
     ]  # fmt: skip
 
 
@@ -29,8 +29,8 @@ def test_iozone_s_table_has_a_row_for_each_cell(imported: Importer) -> None:
     [
         ("3.489/random", ["random read", "random write"]),
         ("3.489/read", ["read"]),
-        ("3.489/strided", ["stride read"]),
-        ("3.507/other/mixed-tests", ["random read", "random write", "stride read"]),
+        ("3.489/strided", ["strided read"]),
+        ("3.507/other/mixed-tests", ["random read", "random write", "strided read"]),
         ("3.507/other/read", ["read"]),
     ],
 )
