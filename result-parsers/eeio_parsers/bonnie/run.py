@@ -14,12 +14,14 @@ took as much longer. So no phase has a rate into the page cache, and each is dur
 """
 
 import re
+from collections import deque
 
 from eeio_limits import quantities as q
+from eeio_parsers.bonnie.csv_line import TOO_FAST, Figures, Line, lines
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.tools.description import About
 from eeio_results.units import parse_size
 
@@ -28,9 +30,6 @@ ABOUT = About(program="bonnie++", named=())
 OUTPUT_FILE = "stdout.txt"
 PROGRESS_FILE = "stderr.txt"
 
-_FIELDS = 50
-# Fields, from 0: file size, chunk size, number of seeks.
-_SIZE, _CHUNK, _SEEKS = 5, 6, 7
 # 2.00a leaves the field empty for any -s: use the factor, or the wrapper's default.
 _DEFAULT_CHUNK_BYTES = 64 << 10
 _ONLY_WRITES_ARE_DIRECT = (
@@ -39,20 +38,19 @@ _ONLY_WRITES_ARE_DIRECT = (
 )
 _FLUSHES = "Bonnie++'s fsync at the end of the phase"
 _FLUSHES_EACH = "Bonnie++'s fsync of each write (-b)"
-_TOO_FAST = "+++++"
 _CHARACTER_BYTES = 1
 _LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
 _LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _NUMBER = re.compile(r"\d{1,18}(\.\d{1,18})?")
 
-# name, operation, spatiality, text on stderr, field of the rate, of the CPU share, of the latency
+# Name, operation, spatiality, text on stderr.
 _PHASES = (
-    ("character write", "write", "sequential", r"Writing a byte at a time\.\.\.", 9, 10, 38),
-    ("write", "write", "sequential", r"Writing intelligently\.\.\.", 11, 12, 39),
-    ("rewrite", "mixed", "sequential", r"Rewriting\.\.\.", 13, 14, 40),
-    ("character read", "read", "sequential", r"Reading a byte at a time\.\.\.", 15, 16, 41),
-    ("read", "read", "sequential", r"Reading intelligently\.\.\.", 17, 18, 42),
-    ("seeks", "mixed", "random", r"start 'em\.\.\.", 19, 20, 43),
+    ("character write", "write", "sequential", r"Writing a byte at a time\.\.\."),
+    ("write", "write", "sequential", r"Writing intelligently\.\.\."),
+    ("rewrite", "mixed", "sequential", r"Rewriting\.\.\."),
+    ("character read", "read", "sequential", r"Reading a byte at a time\.\.\."),
+    ("read", "read", "sequential", r"Reading intelligently\.\.\."),
+    ("seeks", "mixed", "random", r"start 'em\.\.\."),
 )
 
 
@@ -64,12 +62,12 @@ def parse(capture: Capture) -> ToolResult:
     A seek reads a chunk, and one in ten writes it back; its bandwidth is that of the chunks read.
     """
     source = str(capture.directory / OUTPUT_FILE)
-    fields = _csv(capture.text(OUTPUT_FILE), source)
+    line = _line(capture.text(OUTPUT_FILE), source)
     try:
-        size_bytes = parse_size(fields[_SIZE])
-        chunk = fields[_CHUNK] or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
+        size_bytes = parse_size(line.file_size)
+        chunk = line.chunk_size or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
         chunk_bytes = q.REQUEST_SIZE.whole_number(parse_size(chunk), "chunk size")
-        seeks = int(q.COUNT.of_text(fields[_SEEKS], "seeks"))
+        seeks = int(q.COUNT.of_text(line.seeks, "seeks"))
         characters = capture.factors.get("characters", "0")
         moved = {
             "character write": (parse_size(characters), _CHARACTER_BYTES),
@@ -77,10 +75,12 @@ def parse(capture: Capture) -> ToolResult:
             "seeks": (seeks * chunk_bytes, chunk_bytes),
         }
         phases = tuple(
-            _phase(capture, fields, plan, *moved.get(plan[0], (size_bytes, chunk_bytes)))
+            _phase(
+                capture, line.tests[plan[0]], plan, *moved.get(plan[0], (size_bytes, chunk_bytes))
+            )
             for plan in _PHASES
             # Its output does not report the bytes it moved a byte at a time.
-            if fields[plan[4]] and moved.get(plan[0]) != (0, _CHARACTER_BYTES)
+            if line.tests[plan[0]].rate and moved.get(plan[0]) != (0, _CHARACTER_BYTES)
         )
     except (EeioError, ValueError) as error:
         raise ToolOutputError(f"{source}: damaged CSV line: {error}") from error
@@ -93,45 +93,43 @@ def parse(capture: Capture) -> ToolResult:
     return ToolResult(phases=phases)
 
 
-def _csv(text: str, source: str) -> list[str]:
-    lines = [line for line in text.splitlines(keepends=True) if re.match(r"\d\.\d\d,", line)]
-    if not lines:
+def _line(text: str, source: str) -> Line:
+    """The last line of CSV."""
+    with naming(source):
+        last = deque(lines(text), maxlen=1)
+    if not last:
         raise ToolOutputError(f"{source}: no CSV line; Bonnie++ did not finish (see stderr.txt)")
-    fields = lines[-1].rstrip("\r\n").split(",")
-    if len(fields) != _FIELDS or not lines[-1].endswith("\n"):
-        raise ToolOutputError(
-            f"{source}: CSV line of {len(fields)} fields instead of {_FIELDS}: cut off, or of "
-            "another version of Bonnie++"
-        )
-    return fields
+    if not last[0].is_complete or not last[0].seeks:
+        raise ToolOutputError(f"{source}: its CSV line is cut off, or of another version")
+    return last[0]
 
 
 def _phase(
     capture: Capture,
-    fields: list[str],
-    plan: tuple[str, str, str, str, int, int, int],
+    figures: Figures,
+    plan: tuple[str, str, str, str],
     bytes_moved: int,
     request_bytes: int,
 ) -> PhaseResult:
-    name, operation, spatiality, progress, rate_at, cpu_at, latency_at = plan
+    name, operation, spatiality, progress = plan
     unit_bytes = request_bytes if name == "seeks" else 1024
     bandwidth = None
     invalid: tuple[str, ...] = ()
     metrics: dict[str, float] = {}
-    if fields[rate_at] == _TOO_FAST:
+    if figures.rate == TOO_FAST:
         invalid = ("too fast for Bonnie++ to measure (+++++); give a larger file_size",)
-    elif _NUMBER.fullmatch(fields[rate_at]) and float(fields[rate_at]) > 0:
-        bandwidth = float(fields[rate_at]) * unit_bytes
+    elif _NUMBER.fullmatch(figures.rate) and float(figures.rate) > 0:
+        bandwidth = float(figures.rate) * unit_bytes
         metrics["iops"] = bandwidth / request_bytes
     else:
-        raise ValueError(f"{fields[rate_at]!r} is not a rate")
+        raise ValueError(f"{figures.rate!r} is not a rate")
     if operation == "mixed":
         metrics["bytes_read"] = bytes_moved
     if name == "rewrite":
         metrics["bytes_written"] = bytes_moved
-    if _NUMBER.fullmatch(fields[cpu_at]):
-        metrics["cpu_fraction"] = float(fields[cpu_at]) / 100
-    if latency := _LATENCY.fullmatch(fields[latency_at]):
+    if _NUMBER.fullmatch(figures.cpu):
+        metrics["cpu_fraction"] = float(figures.cpu) / 100
+    if latency := _LATENCY.fullmatch(figures.latency):
         metrics["latency_max_s"] = int(latency[1]) * _LATENCY_UNITS[latency[2]]
     start_s, end_s, window_source = _window(capture, progress)
     writes = operation != "read"

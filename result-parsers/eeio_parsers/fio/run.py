@@ -16,7 +16,7 @@ from eeio_limits import quantities as q
 from eeio_parsers.fio import jobs
 from eeio_parsers.fio.jobs import Direction, Job
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.tools.description import FSYNC, About
 from eeio_results.units import parse_size
 
@@ -111,10 +111,8 @@ def _reject_killed(capture: Capture) -> None:
 
 def _job(text: str, source: str) -> Job:
     """The only job of fio's output; warnings may come before and after it."""
-    try:
+    with naming(source):
         found = [report for report, _ in jobs.reports(text)]
-    except ToolOutputError as error:
-        raise ToolOutputError(f"{source}: {error}") from error
     if not found:
         raise ToolOutputError(f"{source}: no JSON of fio, it begins {text[:60]!r}")
     entries = found[-1].jobs

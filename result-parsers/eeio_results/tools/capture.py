@@ -161,9 +161,12 @@ def _capture(directory: Path, body: object) -> Capture:
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """Turns a LimitError about a tool's output into a ToolOutputError that names the source."""
+    """Turns an error about a tool's output into a ToolOutputError that names the source."""
     try:
         yield
+    except ToolOutputError as error:
+        message = str(error)
+        raise ToolOutputError(message if source in message else f"{source}: {message}") from error
     except LimitError as error:
         raise ToolOutputError(f"{source}: {error}") from error
 

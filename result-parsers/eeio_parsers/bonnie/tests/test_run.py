@@ -143,7 +143,7 @@ def test_without_stamps_there_is_no_window() -> None:
     [
         ("", "empty"),
         ("fio-3.33\n", "did not finish"),
-        ("1.98,2.00a,eeio,1,2\n", "5 fields instead of 50"),
+        ("1.98,2.00a,eeio,1,2\n", "of 5 fields, and not 48 or 50"),
         ("1.98,2.00a,eeio,1,2,512M,,8192,5,,,fast" + "," * 38 + "\n", "'fast' is not a rate"),
     ],
 )
