@@ -68,7 +68,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         return
     if not tables:
         raise none_found("IOR", "no table of results: it was ended before its first one")
-    start, found, summary = 0, False, _summary(part)[0]
+    start, found, of_all = 0, False, summary(part)[0]
     for table, following in zip(tables, [*tables[1:], None], strict=True):
         before = part[start : table.start()]
         rows = part[table.end() : following.start() if following else len(part)]
@@ -80,7 +80,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
             found = True
             phases = tuple(
                 phase if phase.iops is not None
-                else replace(phase, iops=_only_iops(phase, summary))
+                else replace(phase, iops=_only_iops(phase, of_all))
                 for phase in phases
             )  # fmt: skip
             if len(tables) == len(phases) == 1 and phases[0].started_utc:
@@ -94,6 +94,23 @@ def _body(rows: str) -> str:
     """Of a table: the settings of the next test are above its own table."""
     ends = _TEST.search(rows)
     return rows[: ends.start()] if ends else rows
+
+
+def ends_of_rows(text: str) -> list[int]:
+    """Where the results in IOR's tables end."""
+    ends = []
+    tables = list(_COLUMNS.finditer(text))
+    for table, following in zip(tables, [*tables[1:], None], strict=True):
+        body = _body(text[table.end() : following.start() if following else len(text)])
+        ends += [
+            table.end() + row.end()
+            for row in _ROW.finditer(body)
+            if row[1] != "remove" and row[2].split()[0] not in _NO_RATE
+        ]
+    return ends
+
+
+_NO_RATE = ("-", "NA")
 
 
 def _settings(text: str) -> dict[str, str]:
@@ -133,7 +150,7 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
             raise none_found("IOR", f"{len(cells)} of {len(names) - 1} figures in {row[0]!r:.80}")
         values = dict(zip(names[1:], cells, strict=True))
         reported = values.get("bw(MiB/s)")
-        if reported in (None, "-", "NA"):
+        if reported is None or reported in _NO_RATE:
             continue
         rate = figure(reported)
         moved = int(actual[1]) if actual else _planned(settings)
@@ -239,7 +256,7 @@ _SUMMARY_NAMES = frozenset(
 )  # fmt: skip
 
 
-def _summary(text: str) -> tuple[list[dict[str, str]], bool]:
+def summary(text: str) -> tuple[list[dict[str, str]], bool]:
     """The rows of the first summary, and whether it is whole."""
     header = SUMMARY.search(text)
     names = header[0].split() if header else []
@@ -280,12 +297,12 @@ def read_summary(text: str) -> Iterator[FoundReport]:
     """The summary at the end of IOR 3.0 on, in a text without IOR's first line: the repetitions of
     each direction if their table is above it, else their mean."""
     begins, end = list[int](), 0
-    for summary in SUMMARY.finditer(text):
-        begins.append((_COLUMNS.search(text, end, summary.start()) or summary).start())
-        end = summary.end()
+    for header in SUMMARY.finditer(text):
+        begins.append((_COLUMNS.search(text, end, header.start()) or header).start())
+        end = header.end()
     ends = [*begins[1:], len(text)]
     for begin, end in zip(begins, ends, strict=True):
-        rows, is_whole = _summary(text[begin:end])
+        rows, is_whole = summary(text[begin:end])
         if not is_whole:
             raise none_found("IOR", "its summary is cut off, or broken inside a word")
         above = list(_above_summary(text[begin:end]))
@@ -391,7 +408,9 @@ def _pattern(settings: Mapping[str, str]) -> str | None:
     if segments is None:
         # Old IOR does not print a single segment; a block of several transfers is in sequence.
         return None if block == transfer else "sequential"
-    is_strided = (count(segments) or 1) > 1 and block == transfer
+    # With one task there is no other whose segments are between its own.
+    is_alone = _jobs(settings) == 1
+    is_strided = (count(segments) or 1) > 1 and block == transfer and not is_alone
     return "strided" if is_strided else "sequential"
 
 

@@ -12,13 +12,13 @@ then. Without them there is no flush.
 import re
 from collections.abc import Mapping
 
-from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_parsers.found import FoundPhase
+from eeio_parsers.ior import report
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.tools.description import FSYNC, About
-from eeio_results.units import MIB
 
 ABOUT = About(
     reports_all_bytes=True,
@@ -34,15 +34,6 @@ ABOUT = About(
 
 OUTPUT_FILE = "stdout.txt"
 
-_RESULT = re.compile(r"^(write|read) +(.*)$", re.M)
-_COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "wrrd", "close", "total", "iter")
-# Summary of all tests: its last columns are segcnt blksiz xsize aggs API RefNum.
-_SUMMARY = re.compile(
-    r"^(write|read) .* (?P<tasks>\d{1,9}) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ "
-    r"+(?P<segments>\d{1,15}) +(?P<block>\d{1,18}) +(?P<transfer>\d{1,18}) +[\d.]+ +\S+ +\d+ *$",
-    re.M,
-)
-_ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
 # IOR's options, and their effect.
 _FLUSHES = {"-e": "IOR's flush (-e)", "-Y": "IOR's flush of each request (-Y)"}
 _COMMAND = re.compile(r"^Command line *: (.*)$", re.M)
@@ -58,46 +49,51 @@ def parse(capture: Capture) -> ToolResult:
 
 
 def _parse_text(text: str, source: str, capture: Capture) -> ToolResult:
-    if not re.search(r"^IOR-\d", text, re.M):
-        raise ToolOutputError(f"{source}: not IOR's report, it begins {text[:60]!r}")
-    if error := re.search(r"ERROR: (.*)", text):
-        message = re.split(r",? (?=errno|MPI)", error[1])[0].strip(" ,")
-        raise ToolOutputError(f"{source}: IOR stopped: {message}")
-    head, separator, tail = text.partition("\nSummary of all tests:")
-    summaries = {match[1]: match for match in _SUMMARY.finditer(tail)}
-    results = [match for match in _RESULT.finditer(head) if _is_result(match[2])]
-    if not separator or not results or not {match[1] for match in results} <= set(summaries):
+    reports = list(report.read_text(text))
+    summaries = {row["Operation"]: row for row in report.summary(text)[0]}
+    phases = [phase for each in reports for phase in each.phases]
+    if not reports or not {phase.name for phase in phases} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
-    ordering = _ORDERING.search(head)
-    random = ordering is not None and ordering[1] == "random"
-    flush = _flush(head)
-    rows = [_columns(match[2], source) for match in results]
-    several = max(row["iter"] for row in rows) > 0
+    ends = report.ends_of_rows(text)
+    if len(ends) != len(phases):
+        raise ToolOutputError(f"{source}: {len(ends)} lines of {len(phases)} results")
+    flush = _flush(text)
+    several = len({phase.group for phase in phases}) > 1
     arrivals = Arrivals(capture, "stdout", text)
-    phases = []
-    for match, columns in zip(results, rows, strict=True):
-        summary = summaries[match[1]]
-        tasks, segments, block = (int(summary[n]) for n in ("tasks", "segments", "block"))
-        transfer = int(summary["transfer"])
-        total_s = columns["total"]
-        end_s = arrivals.of(match.end())
-        start_s = None if end_s is None else max(0.0, end_s - total_s)
-        name = f"{match[1]} {columns['iter']:.0f}" if several else match[1]
-        phases.append(
-            PhaseResult(
-                name=name,
-                operation=match[1],
-                spatiality=_spatiality(random, segments, tasks, block == transfer),
-                request_size_bytes=transfer,
-                bytes_moved=tasks * segments * block,
-                bandwidth_bytes_per_s=columns["bw"] * MIB,
-                start_s=start_s,
-                end_s=end_s,
-                window_source=_NO_WINDOW if end_s is None else _WINDOW,
-                metrics=_metrics(columns),
-            ).flushed(flush)
-        )
-    return ToolResult(phases=tuple(phases), notes=_warnings(text))
+    return ToolResult(
+        phases=tuple(
+            _result(phase, summaries[phase.name], arrivals.of(end), several).flushed(flush)
+            for phase, end in zip(phases, ends, strict=True)
+        ),
+        notes=_warnings(text),
+    )
+
+
+def _result(
+    phase: FoundPhase, summary: Mapping[str, str], end_s: float | None, several: bool
+) -> PhaseResult:
+    """`summary` has exact sizes; `several` says that its operation was repeated."""
+    total_s = q.DURATION.checked(phase.runtime_s, "total(s)")
+    tasks, segments, block, transfer = (
+        int(q.COUNT.of_text(summary[name], name))
+        for name in ("#Tasks", "segcnt", "blksiz", "xsize")
+    )
+    return PhaseResult(
+        name=f"{phase.name} {phase.group}" if several else phase.name,
+        operation=phase.name,
+        spatiality=str(phase.access_pattern),
+        request_size_bytes=transfer,
+        bytes_moved=tasks * segments * block,
+        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
+        start_s=None if end_s is None else max(0.0, end_s - total_s),
+        end_s=end_s,
+        window_source=_NO_WINDOW if end_s is None else _WINDOW,
+        metrics={
+            **({"iops": phase.iops} if phase.iops is not None else {}),
+            **phase.metrics,
+            "total_s": total_s,
+        },
+    )
 
 
 def _flush(head: str) -> str | None:
@@ -105,42 +101,6 @@ def _flush(head: str) -> str | None:
     command = _COMMAND.search(head)
     arguments = command[1].split() if command else []
     return next((_FLUSHES[argument] for argument in arguments if argument in _FLUSHES), None)
-
-
-def _is_result(text: str) -> bool:
-    fields = text.split()
-    return len(fields) == len(_COLUMNS) and fields[0] != "-"
-
-
-def _columns(text: str, source: str) -> dict[str, float]:
-    try:
-        columns = {
-            name: q.FIGURE.of_text(word, name)
-            for name, word in zip(_COLUMNS, text.split(), strict=True)
-            if word != "-"
-        }
-        q.COUNT.checked(columns["iter"], "iter")
-        q.DURATION.checked(columns["total"], "total")
-    except (KeyError, LimitError) as error:
-        raise ToolOutputError(
-            f"{source}: not a line of IOR's results: {q.shortened(text)}: {error}"
-        ) from error
-    return columns
-
-
-def _metrics(columns: Mapping[str, float]) -> dict[str, float]:
-    names = {
-        "iops": "iops", "latency": "latency_mean_s", "open": "open_s", "wrrd": "transfer_s",
-        "close": "close_s", "total": "total_s",
-    }  # fmt: skip
-    return {name: columns[key] for key, name in names.items() if key in columns}
-
-
-def _spatiality(random: bool, segments: int, tasks: int, one_transfer: bool) -> str:
-    """`one_transfer`: each segment is one; then the tasks take turns through the file."""
-    if random:
-        return "random"
-    return "strided" if segments > 1 and tasks > 1 and one_transfer else "sequential"
 
 
 def _warnings(text: str) -> tuple[str, ...]:
