@@ -280,8 +280,10 @@ def test_without_a_drive_bytes_and_durability_are_not_known(
     monkeypatch.setattr(
         volumes, "describe", lambda *given: _without_drive(describe(*given), memory)
     )
-    done = in_process("bench", "head -c 1M /dev/zero > a", "true", "--directory",
-                      str(home / "target"), "-r", "2", "--meter", "demo", "--format", "json")  # fmt: skip
+    done = in_process(
+        "bench", "head -c 1M /dev/zero > a", "true", "-r", "2", "--meter", "demo",
+        "--directory", str(home / "target"), "--format", "json",
+    )  # fmt: skip
     body = json.loads(done.out)
     writer, idle = body["commands"]
     reason = memory or "no drive is known"

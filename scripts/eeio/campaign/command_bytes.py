@@ -47,10 +47,12 @@ class Counted:
         return self.own is not None and self.own.written_bytes > 0
 
     def may_be_elsewhere(self, written_bytes: float) -> bool:
-        """Whether a part of so many bytes may be on another drive."""
+        """Whether a part of so many bytes may be on another drive, or came to this one after the
+        flush."""
         if self.elsewhere_bytes is None or self.elsewhere_bytes < 0:
             return True
-        return self.elsewhere_bytes > (1 - _EXACT_SHARE) * written_bytes
+        late_bytes = self.until_end.written_bytes - self.until_flush.written_bytes
+        return self.elsewhere_bytes + late_bytes > (1 - _EXACT_SHARE) * written_bytes
 
 
 @dataclass(frozen=True)

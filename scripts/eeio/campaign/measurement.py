@@ -652,7 +652,7 @@ def _phase(
         readings = energy_of(began_s + phase.start_s, began_s + phase.end_s)
     durable, reason = _until_durable(
         phase, result.phases, observed.flushed, began_s, prepared.never_durable,
-        run.experiment.is_command,
+        is_command=run.experiment.is_command,
     )  # fmt: skip
     if durable is not None and phase.start_s is not None:
         same = durable.end_s == phase.end_s
@@ -679,7 +679,7 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 
 def _until_durable(
     phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float,
-    never: str | None = None, is_command: bool = False,
+    never: str | None = None, *, is_command: bool = False,
 ) -> tuple[Durable | None, str | None]:  # fmt: skip
     """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
     reported one, else by the flush right after it, which is the last write's. `never`: why no

@@ -82,6 +82,14 @@ def test_bytes_on_another_drive_are_not_durable(elsewhere: int | None) -> None:
     assert "0.0 MB of its 1000.0 MB were on the drive" in str(phase.durable_reason)
 
 
+def test_bytes_that_come_after_the_flush_are_not_durable() -> None:
+    """The drive is named, and the file system with them is not that of the directory."""
+    counted = replace(drive(written=0), until_end=DeviceCounters(0, 200 * MB))
+    phase, _ = at_drive(command(written=200 * MB), counted, TARGET, False)
+    assert "bytes_written" not in phase.metrics
+    assert "0.0 MB of its 200.0 MB were on the drive" in str(phase.durable_reason)
+
+
 def test_a_control_group_does_not_hide_bytes_on_another_drive() -> None:
     """It counted a log on the watched drive only."""
     log = DeviceCounters(0, 8192)
