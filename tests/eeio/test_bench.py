@@ -380,6 +380,18 @@ def test_a_change_of_names_waits_for_the_drive(
     assert tried.bytes_written == 0 and tried.writes and tried.durable_s > 1000
 
 
+def test_one_write_of_another_program_makes_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if backing_device(tmp_path)[0] is None:
+        pytest.skip("needs a directory on a disk")
+    written = iter([0, 4096, 4096, 4096])
+    monkeypatch.setattr(command_bytes, "LEAST_CHANGE_BYTES", 1)
+    monkeypatch.setattr(trial, "read_counters", lambda drive: DeviceCounters(0, next(written)))
+    (command,) = request.commands(["true"], (), {})
+    assert not trial.run(command, How(shortest_s=1000.0), str(tmp_path), 0).writes
+
+
 @pytest.mark.parametrize(
     ("durable_s", "period_s", "how", "count"),
     [

@@ -54,6 +54,13 @@ def test_reads_of_processes_that_nobody_waited_for_leave_no_bytes() -> None:
     assert phase.metrics["bytes_read"] == 8 * MB and not remarks, "its programs were read"
 
 
+def test_few_reads_of_others_leave_the_bytes_of_a_command_that_writes() -> None:
+    phase, remarks = at_drive(
+        command(written=200 * MB), drive(read=4 * MB, written=200 * MB), TARGET, False
+    )
+    assert phase.metrics["bytes_read"] == 0 and phase.bytes_moved == 200 * MB and not remarks
+
+
 def test_commits_of_each_execution_are_the_file_system_s() -> None:
     phase, remarks = at_drive(
         command(written=400_000, executions=100.0), drive(written=4 * MB), TARGET, False
