@@ -184,7 +184,7 @@ _OF_ALL = (
 """A median of some of the repetitions is none of these figures."""
 
 _ANOTHER_DRIVE = Missing(
-    "part of it was another drive's: the one that is watched moved less than the command had moved "
+    "a part of it was another drive's: the drive that is watched moved less than the command "
     "(--directory or --device names it)"
 )
 _NO_ACCOUNT = Missing("the kernel keeps no account of a process's bytes (/proc/PID/io)")

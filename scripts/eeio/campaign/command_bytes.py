@@ -25,8 +25,6 @@ _COMMIT_BYTES, _COPYING_COMMIT_BYTES = 128 << 10, 512 << 10
 48 kB (ext4), 6 kB (xfs), 172 kB (btrfs)."""
 _EXACT_SHARE = 0.98
 """File systems write complete pages, and records of their own: a smaller share is a difference."""
-_OTHER_DRIVE_SHARE = 0.9
-"""Of reads: with a smaller share at this drive, the bytes of each drive are not known."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,8 @@ def at_drive(
     elif phase.durable_reason is None:
         late = _why_late(phase.metrics.get(WRITTEN, 0.0), counted)
         phase = replace(phase, durable_reason=late)
-    read, written = _read(phase, counted, target, is_cold), _written(phase, counted, target)
+    written = _written(phase, counted, target)
+    read = _read(phase, counted, target, is_cold, written.count or 0.0)
     remarks = {COMMAND_READ: read.remark, COMMAND_WRITTEN: written.remark}
     known = {kind: text for kind, text in remarks.items() if text is not None}
     return _with_bytes(phase, read.count, written.count), known
@@ -104,14 +103,18 @@ def _with_bytes(phase: PhaseResult, read: float | None, written: float | None) -
     )
 
 
-def _read(phase: PhaseResult, counted: Counted, target: other_io.Target, is_cold: bool) -> _Figure:
+def _read(
+    phase: PhaseResult, counted: Counted, target: other_io.Target, is_cold: bool, written: float
+) -> _Figure:
     if counted.own is not None:
         return _Figure(counted.own.read_bytes)
     account = phase.metrics.get(READ)
     moved = counted.until_end.read_bytes
     if account is None or moved < 0:
         return _Figure(account)
-    if moved < _OTHER_DRIVE_SHARE * account:
+    # A little of another drive, or of another program, counts against all bytes of the command.
+    tolerated_bytes = other_io.NOTE_SHARE * (account + written)
+    if moved < account - tolerated_bytes:
         return _Figure(None)
     if moved < _EXACT_SHARE * account:
         text = (
@@ -119,9 +122,7 @@ def _read(phase: PhaseResult, counted: Counted, target: other_io.Target, is_cold
             "bytes are the drive's, the rest is another drive's"
         )
         return _Figure(moved, text)
-    # Other programs often read a little: it counts against all bytes of the command.
-    both = account + phase.metrics.get(WRITTEN, 0.0)
-    most_bytes = account + other_io.NOTE_SHARE * both + _slack_bytes(target)
+    most_bytes = account + tolerated_bytes + _slack_bytes(target)
     if is_cold and target.has_programs:
         most_bytes += other_io.PROGRAMS_BYTES
     if moved > most_bytes:
@@ -138,7 +139,7 @@ def _written(phase: PhaseResult, counted: Counted, target: other_io.Target) -> _
         return _Figure(account)
     if moved < _EXACT_SHARE * account:
         if counted.may_be_elsewhere(account):
-            return _Figure(None)
+            return _Figure(None, _late(moved, account))
         text = (
             f"the kernel counts {_mb(account)} of pages that its processes changed. The drive "
             f"wrote {_mb(moved)}, which are the written bytes, and no other drive wrote: small "

@@ -50,6 +50,7 @@ from eeio.system.filesystem import (
     zone_bytes,
 )
 from eeio.system.undo import UndoJournal, run_command
+from eeio_limits.reasons import WROTE_NOTHING
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
 from eeio_results import tools
@@ -685,7 +686,8 @@ def _until_durable(
     reported one, else by the flush right after it, which is the last write's. `never`: why no
     flush shows it."""
     if phase.operation in _WRITES and never is not None:
-        return None, phase.durable_reason or never
+        is_nothing = phase.durable_reason == WROTE_NOTHING
+        return None, WROTE_NOTHING if is_nothing else never
     known = phase.until_durable or phase.durable_reason
     # A phase in several stretches includes its flush: the time from its start includes other work.
     if phase.operation not in _WRITES or known or (phase.stretches and phase.includes_flush):

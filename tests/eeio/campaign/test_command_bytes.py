@@ -133,6 +133,8 @@ def test_a_file_system_without_groups_writes_on_no_account() -> None:
 def test_small_overwrites_count_what_the_drive_wrote() -> None:
     """The kernel counts a large page of the cache for each of 4 KiB."""
     counted = drive(written=4 * MB, elsewhere=MB)
+    phase, _ = at_drive(command(3 * MB, 196 * MB), counted, TARGET, False)
+    assert "bytes_read" not in phase.metrics, "3 of 7 MB are another drive's"
     phase, remarks = at_drive(command(written=196 * MB), counted, TARGET, False)
     assert phase.metrics["bytes_written"] == 4 * MB == phase.bytes_moved
     assert phase.durable_reason is None
@@ -150,6 +152,15 @@ def test_reads_of_another_drive_are_not_counted(
     found = phase.metrics.get("bytes_read")
     assert found == (None if expected is None else expected * MB)
     assert (COMMAND_READ in remarks) is (at_the_drive in (95.0, 91.0)), "the difference is named"
+
+
+def test_few_reads_of_another_drive_leave_the_bytes_of_a_command_that_writes() -> None:
+    """The libraries of a program, once in three runs."""
+    phase, remarks = at_drive(
+        command(2 * MB, 200 * MB), drive(read=0, written=200 * MB), TARGET, False
+    )
+    assert phase.metrics["bytes_read"] == 0 and phase.bytes_moved == 200 * MB
+    assert "2.0 MB" in remarks[COMMAND_READ]
 
 
 @pytest.mark.parametrize("written", [0.0, 100.0])
