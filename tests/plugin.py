@@ -60,13 +60,14 @@ def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     # With patches of its own: those of a test must end before its other fixtures do.
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("other_io") is None:
+            from eeio.campaign import command_bytes
             from eeio.campaign.probes import OtherIo
-            from eeio.system import counters
             from eeio_power import idleness
             from tests.shared_disk import unchanged
 
             patch.setattr(OtherIo, "add_to_result", unchanged)
-            patch.setattr(counters, "NOTABLE_BYTES", math.inf)
+            patch.setattr(command_bytes, "LEAST_CHANGE_BYTES", math.inf)
+            patch.setattr(command_bytes, "SLACK_BYTES", math.inf)
             patch.setattr(idleness, "MOST_BYTES_PER_S", math.inf)
             patch.setattr(idleness, "MOST_PROCESSORS", math.inf)
         yield

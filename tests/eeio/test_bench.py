@@ -1,5 +1,6 @@
 """`eeio bench`: time, joules and bytes of any command."""
 
+import itertools
 import json
 import os
 import re
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,15 @@ from tests.simulators import FakeRapl
 
 from eeio.bench import plan, request, trial
 from eeio.bench.plan import How
+from eeio.campaign import command_bytes, volumes
+from eeio.campaign.volumes import Volume
 from eeio.errors import RejectedError
 from eeio.system import caches, image
-from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
+from eeio.system.filesystem import WITHOUT_STORAGE, backing_device, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_results.campaign import Options
 from eeio_results.comparison.commands import Bench
+from eeio_results.record import DeviceCounters
 from eeio_results.store import load
 
 MIB = 1 << 20
@@ -165,33 +171,144 @@ def test_a_command_that_writes_to_another_file_system_is_not_durable(
     assert elsewhere["durable_s"] is None and elsewhere["duration_s"] is not None
 
 
+@pytest.fixture
+def volume(tmp_path: Path) -> Iterator[Path]:
+    """An ext4 on a drive of its own: nobody else writes there."""
+    journal = UndoJournal(tmp_path / "journal.json")
+    made = image.make_on_loop("ext4", tmp_path, 96 * MIB, journal)
+    os.sync()
+    try:
+        yield made.mount_point
+    finally:
+        assert journal.undo_all() == []
+
+
+def alone(in_process: InProcess, volume: Path, *arguments: str) -> dict[str, Any]:
+    """The first command of a bench in that directory."""
+    done = in_process("bench", "--directory", str(volume), "--name", "b", "-r", "2", "--meter",
+                      "none", "--format", "json", *arguments)  # fmt: skip
+    one: dict[str, Any] = json.loads(done.out)["commands"][0]
+    return one
+
+
 @pytest.mark.root
 @pytest.mark.other_io
-def test_writes_of_another_program_are_not_taken_for_none(
-    home: Path, in_process: InProcess, tmp_path: Path
+def test_writes_of_another_program_are_not_the_command_s(
+    home: Path, in_process: InProcess, volume: Path
 ) -> None:
-    """A client of a daemon wrote nothing itself; its energy is without the daemon's write-back."""
-    journal = UndoJournal(tmp_path / "journal.json")
-    volume = image.make_on_loop("ext4", tmp_path, 64 * MIB, journal)
     ended = threading.Event()
 
     def write() -> None:
         while not ended.wait(0.01):
-            with (volume.mount_point / "busy").open("wb") as file:
+            with (volume / "busy").open("wb") as file:
                 file.write(b"x" * 8 * MIB)
                 os.fsync(file.fileno())
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        done = in_process("bench", "sleep 1", "-r", "2", "--meter", "none", "--format", "json",
-                          "--directory", str(volume.mount_point))  # fmt: skip
+        one = alone(in_process, volume, "sleep 1")
     finally:
         ended.set()
         writer.join()
-        assert journal.undo_all() == []
-    (one,) = json.loads(done.out)["commands"]
-    assert one["bytes_device_written"]["median"] == 0 and "a daemon" in one["not_durable"]
+    assert one["bytes_device_written"] is None and one["efficiency_bytes_per_j"] is None
+    reason = one["reasons"]["bytes_device_written"]
+    assert "the command's processes 0.0 MB" in reason and "another program" in reason
+
+
+@pytest.mark.root
+@pytest.mark.other_io
+@pytest.mark.parametrize("command", ["mkdir -p a/b; sleep 0.2", "rm -rf tree; sleep 0.2"])
+def test_a_change_of_names_is_flushed(
+    home: Path, in_process: InProcess, volume: Path, command: str
+) -> None:
+    """No byte of it is in the account of a process."""
+    prepare = "mkdir tree; for n in $(seq 300); do : > tree/$n; done; rm -rf a"
+    one = alone(in_process, volume, command, "--prepare", f"rm -rf tree; {prepare}")
+    assert one["not_durable"] is None
+    assert one["durable_s"]["q1"] > one["duration_s"]["q1"]
+
+
+@pytest.mark.root
+@pytest.mark.other_io
+def test_what_prepare_wrote_is_not_the_command_s(
+    home: Path, in_process: InProcess, volume: Path
+) -> None:
+    one = alone(
+        in_process, volume, "head -c 1M /dev/zero > z", "--prepare",
+        "rm -f y z; head -c 32M /dev/zero > y",
+    )  # fmt: skip
+    assert one["bytes_device_written"]["median"] == pytest.approx(MIB, rel=0.05)
+    for run in records(home, "b"):
+        moved = run["device_after"]["written_bytes"] - run["device_before"]["written_bytes"]
+        assert moved < 8 * MIB
+
+
+def test_overwritten_data_of_prepare_are_not_subtracted(home: Path, eeio: Eeio) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    body = found(home, eeio, "head -c 4M /dev/zero > y", "-r", "2", "--meter", "none",
+                 "--prepare", "rm -f y; head -c 3M /dev/zero > y")  # fmt: skip
+    (one,) = body["commands"]
+    assert one["bytes_device_written"]["median"] == pytest.approx(4 * MIB, rel=0.03)
+
+
+def test_a_process_that_the_command_does_not_wait_for_is_counted(home: Path, eeio: Eeio) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    # The parent of the writer ends at once, and the command when the writer has ended.
+    orphan = "mkfifo p; (head -c 4M /dev/zero > b; : > p) & "
+    body = found(home, eeio, f"sh -c '{orphan}'; head -c 1M /dev/zero > c; cat p; sleep 0.2",
+                 "-r", "2", "--meter", "none", "--prepare", "rm -f b c p")  # fmt: skip
+    (one,) = body["commands"]
+    assert one["bytes_device_written"]["median"] == pytest.approx(5 * MIB, rel=0.05)
+
+
+def _without_drive(volume: Volume, memory: str | None) -> Volume:
+    if memory is not None:
+        return replace(volume, memory=memory)
+    return replace(volume, device=None, device_reason="no drive is known", devices=())
+
+
+@pytest.mark.parametrize("memory", ["/dev/zram0 is a RAM disk", None])
+def test_without_a_drive_bytes_and_durability_are_not_known(
+    home: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, memory: str | None
+) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    describe = volumes.describe
+    monkeypatch.setattr(
+        volumes, "describe", lambda *given: _without_drive(describe(*given), memory)
+    )
+    done = in_process(
+        "bench", "head -c 1M /dev/zero > a", "true", "-r", "2", "--meter", "demo",
+        "--directory", str(home / "target"), "--format", "json",
+    )  # fmt: skip
+    body = json.loads(done.out)
+    writer, idle = body["commands"]
+    reason = memory or "no drive is known"
+    assert writer["bytes_device_read"] is None and writer["bytes_device_written"] is None
+    assert reason in writer["reasons"]["bytes_device_written"]
+    assert reason in writer["not_durable"] and writer["durable_s"] is None
+    assert writer["efficiency_bytes_per_j"] is None and writer["duration_s"] is not None
+    assert idle["not_durable"] is None and idle["energy_j"] is not None
+    (joules,) = (one for one in body["comparisons"] if one["metric"] == "energy_j")
+    assert joules["ratio"] is None
+
+
+@pytest.mark.root
+def test_the_file_system_on_the_named_device_is_flushed(
+    home: Path, eeio: Eeio, volume: Path
+) -> None:
+    drive = backing_device(volume)[0]
+    assert drive is not None
+    done = bench(home, eeio, "head -c 8M /dev/zero > a", "-r", "2", "--meter", "none", "--format",
+                 "json", "--prepare", "rm -f a", "--directory", str(volume), "--device",
+                 str(drive.node))  # fmt: skip
+    (one,) = json.loads(done.stdout)["commands"]
+    assert one["not_durable"] is None
+    assert one["bytes_device_written"]["median"] == pytest.approx(8 * MIB, rel=0.05)
+    assert one["durable_s"]["median"] > one["duration_s"]["median"]
 
 
 @pytest.mark.root
@@ -246,6 +363,33 @@ def test_what_writes_nothing_waits_for_no_drive(
     tried = trial.run(command, How(), str(tmp_path), 2)
     assert tried.bytes_written == 0
     assert tried.durable_s < 1000
+
+
+def test_a_change_of_names_waits_for_the_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its processes have written no bytes, and the drive has."""
+    if backing_device(tmp_path)[0] is None:
+        pytest.skip("needs a directory on a disk")
+    written = itertools.count(step=4096)
+    monkeypatch.setattr(command_bytes, "LEAST_CHANGE_BYTES", 1)
+    monkeypatch.setattr(trial, "read_counters", lambda drive: DeviceCounters(0, next(written)))
+    monkeypatch.setattr(trial, "flush", _sync)
+    (command,) = request.commands(["true"], (), {})
+    tried = trial.run(command, How(), str(tmp_path), 0)
+    assert tried.bytes_written == 0 and tried.writes and tried.durable_s > 1000
+
+
+def test_one_write_of_another_program_makes_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if backing_device(tmp_path)[0] is None:
+        pytest.skip("needs a directory on a disk")
+    written = iter([0, 4096, 4096, 4096])
+    monkeypatch.setattr(command_bytes, "LEAST_CHANGE_BYTES", 1)
+    monkeypatch.setattr(trial, "read_counters", lambda drive: DeviceCounters(0, next(written)))
+    (command,) = request.commands(["true"], (), {})
+    assert not trial.run(command, How(shortest_s=1000.0), str(tmp_path), 0).writes
 
 
 @pytest.mark.parametrize(
@@ -333,6 +477,25 @@ def test_what_precedes_and_follows_is_not_measured(home: Path, eeio: Eeio) -> No
     lines = (home / "target/log").read_text().split()
     assert lines == ["before", "run", "after"] * 4, "once to see that it works, then three runs"
     assert body["commands"][0]["duration_s"]["median"] < 1
+
+
+def test_conclude_of_a_killed_campaign_runs_in_no_other(home: Path, eeio: Eeio) -> None:
+    log = home / "log"
+    killed(
+        "[2/", "bench", "sleep 0.25", "-r", "4", "--meter", "none", "--name", "a",
+        "--directory", str(home / "target"), "--conclude", f"echo x >> {log}",
+    )  # fmt: skip
+    lines = log.read_text()
+    bench(home, eeio, "true", "-r", "2", "--meter", "none")
+    assert lines and log.read_text() == lines
+
+
+def test_a_conclude_that_fails_is_reported(home: Path, eeio: Eeio) -> None:
+    """It works once, for the trial."""
+    done = bench(home, eeio, "sleep 0.2", "-r", "1", "--meter", "none", "--conclude",
+                 "mkdir once", "--format", "json", code=3)  # fmt: skip
+    (one,) = json.loads(done.stdout)["commands"]
+    assert one["n"] == 0 and one["reason"].startswith("--conclude failed: exit code 1: mkdir")
 
 
 def test_a_program_runs_without_a_shell(home: Path, eeio: Eeio) -> None:

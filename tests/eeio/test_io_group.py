@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.qemu import PACKAGES, guest
+from tests.simulators.tree import write_tree
 
 from eeio.system import counters, owner
-from eeio.system.counters import of_this_drive
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.record import DeviceCounters
-from eeio_results.tools.capture import PhaseResult
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
@@ -75,6 +74,18 @@ tell("lives", daemon.poll() is None)
 daemon.kill()
 after = (top / "cgroup.subtree_control").read_text().split()
 tell("there", [group.folder.exists(), before == after])
+# This process in a group of a slice, as a session has it.
+session = top / "slice/session"
+session.mkdir(parents=True)
+for folder in (top, session.parent):
+    (folder / "cgroup.subtree_control").write_text("+io +memory")
+(session / "cgroup.procs").write_text(str(os.getpid()))
+nearest = counters.new_io_group(journal)
+tell("nearest", [str(nearest.folder.parent), str(nearest.home)])
+journal.undo_all()
+(session / "memory.max").write_text("1000000000")
+tell("limited", counters.new_io_group(journal) is None and not journal.entries)
+(top / "cgroup.procs").write_text(str(os.getpid()))
 """
 
 
@@ -121,39 +132,38 @@ def test_a_line_of_io_stat_is_one_device_s() -> None:
         counters.parse_io_stat("8:0 nonsense", "8:0")
 
 
-def _phase(**metrics: float) -> PhaseResult:
-    moved = int(sum(metrics.values()))
-    return PhaseResult("run", "mixed", "mixed", None, moved, moved / 2, 1.0, 3.0, "", metrics)
+def _groups(root: Path, **files: str) -> None:
+    """This process is in /user/session, which has processes: no group can be made below it."""
+    folders = ("", "user/", "user/session/")
+    write_tree(root, {
+        "proc/self/mountinfo": "30 1 0:40 / /sys/fs/cgroup rw - cgroup2 none rw",
+        "proc/self/cgroup": "0::/user/session",
+        **{f"sys/fs/cgroup/{folder}cgroup.controllers": "io memory" for folder in folders},
+        "sys/fs/cgroup/user/cgroup.subtree_control": "io memory",
+        **{f"sys/fs/cgroup/user/session/{name}": text for name, text in files.items()},
+    })  # fmt: skip
 
 
-ZERO = DeviceCounters(0, 0)
+def test_a_group_is_made_in_the_nearest_one(home: Path, tmp_path: Path) -> None:
+    _groups(tmp_path, **{"memory.max": "max", "cpu.max": "max 100000"})
+    journal = UndoJournal()
+    group = counters.new_io_group(journal, tmp_path)
+    assert group is not None
+    assert group.folder.parent == tmp_path / "sys/fs/cgroup/user"
+    assert group.home == tmp_path / "sys/fs/cgroup/user/session", "processes return to their own"
+    assert journal.undo_all() == []
 
 
 @pytest.mark.parametrize(
-    ("account", "device", "own", "expected"),
-    [
-        # The drive moved what the account says: nobody knows better without a group.
-        ((100, 200), (150, 300), None, (100, 200)),
-        ((100, 200), (10, 300), None, (None, 200)),
-        # A group knows which bytes were of this drive.
-        ((100, 200), (10, 300), (8, 200), (8, 200)),
-        # A file system without groups writes on nobody's account.
-        ((100, 200), (150, 300), (90, 0), (90, 200)),
-    ],
+    "limit", [{"memory.max": "1000000"}, {"cpu.max": "50000 100000"}, {"io.max": "8:0 rbps=1"}]
 )
-def test_bytes_of_a_command_are_the_watched_drives(
-    account: tuple[int, int], device: tuple[int, int], own: tuple[int, int] | None,
-    expected: tuple[int | None, int | None],
-) -> None:  # fmt: skip
-    phase = of_this_drive(
-        _phase(bytes_read=account[0], bytes_written=account[1]), ZERO, DeviceCounters(*device),
-        None if own is None else DeviceCounters(*own),
-    )  # fmt: skip
-    found = phase.metrics.get("bytes_read"), phase.metrics.get("bytes_written")
-    assert found == expected
-    complete = None if None in expected else sum(value or 0 for value in expected)
-    assert phase.bytes_moved == complete
-    assert phase.bandwidth_bytes_per_s == (None if complete is None else complete / 2)
+def test_no_group_is_made_outside_of_a_limit(
+    home: Path, tmp_path: Path, limit: dict[str, str]
+) -> None:
+    _groups(tmp_path, **limit)
+    journal = UndoJournal()
+    assert counters.new_io_group(journal, tmp_path) is None
+    assert not journal.entries
 
 
 @pytest.mark.slow
@@ -182,4 +192,6 @@ def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:
     assert written_bytes == pytest.approx(SIZE, rel=0.01)
     assert read_bytes < 0.1 * SIZE
     assert reported["other"] == [SIZE // 2, 0]
+    assert reported["nearest"] == ["/sys/fs/cgroup/slice", "/sys/fs/cgroup/slice/session"]
+    assert reported["limited"], "a group outside of the session would not have its limit"
     assert reported["lives"] and reported["left"] == [] and reported["there"] == [False, True]

@@ -16,7 +16,15 @@ from eeio_results.observation import (
     known,
     observed,
 )
-from eeio_results.record import DOMAINS, MEMORY_CACHE, EnergyReading, Phase, Run
+from eeio_results.record import (
+    COMMAND_READ,
+    COMMAND_WRITTEN,
+    DOMAINS,
+    MEMORY_CACHE,
+    EnergyReading,
+    Phase,
+    Run,
+)
 from eeio_results.selection import is_powered, main_source, repetitions_by_source
 from eeio_results.store import Campaign
 from eeio_results.summary import Quartiles, bytes_per_j, quartiles, summarize
@@ -59,7 +67,8 @@ class Bench:
     not_durable: str | None = None
     """Why its energy ends when it returned, although its bytes may not have been on the drive."""
     remarks: tuple[str, ...] = ()
-    """Of its runs: caches below the drive, limits that were reached, I/O of others."""
+    """Of its runs, the first of each kind: caches below the drive, limits that were reached, I/O of
+    others."""
     text: str = ""
     """The command itself."""
 
@@ -175,7 +184,7 @@ _OF_ALL = (
 """A median of some of the repetitions is none of these figures."""
 
 _ANOTHER_DRIVE = Missing(
-    "part of it was another drive's: the one that is watched moved less than the command had moved "
+    "a part of it was another drive's: the drive that is watched moved less than the command "
     "(--directory or --device names it)"
 )
 _NO_ACCOUNT = Missing("the kernel keeps no account of a process's bytes (/proc/PID/io)")
@@ -232,8 +241,13 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         label, parameters, _figures(executed, used), len(used), _exit_codes(phases), domain, meter,
         phases, _doubts(readings), power_kind,
         next((each.not_durable for each in used if each.not_durable is not None), None),
-        tuple(dict.fromkeys(text for run in runs for text in run.remarks.values())),
+        tuple(dict.fromkeys(_first_remarks(runs).values())),
     )  # fmt: skip
+
+
+def _first_remarks(runs: Sequence[Run]) -> dict[str, str]:
+    """Of each kind that of the first run that has one."""
+    return {kind: text for run in reversed(runs) for kind, text in run.remarks.items()}
 
 
 def _figures(
@@ -300,8 +314,10 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         "duration_s": phase.metrics.get("executed_s", phase.end_s - phase.start_s) / many,
         "cpu_s": phase.metrics["processor_s"] / many,
         "memory_peak_bytes": _memory_peak(phase),
-        "bytes_device_read": _bytes(phase, "bytes_read", many),
-        "bytes_device_written": _bytes(phase, "bytes_written", many),
+        "bytes_device_read": _bytes(phase, "bytes_read", many, run.remarks.get(COMMAND_READ)),
+        "bytes_device_written": _bytes(
+            phase, "bytes_written", many, run.remarks.get(COMMAND_WRITTEN)
+        ),
         "bytes_asked": _bytes(phase, "asked_bytes", many),
         "durable_s": until_durable_s,
         "energy_j": joules if isinstance(joules, Missing) else joules / many,
@@ -320,10 +336,13 @@ def _memory_peak(phase: Phase) -> Value:
     return Missing(f"no more than {most_mb:.0f} MB, which starting it takes")
 
 
-def _bytes(phase: Phase, name: str, executions: float) -> Value:
+def _bytes(phase: Phase, name: str, executions: float, remark: str | None = None) -> Value:
+    """`remark` is on the difference between the account and the drive's count."""
     if name in phase.metrics:
         return phase.metrics[name] / executions
-    return _ANOTHER_DRIVE if "asked_bytes" in phase.metrics else _NO_ACCOUNT
+    if "asked_bytes" not in phase.metrics:
+        return _NO_ACCOUNT
+    return _ANOTHER_DRIVE if remark is None else Missing(remark)
 
 
 def _efficiency(observation: Observation, not_durable: str | None, cache: str | None) -> Value:

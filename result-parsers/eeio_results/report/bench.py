@@ -167,7 +167,8 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
 
 
 def _remarks(one: Bench) -> list[str]:
-    lines = [f"{one.label}: {text}" for text in one.remarks]
+    reasons = " ".join(one.missing.values())
+    lines = [f"{one.label}: {text}" for text in one.remarks if text not in reasons]
     if one.kind is not None and one.not_durable is not None:
         lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
     return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]

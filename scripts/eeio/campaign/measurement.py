@@ -3,6 +3,7 @@
 The pause before a run: until the machine has settled, not for a fixed time.
 """
 
+import os
 import shutil
 import signal
 import sys
@@ -49,6 +50,7 @@ from eeio.system.filesystem import (
     zone_bytes,
 )
 from eeio.system.undo import UndoJournal, run_command
+from eeio_limits.reasons import WROTE_NOTHING
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
 from eeio_results import tools
@@ -239,16 +241,18 @@ class Measurement:
                 options.server_power if power.meters else (), raw / "servers", self._journal
             )
             nodes = NodePower(profile, raw / "nodes", options.meters, power, servers)
-            is_raw = on_raw_device or is_watched
-            node = self.raw_device.node if is_raw and self.raw_device else None
+            raw_device = self.raw_device if on_raw_device or is_watched else None
+            node = None if raw_device is None else raw_device.node
             only_here = "only this machine's part was flushed, of several"
             # Stopped in reverse. Those listed before the flush include its writes; the journal's
             # trace ends before it, or it would count as a flush of the tool.
             target = _target(on_raw_device, volume, device)
-            of_drive = DriveCounters(device, experiment, target.mount, self._journal)
+            of_drive = DriveCounters(
+                device, experiment, target, self._journal, self._no_drive(volume, is_watched)
+            )
             flush = Flush(
-                power, volume.directory, node, only_here if nodes.several else None,
-                of_drive.flushed,
+                power, None if on_raw_device else _flushed_folder(volume, raw_device), node,
+                only_here if nodes.several else None, of_drive.flushed,
             )  # fmt: skip
             probes = (
                 servers,
@@ -271,6 +275,7 @@ class Measurement:
             capture = observe(
                 probes, lambda settings: self._invoke(planned, volume, raw, "run", settings)
             )
+            self._conclude(planned, volume, raw)
             was_replaced = prepared_in not in (None, safety.folder_identity(scratch))
             run = replace(
                 begun,
@@ -340,6 +345,9 @@ class Measurement:
         known = tuple(dict.fromkeys([*of_directory, *below_devices]))
         # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
+        if is_warm and planned.experiment.experiment.is_command:
+            # Data that --prepare or another program changed are not the command's to flush.
+            os.sync()
         if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
@@ -363,6 +371,17 @@ class Measurement:
         settled = settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes, settled, below, known, never)
 
+    def _conclude(self, planned: PlannedRun, volume: Volume, raw: Path) -> None:
+        """The command that is to follow this run of a command, once its bytes are on the device."""
+        if "conclude" not in planned.experiment.factors:
+            return
+        folder = raw / "conclude"
+        folder.mkdir()
+        capture = self._invoke(planned, volume, folder, "conclude")
+        if capture.exit_code != 0:
+            raise EeioError(f"--conclude failed: {_failure(capture)}")
+        shutil.rmtree(folder)
+
     def _offers_load(self, planned: PlannedExperiment) -> bool:
         """Whether it is a share of what the same experiment reaches at full speed."""
         script = self._installed[planned.profile].script(SCRIPT)
@@ -385,7 +404,7 @@ class Measurement:
         device = self.raw_device if on_raw_device else volume.device
         target = _target(on_raw_device, volume, device)
         probes = (
-            DriveCounters(device, experiment, target.mount, self._journal),
+            DriveCounters(device, experiment, target, self._journal),
             OtherIo(devices, experiment, target),
             MachineLimits(devices),
             Suspension(),
@@ -462,7 +481,8 @@ class Measurement:
         script: str,
         settings: Mapping[str, str] | None = None,
     ) -> Capture:
-        """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would."""
+        """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would; or a command's
+        --conclude (`conclude`)."""
         experiment = planned.experiment
         installed = self._installed[experiment.profile]
         home = installed.home
@@ -471,6 +491,10 @@ class Measurement:
         if script == "pre":
             command = ["sh", str(installed.script("pre.sh")), *arguments]
             timeout_s += prefilled_bytes(experiment) / _PREFILL_FLOOR_BYTES_PER_S
+        elif script == "conclude":
+            factors = experiment.factors
+            command = ["sh", "-c", 'cd "$1" && exec sh -c "$2"', "sh"]
+            command += [factors["directory"], factors["conclude"]]
         else:
             command = [str(installed.executable), *arguments]
         return invoke(
@@ -534,11 +558,27 @@ class Measurement:
             remarks=_of_caches(observed.prepared.caches),
         )
 
+    def _no_drive(self, volume: Volume, is_watched: bool) -> str | None:
+        """Why no drive's counters show a command's bytes: there is no drive, its data are in
+        memory, or it is not known. `is_watched`: the user named a device."""
+        if is_watched:
+            return self._raw_memory
+        return volume.memory or (volume.device_reason if volume.device is None else None)
+
     def _why_in_memory(self, run: Run, volume: Volume) -> str | None:
-        """Why no storage device was measured; None where one was, and of a user's command."""
+        """Why no storage device was measured; None where one was. A user's command has figures
+        without one, but no bytes (`_no_drive`)."""
         if run.experiment.is_command:
             return None
         return self._raw_memory if run.experiment.target == "device" else volume.memory
+
+
+def _flushed_folder(volume: Volume, watched: BlockDevice | None) -> Path | None:
+    """The folder with the file system to flush: the volume's, unless it is not on the device that
+    the user named."""
+    if watched is None or other_io.share_a_disk(volume.devices, [watched]):
+        return volume.directory
+    return None
 
 
 _HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses it"
@@ -612,8 +652,9 @@ def _phase(
     elif phase.start_s is not None and phase.end_s is not None:
         readings = energy_of(began_s + phase.start_s, began_s + phase.end_s)
     durable, reason = _until_durable(
-        phase, result.phases, observed.flushed, began_s, prepared.never_durable
-    )
+        phase, result.phases, observed.flushed, began_s, prepared.never_durable,
+        is_command=run.experiment.is_command,
+    )  # fmt: skip
     if durable is not None and phase.start_s is not None:
         same = durable.end_s == phase.end_s
         energy = readings if same else energy_of(began_s + phase.start_s, began_s + durable.end_s)
@@ -639,24 +680,26 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 
 def _until_durable(
     phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float,
-    never: str | None = None,
+    never: str | None = None, *, is_command: bool = False,
 ) -> tuple[Durable | None, str | None]:  # fmt: skip
     """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
     reported one, else by the flush right after it, which is the last write's. `never`: why no
     flush shows it."""
     if phase.operation in _WRITES and never is not None:
-        return None, phase.durable_reason or never
+        is_nothing = phase.durable_reason == WROTE_NOTHING
+        return None, WROTE_NOTHING if is_nothing else never
     known = phase.until_durable or phase.durable_reason
     # A phase in several stretches includes its flush: the time from its start includes other work.
     if phase.operation not in _WRITES or known or (phase.stretches and phase.includes_flush):
         return phase.until_durable, phase.durable_reason
     if phase.stretches:
         return None, "its I/O has several intervals, so the time of durability is unknown"
-    # Of a command the bytes that it read may be another drive's.
+    # A command may change a file system without bytes in its account: its parser and its probe
+    # decide whether it wrote. The bytes that it read may be another drive's.
     written = phase.metrics.get("bytes_written", phase.bytes_moved)
-    if written is None:
+    if written is None and not is_command:
         return None, "the number of written bytes is unknown"
-    if phase.start_s is None or phase.end_s is None or not written:
+    if phase.start_s is None or phase.end_s is None or not (written or is_command):
         return None, f"when it wrote is not known: {phase.window_source}"
     if any((other.end_s or 0.0) > phase.end_s for other in all_phases):
         return None, "other I/O of the same run followed before its bytes were flushed"

@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from eeio.campaign import command_bytes
 from eeio.journal.trace import TracefsInstance
 from eeio.system import caches, counters, image, other_io
-from eeio.system.filesystem import BlockDevice, Mount
+from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
-from eeio_limits.reasons import WROTE_NOTHING
 from eeio_power.monitor import PowerMonitor
 from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
 from eeio_power.suspension import STOPPED, Stops, suspended_s
@@ -127,7 +127,7 @@ class Flush(Probe):
     def __init__(
         self,
         power: PowerMonitor,
-        directory: Path,
+        directory: Path | None,
         node: Path | None,
         only_here: str | None = None,
         flushed: Callable[[], None] = lambda: None,
@@ -172,41 +172,52 @@ class Flush(Probe):
 
 class DriveCounters(Probe):
     """The block layer's counters of the drive before and after, and whether the tool's claims
-    agree. For a command (`of_command`) the bytes at this drive are counted in a separate control
-    group, if the kernel supports it."""
+    agree. For a command they decide its bytes (`command_bytes`), and the bytes at this drive are
+    counted in a separate control group, if the kernel supports it. `no_drive` is why no drive's
+    counters show a command's bytes."""
 
     def __init__(
-        self, device: BlockDevice | None, planned: PlannedExperiment, mount: Mount | None,
-        journal: UndoJournal,
+        self, device: BlockDevice | None, planned: PlannedExperiment, target: other_io.Target,
+        journal: UndoJournal, no_drive: str | None = None,
     ) -> None:  # fmt: skip
         self._device = device
-        self._mount = mount
+        self._target = target
         self._planned = planned
         self._journal = journal
+        self._no_drive = no_drive
         self._group: counters.IoGroup | None = None
         self._own: DeviceCounters | None = None
         self._at_flush: DeviceCounters | None = None
         self._own_at_flush: DeviceCounters | None = None
         self._before: DeviceCounters | None = None
         self._after: DeviceCounters | None = None
-        self._read_back: str | None = None
+        self._elsewhere_bytes: int | None = None
+        self._remarks: dict[str, str] = {}
         self._read, self._resolution_bytes = _counters_of(planned)
 
     @property
     def settings(self) -> Environment:
-        return {} if self._group is None else {"EEIO_IO_GROUP": str(self._group.folder)}
+        if self._group is None:
+            return {}
+        return {"EEIO_IO_GROUP": str(self._group.folder), "EEIO_OWN_GROUP": str(self._group.home)}
+
+    @property
+    def _is_command(self) -> bool:
+        return self._planned.experiment.is_command
 
     def start(self) -> None:
-        if self._planned.experiment.is_command:
+        if self._is_command:
             self._group = counters.new_io_group(self._journal)
-        if self._device is not None:
-            self._before = self._read(self._device)
+        if self._device is None:
+            return
+        if self._is_command and not counters.may_write_uncounted():
+            self._elsewhere_bytes = -counters.written_elsewhere(self._device)
+        self._before = self._read(self._device)
 
     def flushed(self) -> None:
         """Counts for a command when the directory's file system was flushed, before all others
         are."""
-        is_command = self._planned.experiment.is_command
-        if is_command and self._device is not None and self._before is not None:
+        if self._is_command and self._device is not None and self._before is not None:
             self._at_flush = counters.unwrapped(self._before, self._read(self._device))
             if self._group is not None:
                 self._own_at_flush = self._group.moved(self._device)
@@ -218,47 +229,55 @@ class DriveCounters(Probe):
                     self._own = self._group.moved(self._device)
                 found = self._read(self._device)
                 self._after = counters.unwrapped(self._before, found)
+                if self._elsewhere_bytes is not None:
+                    self._elsewhere_bytes += counters.written_elsewhere(self._device)
         finally:
             if self._group is not None:
                 self._group.release()
 
     def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        if self._is_command:
+            result = replace(result, phases=tuple(map(self._of_command, result.phases)))
         if self._device is None or self._before is None or self._after is None:
             return result
         phases, both = result.phases, (self._before, self._after)
-        if self._planned.experiment.is_command:
-            phases = tuple(map(self._of_command, phases))
         reasons = counters.disagreements(
             self._planned.experiment, phases, *both, self._planned.file_bytes or None,
-            counters.cause_of_missing(self._device, self._mount), _stored_share(self._planned),
-            self._resolution_bytes,
+            counters.cause_of_missing(self._device, self._target.mount),
+            _stored_share(self._planned), self._resolution_bytes,
         )  # fmt: skip
-        self._read_back = counters.read_back(self._planned.experiment, phases, *both)
+        if (read_back := counters.read_back(self._planned.experiment, phases, *both)) is not None:
+            self._remarks[READ_BACK] = read_back
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
 
     def _of_command(self, phase: PhaseResult) -> PhaseResult:
-        assert self._before is not None and self._after is not None
-        counted = counters.of_this_drive(phase, self._before, self._after, self._own)
-        moved = self._after.written_bytes - self._before.written_bytes
-        if phase.durable_reason == WROTE_NOTHING:
-            by_others = counters.written_by_others(phase, moved)
-            return replace(counted, durable_reason=by_others or WROTE_NOTHING)
-        if phase.durable_reason is not None or self._at_flush is None:
-            return counted
-        expected = phase.metrics.get("bytes_written", 0.0)
-        by_flush = self._at_flush.written_bytes - self._before.written_bytes
-        if self._own is not None and self._own_at_flush is not None and self._own.written_bytes:
-            expected, by_flush = self._own.written_bytes, self._own_at_flush.written_bytes
-        return replace(counted, durable_reason=counters.why_written_late(by_flush, expected))
+        if self._no_drive is not None:
+            phase, remarks = command_bytes.without_drive(phase, self._no_drive)
+        elif self._before is None or self._after is None or self._at_flush is None:
+            return phase
+        else:
+            counted = command_bytes.Counted(
+                _moved(self._before, self._at_flush), _moved(self._before, self._after),
+                self._elsewhere_bytes, self._own, self._own_at_flush,
+            )  # fmt: skip
+            is_cold = self._planned.factors.get("cache") == "cold"
+            phase, remarks = command_bytes.at_drive(phase, counted, self._target, is_cold)
+        self._remarks |= remarks
+        return phase
 
     def add_to(self, run: Run) -> Run:
-        remarks = {} if self._read_back is None else {READ_BACK: self._read_back}
         return replace(
             run,
-            remarks={**run.remarks, **remarks},
+            remarks={**run.remarks, **self._remarks},
             device_before=self._before,
             device_after=self._after,
         )
+
+
+def _moved(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
+    return DeviceCounters(
+        after.read_bytes - before.read_bytes, after.written_bytes - before.written_bytes
+    )
 
 
 def _counters_of(planned: PlannedExperiment) -> tuple[Callable[[BlockDevice], DeviceCounters], int]:

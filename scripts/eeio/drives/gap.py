@@ -240,7 +240,7 @@ def command(
             raise EeioError(f"{arguments[0]} ended with {code}: failed work is not measured")
         # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
         # other drives is not this one's work.
-        for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
+        for done in (flush(None, node), *(flush(folder, None) for folder in _folders(device))):
             if done.error is not None:
                 raise EeioError(f"cannot flush the data of {arguments[0]}: {done.error}")
 

@@ -142,8 +142,13 @@ def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     return next((why for why in reasons if why is not None), None)
 
 
+def has_drives_elsewhere(filesystem: str) -> bool:
+    """Whether its drives are known to be there, without a block device of this kernel."""
+    return _ELSEWHERE.match(filesystem) is not None
+
+
 def _hides_its_drive(filesystem: str | None) -> bool:
-    return filesystem is not None and _ELSEWHERE.match(filesystem) is None
+    return filesystem is not None and not has_drives_elsewhere(filesystem)
 
 
 def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:

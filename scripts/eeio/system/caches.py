@@ -50,23 +50,26 @@ class Sync:
 _LOST = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
-def flush(directory: Path, node: Path | None) -> Sync:
-    """Flushes the file system of the directory, or, of a raw device, the device itself.
+def flush(directory: Path | None, node: Path | None) -> Sync:
+    """Flushes the file system of the directory, then the device itself; None: not that.
 
     Both also wait until the drive reports that its cache is on its medium.
     """
     start_s = time.monotonic()
+    flushed: list[str] = []
     try:
+        if directory is not None:
+            _flush(directory, _syncfs)
+            flushed.append("syncfs of the target")
         if node is not None:
             _flush(node, os.fsync)
-            source = f"fsync of {node} right after the tool ended"
-        else:
-            _flush(directory, _syncfs)
-            source = "syncfs of the target right after the tool ended"
+            flushed.append(f"fsync of {node}")
     except OSError as error:
         end_s = time.monotonic()
-        text = f"{node or directory}: {error.strerror or error}"
+        failed = node if directory is None or flushed else directory
+        text = f"{failed}: {error.strerror or error}"
         return Sync(start_s, end_s, "", text, text if error.errno in _LOST else None)
+    source = f"{' and '.join(flushed)} right after the tool ended"
     return Sync(start_s, time.monotonic(), source)
 
 

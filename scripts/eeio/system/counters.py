@@ -12,20 +12,25 @@ without memory, dirty pages have no owner.
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 
+from eeio.system.below import stack_below
+from eeio.system.control_groups import own_groups
 from eeio.system.direct_io import compresses
+from eeio.system.durability import is_remote
 from eeio.system.filesystem import (
     BlockDevice,
     Mount,
     drives_below,
+    is_served_by_a_program,
     mounts,
     named_device,
     one_drive,
 )
+from eeio.system.limits import sets_limit
 from eeio.system.nvme_power import controller_of
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
@@ -43,10 +48,6 @@ _OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586",
 # The device may merge, journal and read ahead, but it cannot move less than requested.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
-# Of what a command wrote: file systems write whole pages, and their own records besides.
-_FLUSHED_SHARE = 0.98
-# More than journals and logs of an idle machine write while a short command runs.
-NOTABLE_BYTES, NOTABLE_BYTES_PER_S = 4 << 20, 1e6
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
@@ -101,6 +102,32 @@ def read_by_drive(device: BlockDevice) -> DeviceCounters:
         for place in (_DATA_UNITS_AT, _DATA_UNITS_AT + 16)
     )
     return DeviceCounters(*(count * DATA_UNIT_BYTES for count in units))
+
+
+def written_elsewhere(device: BlockDevice) -> int:
+    """Bytes that all disks of the machine have written since boot, without those of the device and
+    of what it is on: other drives, and other partitions of the same one."""
+    disks = (device.root / "sys/block").glob("*")
+    below = {each.sysfs.resolve() for each in stack_below(device)}
+    below |= {path.resolve() for each in stack_below(device) for path in nvme_paths(each)}
+    return _written(disks) - _written(below)
+
+
+def _written(folders: Iterable[Path]) -> int:
+    total = 0
+    for folder in folders:
+        with suppress(OSError):  # a disk that has just been removed
+            total += _read(folder).written_bytes
+    return total
+
+
+def may_write_uncounted() -> bool:
+    """Whether a mounted file system takes bytes that no block device counts: a server's, a host's,
+    or a program's (FUSE)."""
+    return any(
+        "rw" in mount.options.split(",") and (is_remote(mount) or is_served_by_a_program(mount))
+        for mount in mounts()
+    )
 
 
 def nvme_paths(device: BlockDevice) -> list[Path]:
@@ -174,64 +201,6 @@ def unwrapped(
             late + _WRAP_BYTES if late < early else late
             for early, late in zip(astuple(before), astuple(after), strict=True)
         )
-    )
-
-
-def of_this_drive(
-    phase: PhaseResult, before: DeviceCounters, after: DeviceCounters, own: DeviceCounters | None
-) -> PhaseResult:
-    """A command's phase with its bytes at the watched drive.
-
-    Its processes' account covers all drives. `own` is the kernel's count for its control group at
-    this drive, if it has one. Without it, bytes beyond the drive's count are missing: their drive
-    is unknown.
-    """
-    moved = {
-        "bytes_read": after.read_bytes - before.read_bytes,
-        "bytes_written": after.written_bytes - before.written_bytes,
-    }
-    counted = {} if own is None else {"bytes_read": own.read_bytes}
-    # A file system without cgroup support writes on no account.
-    if own is not None and (own.written_bytes or not phase.metrics.get("bytes_written")):
-        counted["bytes_written"] = own.written_bytes
-    elsewhere = [
-        name
-        for name, at_drive in moved.items()
-        if name not in counted and 0 <= at_drive < _BUFFERED_SHARE * phase.metrics.get(name, 0)
-    ]
-    if not counted and not elsewhere:
-        return phase
-    kept = {name: value for name, value in phase.metrics.items() if name not in elsewhere}
-    metrics = {**kept, **{name: float(count) for name, count in counted.items()}}
-    both = [metrics[name] for name in moved if name in metrics]
-    total = int(sum(both)) if len(both) == len(moved) else None
-    lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
-    rate = total / lasted_s if total and lasted_s > 0 else None
-    return replace(phase, metrics=metrics, bytes_moved=total, bandwidth_bytes_per_s=rate)
-
-
-def written_by_others(phase: PhaseResult, moved_bytes: int) -> str | None:
-    """Why the energy of a command that wrote nothing may be without that of its writes, or with
-    that of others': the drive wrote. It may have let a daemon write, whose bytes and flush are not
-    its own."""
-    lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
-    if moved_bytes < max(NOTABLE_BYTES, NOTABLE_BYTES_PER_S * lasted_s):
-        return None
-    return (
-        f"the drive wrote {moved_bytes / 1e6:.1f} MB, and the command's processes nothing: another "
-        "program did, for it (a daemon) or by itself"
-    )
-
-
-def why_written_late(by_flush: float, expected: float) -> str | None:
-    """Why a command's bytes were not on the drive after the flush of one file system; None if they
-    were."""
-    if by_flush >= _FLUSHED_SHARE * expected:
-        return None
-    return (
-        f"{by_flush / 1e6:.1f} MB of its {expected / 1e6:.1f} MB were on the drive when the file "
-        "system of the directory was flushed: it wrote to another one (--directory names one), or "
-        "this one stores fewer bytes (compression, small files in records)"
     )
 
 
@@ -356,39 +325,28 @@ def read_back(
 _CONTROLLERS = ("io", "memory")
 
 
-def _root() -> Path | None:
-    """Where groups can be made; None where they cannot."""
-    for mount in mounts():
-        if mount.filesystem != "cgroup2":
-            continue
-        folder = mount.mount_point
+def new_io_group(journal: UndoJournal, root: Path = Path("/")) -> "IoGroup | None":
+    """A group as near to this process's as possible, so that the limits of its groups still apply
+    to the command. The kernel allows no group with controllers below one that has processes. None
+    if there can be no group, or only one that a limit does not include."""
+    own = [group for group in own_groups(root) if (group.folder / "cgroup.controllers").is_file()]
+    for group in own:
         try:
-            known = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
+            return IoGroup(group.folder, journal, own[0].folder)
         except OSError:
-            continue
-        if all(name in known for name in _CONTROLLERS) and os.access(folder, os.W_OK):
-            return folder
+            if sets_limit(group):
+                return None
     return None
 
 
-def new_io_group(journal: UndoJournal) -> "IoGroup | None":
-    """A group, or None where there can be none."""
-    root = _root()
-    if root is None:
-        return None
-    try:
-        return IoGroup(root, journal)
-    except OSError:
-        return None
-
-
 class IoGroup:
-    """A new group, for one run; its changes are noted in the journal. OSError if the kernel rejects
-    it (in a container the top group has processes)."""
+    """A new group, for one run; its changes are noted in the journal. `home` is the group that its
+    processes return to. OSError if the kernel rejects it (`parent` has processes)."""
 
-    def __init__(self, root: Path, journal: UndoJournal) -> None:
-        self.folder = root / own_name()
-        enabled = root / "cgroup.subtree_control"
+    def __init__(self, parent: Path, journal: UndoJournal, home: Path | None = None) -> None:
+        self.folder = parent / own_name()
+        self.home = home or parent
+        enabled = parent / "cgroup.subtree_control"
         on = enabled.read_text(encoding="ascii").split()
         missing = " ".join(name for name in _CONTROLLERS if name not in on)
         if missing:
@@ -399,15 +357,20 @@ class IoGroup:
             except OSError:
                 journal.forget(entry)
                 raise
-        journal.add(UndoEntry("directory", str(self.folder)))
-        self.folder.mkdir()
+        entry = UndoEntry("directory", str(self.folder))
+        journal.add(entry)
+        try:
+            self.folder.mkdir()
+        except OSError:
+            journal.forget(entry)
+            raise
 
     def release(self) -> None:
         """Moves remaining processes out of it, so that it can be removed: a command may leave a
         daemon outside our process groups."""
         for pid in (self.folder / "cgroup.procs").read_text(encoding="ascii").split():
             with suppress(OSError):  # it has just ended
-                (self.folder.parent / "cgroup.procs").write_text(pid, encoding="ascii")
+                (self.home / "cgroup.procs").write_text(pid, encoding="ascii")
 
     def moved(self, device: BlockDevice) -> DeviceCounters:
         """Bytes that the drive has moved for the group so far; the kernel counts per disk.

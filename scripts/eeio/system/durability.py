@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eeio.system.below import mount_of_image, stack_below
+from eeio.system.below import has_drives_elsewhere, mount_of_image, stack_below
 from eeio.system.caches import why_no_flush
 from eeio.system.filesystem import (
     WITHOUT_STORAGE,
@@ -31,6 +31,11 @@ until the server has one (the COMMIT of NFS). Those of vfat, exfat, ntfs3 and ud
 and send none. cifs, ecryptfs, vmhgfs and orangefs have no sync_fs."""
 _OF_A_HOST = frozenset(("9p", "virtiofs", "vboxsf", "prl_fs", "drvfs", "hostfs"))
 """Shared folders, also /mnt/c of WSL: syncfs does not make the host write them to its drives."""
+
+
+def is_remote(mount: Mount) -> bool:
+    """Whether the drives of a file system are another machine's, or the host's."""
+    return mount.filesystem in _OF_A_HOST or has_drives_elsewhere(mount.filesystem)
 
 
 def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:

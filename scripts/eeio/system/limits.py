@@ -85,6 +85,12 @@ def _set(groups: Sequence[Group], names: Sequence[str]) -> Iterator[tuple[Group,
                 yield group, name, text
 
 
+def sets_limit(group: Group) -> bool:
+    """Whether the group sets a limit of version 2 that a process outside of it does not have."""
+    files = ("io.max", "io.latency", "cpu.max", "cpuset.cpus", "memory.max", "memory.high")
+    return any(True for _ in _set([group], files))
+
+
 def _is_unlimited(name: str, text: str) -> bool:
     if name.startswith("memory.") and text.isdecimal():
         return int(text) >= _UNLIMITED_BYTES

@@ -78,8 +78,13 @@ def may_have_programs(device: BlockDevice) -> bool:
     known where (in a container), and the page cache is emptied before a run."""
     if not caches.drops_all():
         return False
-    of_programs = _disks(backing_devices(PROGRAMS))
-    return not of_programs or not of_programs.isdisjoint(_disks([device]))
+    of_programs = backing_devices(PROGRAMS)
+    return not of_programs or share_a_disk(of_programs, [device])
+
+
+def share_a_disk(some: Sequence[BlockDevice], others: Sequence[BlockDevice]) -> bool:
+    """Whether a drive is below devices of both."""
+    return not _disks(some).isdisjoint(_disks(others))
 
 
 def _disks(devices: Sequence[BlockDevice]) -> set[str]:

@@ -1,7 +1,6 @@
 """The device's counters on trees with published names and values, and what they mean."""
 
 import itertools
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -276,22 +275,3 @@ def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
         if run["phases"]:
             assert "checked against dm-0, which is on sda, sdb: both" in run["notes"]
     assert any(run["phases"] for run in runs)
-
-
-def _command(**metrics: float) -> PhaseResult:
-    return PhaseResult("run", "mixed", "mixed", None, None, None, 0.0, 1.0, "test", metrics=metrics)
-
-
-@pytest.mark.other_io
-def test_bytes_that_a_daemon_wrote_for_a_command_are_named() -> None:
-    text = counters.written_by_others(_command(bytes_written=0.0), 104_900_000)
-    assert text is not None and "the drive wrote 104.9 MB" in text and "a daemon" in text
-    assert counters.written_by_others(_command(bytes_written=0.0), 500_000) is None
-    long = replace(_command(bytes_written=0.0), end_s=600.0)
-    assert counters.written_by_others(long, 104_900_000) is None, "logs of ten minutes"
-
-
-def test_what_is_written_after_the_flush_was_on_another_file_system() -> None:
-    assert counters.why_written_late(16.5e6, 16.7e6) is None
-    assert "10.3 MB of its 16.8 MB" in str(counters.why_written_late(10.3e6, 16.8e6))
-    assert counters.why_written_late(0.0, 0.0) is None

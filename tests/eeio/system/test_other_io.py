@@ -353,7 +353,7 @@ def observed(
     mount = mount_of(point)
     target = Target(mount, readahead_bytes(device, mount))
     watching = (
-        probes.DriveCounters(device, planned, None, UndoJournal(folder / "journal.json")),
+        probes.DriveCounters(device, planned, target, UndoJournal(folder / "journal.json")),
         probes.OtherIo([device], planned, target),
     )
     for probe in watching:

@@ -7,9 +7,12 @@ system of the directory after each execution but the last, whose flush the calle
 that executions overwrite or delete would be written once or never). Times are CLOCK_MONOTONIC.
 Bytes are the kernel's account of the processes that this one waited for, with those that they
 waited for: what they had fetched from storage or made dirty to be written, whoever wrote it then. A
-user may read it of this process (/proc/self/io), but not of one that has ended.
+user may read it of this process (/proc/self/io), but not of one that has ended. This process adopts
+those that the command does not wait for (prctl(2), child subreaper). That needs a library, and a
+process begins with the memory of its parent, so that it starts again without the library:
+EEIO_ADOPTS is set then.
 EEIO_IO_GROUP names a control group that the command is to run in, so that its bytes at each drive
-are counted, too.
+are counted, too; EEIO_OWN_GROUP is the one to return to.
 """
 
 import json
@@ -19,6 +22,7 @@ import signal
 import sys
 import time
 
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 KEPT = 10_000  # executions with separately stored times
 ACCOUNTS = (
     "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes",
@@ -30,7 +34,7 @@ def main(words):
     command = json.loads(factors["command"])
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     os.chdir(factors["directory"])
-    group = os.environ.pop("EEIO_IO_GROUP", "")
+    group, home = (os.environ.pop(f"EEIO_{name}_GROUP", "") for name in ("IO", "OWN"))
     if group:
         enter(group)
     # Made once: of a command that takes a millisecond each of these would be a part in twenty.
@@ -59,18 +63,24 @@ def main(words):
         ended_s = time.monotonic()
         executed_s += ended_s - start_s
         code = os.waitstatus_to_exitcode(ended)
-        user_s += usage.ru_utime
-        system_s += usage.ru_stime
-        peak_bytes = max(peak_bytes, usage.ru_maxrss * 1024)
+        for used in (usage, *adopted()):
+            user_s += used.ru_utime
+            system_s += used.ru_stime
+            peak_bytes = max(peak_bytes, used.ru_maxrss * 1024)
         codes[code] = codes.get(code, 0) + 1
         if len(executions) < KEPT:
             executions.append(ended_s - start_s)
         if code != 0 and factors.get("ignore_failure") != "on":
             status = code
             break
+    # One that runs now is left; one that ends until the account is read is in it.
+    running = left()
+    for used in adopted():
+        user_s += used.ru_utime
+        system_s += used.ru_stime
     after = account_of_children()
     if group:
-        enter(os.path.dirname(group))  # later writes are not the command's
+        enter(home)  # later writes are not the command's
     body = {
         "start_monotonic_s": began_s,
         "end_monotonic_s": ended_s,
@@ -86,7 +96,7 @@ def main(words):
         "account": None
         if before is None or after is None
         else {name: after[name] - before[name] for name in ACCOUNTS},
-        "left": left(),
+        "left": running,
     }
     with open(os.path.join(factors["output"], "command.json"), "w", encoding="utf-8") as file:
         json.dump(body, file)
@@ -94,6 +104,29 @@ def main(words):
         print(f"ended by signal {signal.Signals(-status).name}", file=sys.stderr)
         sys.exit(128 - status)
     sys.exit(status)
+
+
+def adopt(words):
+    """Makes this program the parent of what the command leaves, and starts it again."""
+    os.environ["EEIO_ADOPTS"] = "on"
+    try:
+        import ctypes
+    except ImportError:  # then the account is without processes that nobody waited for
+        return
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.execv(sys.executable, [sys.executable, "-I", "-S", __file__, *words])
+
+
+def adopted():
+    """The usage of each adopted process that has ended."""
+    while True:
+        try:
+            pid, _, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield usage
 
 
 def flush_of(directory):
@@ -155,4 +188,7 @@ def left():
     return count
 
 
+if os.environ.get("EEIO_ADOPTS") != "on":
+    adopt(sys.argv[1:])
+del os.environ["EEIO_ADOPTS"]
 main(sys.argv[1:])
