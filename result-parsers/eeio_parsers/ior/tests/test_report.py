@@ -12,16 +12,6 @@ from eeio.importing import results
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 
 
-def test_results_of_io500_of_2017(tmp_path: Path, imported: Importer) -> None:
-    line = "[RESULT] BW   phase 1   ior_easy_write   0.500 GB/s : time 300.00 seconds\n"
-    (phase,) = imported.phases_of(line + line)
-    assert phase["bandwidth_bytes_per_s"] == 512 << 20
-    (tmp_path / "b.txt").write_text(line + line.replace("0.500", "0.750"))
-    (campaign,) = results.campaigns(results.found([tmp_path / "b.txt"]), "x")
-    # Runs of which no setting is known.
-    assert [run.repetition for run in campaign.runs] == [1, 1]
-
-
 def test_the_means_below_a_table_of_ior_are_no_second_result(tmp_path: Path) -> None:
     """As IO500's IOR 2.10.3 prints them."""
     text = (
@@ -198,17 +188,6 @@ def test_ior_prints_the_header_of_its_tables_once(tmp_path: Path, imported: Impo
     ]  # fmt: skip
 
 
-def test_results_of_io500_behind_labels(tmp_path: Path) -> None:
-    text = "Write:\n" + "".join(
-        f"{label}: [RESULT]      ior-easy-write     {rate} GiB/s : time {seconds} seconds\n"
-        for label, rate, seconds in (("O_DIRECT", 420.5, 869.65), ("CACHED", 368.25, 413.6))
-    )
-    (report,) = read_one(tmp_path, text).reports
-    assert [(p.name, p.bandwidth_bytes_per_s) for p in report.phases] == [
-        ("O_DIRECT ior-easy-write", 420.5 * 2**30), ("CACHED ior-easy-write", 368.25 * 2**30),
-    ]  # fmt: skip
-
-
 def test_complete_runs_of_ior_are_read_next_to_one_that_is_cut_off(tmp_path: Path) -> None:
     one = (OUTPUTS / "ior-3.2.1.txt").read_text()
     (plain,) = read_one(tmp_path, one).reports
@@ -217,19 +196,3 @@ def test_complete_runs_of_ior_are_read_next_to_one_that_is_cut_off(tmp_path: Pat
     assert [report.phases for report in found] == [plain.phases] * 2
     assert all("1 other reports of the file are not read" in r.notes[0] for r in found)
     assert why_rejected(tmp_path, cut_off) == "IOR: its table of results has no row"
-
-
-def test_io500_s_phases_without_a_score(tmp_path: Path) -> None:
-    text = (
-        "[RESULT]       ior-easy-write        1.250000 GiB/s : time 31.000 seconds\n"
-        "[      ]            timestamp        0.000000 kIOPS : time 0.000 seconds\n"
-        "[      ]  ior-rnd4K-easy-read        0.500000 GiB/s : time 30.500 seconds\n"
-    )
-    (report,) = read_one(tmp_path, text).reports
-    assert [
-        (p.name, p.operation, p.access_pattern, p.bandwidth_bytes_per_s) for p in report.phases
-    ] == [
-        ("ior-easy-write", "write", "sequential", 1.25 * 2**30),
-        ("ior-rnd4K-easy-read", "read", "random", 2**29),
-    ]  # fmt: skip
-    assert report.notes == ("IO500 measured these phases without a score: ior-rnd4K-easy-read",)
