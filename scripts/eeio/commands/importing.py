@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
-from eeio.importing import imported, mapping, results, runs
+from eeio.importing import imported, mapping, result_tables, results, runs
 from eeio.pts import read as pts
 from eeio_limits import LimitError
 from eeio_limits.quantities import TIMESTAMP
@@ -111,7 +111,7 @@ def import_files(arguments: argparse.Namespace) -> int:
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")
     else:
-        for table in (results.table(taken), results.energy_table(taken)):
+        for table in (result_tables.table(taken), result_tables.energy_table(taken)):
             if table is not None:
                 print(text.render_table(table, None))
         _tell(taken.stored)
