@@ -231,32 +231,41 @@ _SUMS_AGREE = 0.02
 
 def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
     """Raises ToolOutputError if the jobs of a group are not its sum."""
-    group, sums_of = "", dict[str, set[str]]()
-    for line in STATUS.finditer(text):
-        if line["group"]:
-            group = line["group"]
-            continue
-        operation = line["direction"].lower()
-        printed = line["io"] or line["io2"]
+    sums = _printed_sums(text)
+    groups_with_sums = {group for group, _ in sums}
+    for (group, operation), printed in sums.items():
         of_group = [phase for phase in phases if phase.group == group]
-        jobs = [phase for phase in of_group if phase.operation == operation]
-        sums = [size(printed, base) for base in (KIB, 1000)]
+        of_sum = [phase for phase in of_group if phase.operation == operation]
         # The sum of all directions may be there in addition.
-        sums_of.setdefault(group, set()).add(operation)
-        if of_group and not jobs and any(sums) and operation != MIXED:
+        if of_group and not of_sum and operation != MIXED and size(printed):
             raise none_found("fio", f"group {group}: no job has the {operation}s of {printed}")
-        for phase in jobs:
-            if phase.bytes and not any(
-                total and abs(phase.bytes / total - 1) <= _SUMS_AGREE for total in sums
-            ):
+        for phase in of_sum:
+            if phase.bytes and not _is_sum(phase.bytes, printed):
                 raise none_found(
                     "fio",
                     f"group {group}: its jobs {operation} {phase.bytes} bytes, but it says "
                     f"{printed}: a part of the report is missing",
                 )
     for phase in phases:
-        if phase.bytes and phase.operation not in sums_of.get(phase.group, {phase.operation}):
+        is_missing = phase.group in groups_with_sums and (phase.group, phase.operation) not in sums
+        if phase.bytes and is_missing:
             raise none_found("fio", f"group {phase.group}: it has no sum of its {phase.operation}s")
+
+
+def _printed_sums(text: str) -> dict[tuple[str, str], str]:
+    """Group and direction -> the bytes that `Run status` has, as they are printed."""
+    group, sums = "", {}
+    for line in STATUS.finditer(text):
+        if line["group"]:
+            group = line["group"]
+        else:
+            sums[group, line["direction"].lower()] = line["io"] or line["io2"]
+    return sums
+
+
+def _is_sum(moved: int, printed: str) -> bool:
+    sizes = [size(printed, base) for base in (KIB, 1000)]
+    return any(total and abs(moved / total - 1) <= _SUMS_AGREE for total in sizes)
 
 
 _TOTAL = (
@@ -273,9 +282,19 @@ _SUM = re.compile(r"^[ \t]{0,99}(?:READ|WRITE|TRIM|MIXED): (?:io|bw)=[^\n]*", re
 
 
 def read_status(text: str) -> Iterator[FoundReport]:
-    """The sums of groups without their jobs, as notes quote them. Groups count from 0 again in the
-    next report. Without the line of their group, sums of different directions in lines that follow
-    each other are of one."""
+    """The sums of groups without their jobs, as notes quote them."""
+    notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
+    if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
+        notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
+    reports = [phases for phases in _sums_of_reports(text) if phases]
+    if not reports:
+        raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
+    yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports)
+
+
+def _sums_of_reports(text: str) -> list[list[FoundPhase]]:
+    """Groups count from 0 again in the next report. Without the line of their group, sums of
+    different directions in lines that follow each other are of one."""
     reports: list[list[FoundPhase]] = []
     group, begin, end, above, directions = "", 0, 0, "", set[str]()
     for line in STATUS.finditer(text):
@@ -283,28 +302,29 @@ def read_status(text: str) -> Iterator[FoundReport]:
         operation = str(line["direction"]).lower()
         if line["group"] or is_apart or operation in directions or not reports:
             # Of a report without the line of its first group, the next ones are not known.
-            if not (line["group"] and group and int(line["group"]) > int(group)):
+            is_next = line["group"] and group and int(line["group"]) > int(group)
+            if not is_next:
                 reports.append([])
             group, directions = line["group"] or "", set()
             above, begin = text[begin : line.start()], line.start()
         end = line.end()
-        if line["group"] or (operation == MIXED and directions):
-            continue
-        directions.add(operation)
-        rate = size(line["bw"] or line["bw2"])
-        reports[-1].append(FoundPhase(
-            name=f"group {group}".strip(), operation=operation, group=group or "-",
-            bandwidth_bytes_per_s=None if rate is None else float(rate),
-            bytes=size(line["io"] or line["io2"]),
-            runtime_s=int(line["ms"] or line["ms2"]) / 1000,
-            iops=_iops_of_one(above, operation, rate),
-        ))  # fmt: skip
-    notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
-    if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
-        notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
-    if not any(reports):
-        raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
-    yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports if phases)
+        if not line["group"] and not (operation == MIXED and directions):
+            directions.add(operation)
+            reports[-1].append(_sum(line, group, operation, above))
+    return reports
+
+
+def _sum(line: re.Match[str], group: str, operation: str, above: str) -> FoundPhase:
+    rate = size(line["bw"] or line["bw2"])
+    return FoundPhase(
+        name=f"group {group}".strip(),
+        operation=operation,
+        group=group or "-",
+        bandwidth_bytes_per_s=None if rate is None else float(rate),
+        bytes=size(line["io"] or line["io2"]),
+        runtime_s=int(line["ms"] or line["ms2"]) / 1000,
+        iops=_iops_of_one(above, operation, rate),
+    )
 
 
 def has_rates(text: str) -> bool:

@@ -73,39 +73,65 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
     yield from zip(places, [*places[1:], len(text)], strict=True)
 
 
+def _first(pattern: str, part: str) -> str | None:
+    match = re.search(pattern, part, re.M)
+    return match[1] if match else None
+
+
 def _phases(part: str) -> Iterator[FoundPhase]:
-    block = re.search(r"^Block size (\S{1,300})", part, re.M)
-    threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
+    total = _first(r"total time:\s{1,99}([\d.]{1,30})s", part)
+    seconds = figure(total) if total else None
     mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
-    flags = re.search(r"^Extra file open flags: (\S{1,80})\s{0,9}$", part, re.M)
-    total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
-    seconds = figure(total[1]) if total else None
-    done = re.search(r"(\d{1,20}) reads?, (\d{1,20}) writes?", part, re.I)
-    for place, (operation, past) in enumerate((("read", "read"), ("write", "written"))):
-        both = re.search(_SYSBENCH_1_1 % operation, part, re.M)
-        rate = re.search(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
-        iops = re.search(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part, re.M)
-        old = re.search(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part)
-        moved = size(old[1]) if old and not rate and not both else None
-        speed = moved / seconds if moved and seconds else None
-        if rate or both:
-            speed = figure(both[2] if both else rate[1] if rate else 0) * MIB
-        per_s = figure(both[1]) if both else figure(iops[1]) if iops else None
-        if per_s is None and done and seconds:
-            per_s = int(done[1 + place]) / seconds
-        if not speed:
-            continue
-        yield FoundPhase(
-            name=operation, operation=operation,
-            access_pattern=None if mode is None else "random" if "random" in mode[0]
-            else "sequential",
-            request_bytes=size(block[1]) if block else None,
-            direct=None if flags is None else _FLAGS.get(flags[1]),
-            jobs=int(threads[1]) if threads else None,
-            bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
-            options={name: found[1] for name, pattern in _OPTIONS.items()
-                     if (found := re.search(pattern, part, re.M))},
-        )  # fmt: skip
+    flags = _first(r"^Extra file open flags: (\S{1,80})\s{0,9}$", part)
+    threads = _first(r"^Number of threads: (\d{1,20})", part)
+    settings = {name: _first(pattern, part) for name, pattern in _OPTIONS.items()}
+    common = FoundPhase(
+        name="",
+        operation=None,
+        access_pattern=_pattern(mode[0]) if mode else None,
+        request_bytes=size(_first(r"^Block size (\S{1,300})", part) or ""),
+        direct=_FLAGS.get(flags) if flags else None,
+        jobs=int(threads) if threads else None,
+        runtime_s=seconds,
+        options={name: value for name, value in settings.items() if value is not None},
+    )
+    for operation in ("read", "write"):
+        rate, iops, moved = _rates(part, operation, seconds)
+        if rate:
+            yield replace(
+                common,
+                name=operation,
+                operation=operation,
+                bandwidth_bytes_per_s=rate,
+                iops=iops if iops is not None else _counted(part, operation, seconds),
+                bytes=moved,
+            )
+
+
+def _pattern(mode: str) -> str:
+    return "random" if "random" in mode else "sequential"
+
+
+def _rates(
+    part: str, operation: str, seconds: float | None
+) -> tuple[float | None, float | None, int | None]:
+    """Bytes/s, requests/s and bytes: sysbench 1.1 and 1.0 print rates, older ones the bytes."""
+    both = re.search(_SYSBENCH_1_1 % operation, part, re.M)
+    if both:
+        return figure(both[2]) * MIB, figure(both[1]), None
+    past = {"read": "read", "write": "written"}[operation]
+    iops = _first(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part)
+    per_s = figure(iops) if iops else None
+    if rate := _first(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part):
+        return figure(rate) * MIB, per_s, None
+    moved = size(_first(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part) or "")
+    return (moved / seconds if moved and seconds else None), per_s, moved
+
+
+def _counted(part: str, operation: str, seconds: float | None) -> float | None:
+    """Requests/s from their count."""
+    done = re.search(r"(?P<read>\d{1,20}) reads?, (?P<write>\d{1,20}) writes?", part, re.I)
+    return int(done[operation]) / seconds if done and seconds else None
 
 
 RULES = {"sysbench": Rules()}

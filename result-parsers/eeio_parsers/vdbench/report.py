@@ -84,25 +84,34 @@ def read_text(text: str) -> Iterator[FoundReport]:
             date, header = date or line["date"], line["header"]
         elif date and time and started is None:
             started = _start(date, time, line["end"], rest)
-        if not line["row"]:
-            continue
-        cells = [number(cell) for cell in line["row"].split()]
-        of_files = header == "..Interval" or (header is None and len(cells) > 14)
-        if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
-            continue
-        known = [cell or 0.0 for cell in cells]
-        if of_files:
-            reads, writes = known[5], known[7]
-            share = 100.0 if not writes else 0.0 if not reads else known[4]
-            rates = (known[0], known[11], known[12], share)
-        else:
-            rates = (known[0], known[1], known[2], known[3])
-        # Without the line of its start, nothing shows that another run is a repetition.
-        place = len(phases)
-        phases.append(_phase(name or f"run {place}", place, rates, rest, started))
+        rates = _rates(line["row"], header) if line["row"] else None
+        if rates is not None:
+            # Without the line of its start, nothing shows that another run is a repetition.
+            index = len(phases)
+            phases.append(_phase(name or f"run {index}", index, rates, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+_Rates = tuple[float, float, float, float]
+"""Requests/s, MiB/s, request size, and the share of reads in %."""
+
+
+def _rates(row: str, header: str | None) -> _Rates | None:
+    """None for a row of another form."""
+    cells = [number(cell) for cell in row.split()]
+    of_files = header == "..Interval" or (header is None and len(cells) > 14)
+    if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
+        return None
+    known = [cell or 0.0 for cell in cells]
+    if not of_files:
+        return known[0], known[1], known[2], known[3]
+    reads, writes = known[5], known[7]
+    share = known[4]
+    if not writes or not reads:
+        share = 0.0 if writes else 100.0
+    return known[0], known[11], known[12], share
 
 
 FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)

@@ -131,25 +131,9 @@ def _named(files: Sequence[FoundFile], name: str | None) -> list[tuple[FoundFile
 
 def remarks(taken: Taken) -> Iterator[str]:
     """Notes on the files and power logs, then the rejected ones with their reasons."""
-    files = taken.files
     for used in taken.logs:
-        log, alignment = used.log, used.alignment
-        if log.rejected:
-            yield f"{log.path}: rejected: {log.rejected}"
-            continue
-        if alignment.ahead_s is None:
-            yield f"{log.path}: no energy from it: {alignment.source}"
-        else:
-            ahead = f"its clock is ahead by {alignment.ahead_s:+.2f} s"
-            yield f"{log.path}: {ahead}: {alignment.source}"
-        yield from (f"{log.path}: {note}" for note in (*log.notes, alignment.doubt) if note)
-        if old := [one for one in files if one.sha256 in taken.before]:
-            names = ", ".join(dict.fromkeys(taken.before[one.sha256] for one in old))
-            yield (
-                f"{log.path}: adds no energy to {len(old)} files that were imported before; to "
-                f"import them with it, delete the campaign first: `eeio rm {names}`"
-            )
-    for one in files:
+        yield from (f"{used.log.path}: {text}" for text in _on_log(used, taken))
+    for one in taken.files:
         for note in dict.fromkeys(note for report in one.reports for note in report.notes):
             yield f"{one.path}: {note}"
         if equal := _equal_reports(one):
@@ -158,9 +142,25 @@ def remarks(taken: Taken) -> Iterator[str]:
                 "separate experiments. To name them, or to state that they are repetitions, use a "
                 "map (docs/how-to/import-results.md)"
             )
-    for one in files:
-        if one.rejected is not None:
-            yield f"{one.path}: rejected: {one.rejected}"
+    yield from (f"{one.path}: rejected: {one.rejected}" for one in taken.files if one.rejected)
+
+
+def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
+    log, alignment = used.log, used.alignment
+    if log.rejected:
+        yield f"rejected: {log.rejected}"
+        return
+    if alignment.ahead_s is None:
+        yield f"no energy from it: {alignment.source}"
+    else:
+        yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
+    yield from (note for note in (*log.notes, alignment.doubt) if note)
+    old = [taken.before[one.sha256] for one in taken.files if one.sha256 in taken.before]
+    if old:
+        yield (
+            f"adds no energy to {len(old)} files that were imported before; to import them with "
+            f"it, delete the campaign first: `eeio rm {', '.join(dict.fromkeys(old))}`"
+        )
 
 
 def _equal_reports(one: FoundFile) -> list[int]:
