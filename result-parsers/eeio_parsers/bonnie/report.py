@@ -89,33 +89,36 @@ def read_text(text: str) -> Iterator[FoundReport]:
         yield from read_csv(text)
         return
     for part, begin in parts(text, TEXT):
-        version = TEXT.match(part)
-        row = re.search(
-            rf"^([ \t]*Size[^\n]*)\n()[ \t]*{_SIZES}", part, re.M
-        ) or re.search(
-            rf"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+{_SIZES}", part, re.M
-        )  # fmt: skip
+        row = re.search(rf"^([ \t]*Size[^\n]*)\n()[ \t]*{_SIZES}", part, re.M)
+        if row is None:
+            pattern = rf"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+{_SIZES}"
+            row = re.search(pattern, part, re.M)
         if row is None:
             raise none_found("Bonnie++", "its table has no row")
-        ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
-        cells = list(re.finditer(r"\S{1,300}", row[5]))
-        if len(cells) > len(ends) or len(ends) > 2 * len(TESTS):
-            raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
-        indent = row.start(5) - row.end(1) - 1
-        below = list(columns(ends, [indent + cell.end() for cell in cells], most_apart=4))
-        if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
-            raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
-        # A rate is in each second column.
-        rates = {
-            TESTS[column // 2]: _rate(cell[0])
-            for column, cell in zip(below, cells, strict=True)
-            if column % 2 == 0
-        }
-        phases = tuple(_phases(rates, row[3], row[4] or "8k", None))
+        phases = tuple(_phases(_rates(row), row[3], row[4] or "8k", None))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
+        version = TEXT.match(part)
         reported = version["version"] if version else None
         yield FoundReport(phases, reported, row[2] or None, begins_at=begin)
+
+
+def _rates(row: re.Match[str]) -> dict[str, str]:
+    """Test -> its rate, by the columns of a header and the row below it."""
+    ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
+    cells = list(re.finditer(r"\S{1,300}", row[5]))
+    if len(cells) > len(ends) or len(ends) > 2 * len(TESTS):
+        raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
+    indent = row.start(5) - row.end(1) - 1
+    below = list(columns(ends, [indent + cell.end() for cell in cells], most_apart=4))
+    if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
+        raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
+    # A rate is in each second column.
+    return {
+        TESTS[column // 2]: _rate(cell[0])
+        for column, cell in zip(below, cells, strict=True)
+        if column % 2 == 0
+    }
 
 
 def _rate(cell: str) -> str:

@@ -67,42 +67,46 @@ def _elbencho(
         return
     base = kind.partition("-")[0].upper()
     operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
-    moves = operation != "metadata"
-    if not moves and base not in _METADATA:
+    if operation == "metadata" and base not in _METADATA:
         raise none_found("elbencho", f"a phase {kind[:40]!r}, which eeio does not know")
-    random = _YES_OR_NO.get(settings.get("random", ""))
     threads, hosts = (count(settings.get(name, "")) for name in ("threads", "hosts"))
-    moved, started = values["moved"], _iso(date)
+    started = _iso(date)
+    within_s = 0.01 if started and "." in started else 1.0
     phase = FoundPhase(
         name=kind.lower(),
-        operation=operation,
+        operation="metadata",
         jobs=None if threads is None else threads * max(1, hosts or 1),
         nodes=hosts or None,
-        iops=values["iops"] if moves else values["entries"],
+        iops=values["entries"],
         access_pattern="none",
         runtime_s=values["runtime_s"],
         started_utc=started,
-        time_source=None if started is None else "elbencho's start of the phase",
-        starts_within_s=None if started is None else 0.01 if "." in started else 1.0,
+        time_source="elbencho's start of the phase" if started else None,
+        starts_within_s=within_s if started else None,
         options=settings,
     )
-    if moves:
-        phase = replace(
-            phase,
-            access_pattern={True: "random", False: "sequential", None: None}[random],
-            request_bytes=size(settings.get("block size", "")) or None,
-            direct=_YES_OR_NO.get(settings.get("direct io", "")),
-            iodepth=count(settings.get("iodepth", "")),
-            bandwidth_bytes_per_s=values["rate"],
-            bytes=None if moved is None else round(moved),
-            metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
-        )
-    if moves and phase.bandwidth_bytes_per_s is None and phase.iops is None:
-        # Files without contents: what it counts are files.
-        phase = replace(phase, operation="metadata", access_pattern="none",
-                        iops=values["entries"], metrics={})  # fmt: skip
+    # Files without contents: what it counts are files.
+    if operation != "metadata" and (values["rate"] is not None or values["iops"] is not None):
+        phase = _of_data(replace(phase, operation=operation), values, settings)
     if phase.bandwidth_bytes_per_s is not None or phase.iops is not None:
         yield FoundReport((phase,))
+
+
+def _of_data(
+    phase: FoundPhase, values: Mapping[str, float | None], settings: Mapping[str, str]
+) -> FoundPhase:
+    random, moved = _YES_OR_NO.get(settings.get("random", "")), values["moved"]
+    return replace(
+        phase,
+        access_pattern={True: "random", False: "sequential", None: None}[random],
+        request_bytes=size(settings.get("block size", "")) or None,
+        direct=_YES_OR_NO.get(settings.get("direct io", "")),
+        iodepth=count(settings.get("iodepth", "")),
+        iops=values["iops"],
+        bandwidth_bytes_per_s=values["rate"],
+        bytes=None if moved is None else round(moved),
+        metrics={} if (files := values["entries"]) is None else {"operations_per_s": files},
+    )
 
 
 _YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}

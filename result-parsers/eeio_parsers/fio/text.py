@@ -3,7 +3,7 @@
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -76,12 +76,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
             headers, version = settings, found[-1].version
         settings = headers
         try:
-            report = _text_report(text[start:end], headers)
-            has_sum = any(entry["name"].strip() == ALL_CLIENTS for entry in entries)
-            if not has_sum and _STATUS.search(text, before, end) is None:
-                raise none_found("fio", "the report is cut off before `Run status`")
             if is_rest:
                 raise none_found("fio", "it is the rest of a report that is not understood")
+            report = _text_report(text[start:end], headers)
         except ToolOutputError as error:
             lost.append(error)
             is_rest = is_complete and not _BEGIN.match(text, end)
@@ -177,6 +174,8 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     if of_servers:
         _check_started(text, sum(int(entry["jobs"]) for entry in of_servers))
+    if len(of_servers) == len(every) and _STATUS.search(text, every[-1].end()) is None:
+        raise none_found("fio", "the report is cut off before `Run status`")
     _check_directions(phases)
     of_groups = groups(phases)
     _check_sums(text, of_groups)
@@ -232,7 +231,6 @@ _SUMS_AGREE = 0.02
 def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
     """Raises ToolOutputError if the jobs of a group are not its sum."""
     sums = _printed_sums(text)
-    groups_with_sums = {group for group, _ in sums}
     for (group, operation), printed in sums.items():
         of_group = [phase for phase in phases if phase.group == group]
         of_sum = [phase for phase in of_group if phase.operation == operation]
@@ -246,9 +244,14 @@ def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
                     f"group {group}: its jobs {operation} {phase.bytes} bytes, but it says "
                     f"{printed}: a part of the report is missing",
                 )
+    _check_all_have_sums(phases, sums)
+
+
+def _check_all_have_sums(phases: Sequence[FoundPhase], sums: Mapping[tuple[str, str], str]) -> None:
+    groups_with_sums = {group for group, _ in sums}
     for phase in phases:
-        is_missing = phase.group in groups_with_sums and (phase.group, phase.operation) not in sums
-        if phase.bytes and is_missing:
+        is_missing = (phase.group, phase.operation) not in sums
+        if phase.bytes and is_missing and phase.group in groups_with_sums:
             raise none_found("fio", f"group {phase.group}: it has no sum of its {phase.operation}s")
 
 
@@ -424,20 +427,17 @@ def _text_phase(
     if not DURATION.contains(runtime_s):
         raise none_found("fio", f"{entry['name'][:80]}: a run time of {line['ms']} ms is none")
     base = _base(line, iops, request)
-    printed = size(line["io"], base)
     issued = _issued(block, direction)
     exact = None if issued is None or request is None else issued * request
     # Bytes are rounded and counts are not, but these include requests that did not end in time.
-    fits = exact and runtime_s and any(
-        _fits(exact / runtime_s, text, unit)
-        for text, unit in ((line["bw"], base), (line.groupdict().get("si"), 1000))
-    )  # fmt: skip
-    moved = exact if fits else printed
-    wanted = iops * request if iops and request else None
-    ended = local_date(entry["rest"])
-    started = ended and (datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)).isoformat(
-        timespec="milliseconds"
-    )
+    is_exact = bool(exact and runtime_s) and _fits_line(line, (exact or 0) / runtime_s, base)
+    moved = exact if is_exact else size(line["io"], base)
+    if is_exact and exact and runtime_s >= 1:
+        rate: float | None = exact / runtime_s
+    else:
+        requested = iops * request if iops and request else None
+        rate = _rate(line, base, moved, runtime_s, requested)
+    started = _started(entry["rest"], runtime_s)
     return FoundPhase(
         name=entry["name"][:200],
         operation=direction,
@@ -446,20 +446,33 @@ def _text_phase(
         iodepth=count(header.get("depth")),
         jobs=int(entry["jobs"]),
         engine=header.get("engine"),
-        bandwidth_bytes_per_s=moved / runtime_s
-        if moved and moved == exact and runtime_s >= 1
-        else _rate(line, base, moved, runtime_s, wanted),
-        iops=_exact_iops(issued, runtime_s, iops, bool(fits)),
+        bandwidth_bytes_per_s=rate,
+        iops=_exact_iops(issued, runtime_s, iops, is_exact),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
-        time_source=None
-        if started is None
-        else "fio's local time at the end, less its run time, zone not reported",
+        time_source=_TIME_SOURCE if started else None,
         metrics=_text_latencies(after) | _text_processor(block),
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )
+
+
+_TIME_SOURCE = "fio's local time at the end, less its run time, zone not reported"
+
+
+def _started(rest: str, runtime_s: float) -> str | None:
+    ended = local_date(rest)
+    if ended is None:
+        return None
+    started = datetime.fromisoformat(ended) - timedelta(seconds=runtime_s)
+    return started.isoformat(timespec="milliseconds")
+
+
+def _fits_line(line: re.Match[str], rate: float, base: int) -> bool:
+    """Whether a rate is one of those that are printed."""
+    decimal = line.groupdict().get("si")
+    return _fits(rate, line["bw"], base) or _fits(rate, decimal, 1000)
 
 
 def _digits(text: str) -> int:

@@ -54,7 +54,8 @@ def _run(part: str) -> FoundReport:
     # Notes may lack the last line; the tree's removal is the last operation.
     if "-- finished at" not in part[table.end() :] and _LAST not in means:
         raise none_found("mdtest", "cut off before mdtest was finished")
-    launch, started, command = _LAUNCH.search(part), _STARTED.search(part), _COMMAND.search(part)
+    launch, command = _LAUNCH.search(part), _COMMAND.search(part)
+    started = _started(part)
     # Without the first lines no setting is known, so that nothing is a repetition.
     options = {"iterations": table["iterations"]} if launch else {}
     if launch and command:
@@ -67,7 +68,7 @@ def _run(part: str) -> FoundReport:
             jobs=count(launch[2]) if launch else None,
             nodes=count(launch[3]) if launch else None,
             iops=mean,
-            started_utc=f"{started[3]}-{started[1]}-{started[2]}T{started[4]}" if started else None,
+            started_utc=started,
             time_source="mdtest's local time, zone not reported" if started else None,
             options=options,
         )
@@ -77,6 +78,11 @@ def _run(part: str) -> FoundReport:
     if not phases:
         raise none_found("mdtest", "no operation has a rate")
     return FoundReport(phases, launch[1] if launch else None)
+
+
+def _started(part: str) -> str | None:
+    date = _STARTED.search(part)
+    return f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
 
 
 def _means(rows: str) -> dict[str, float]:

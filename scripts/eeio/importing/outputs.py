@@ -102,15 +102,6 @@ def _completed(found: FoundPhase, factors: Mapping[str, str]) -> FoundPhase:
 
 def recorded(found: FoundPhase, tool: str | None) -> Phase:
     """As a phase of a run record, with the reasons why it cannot be used."""
-    metrics = dict(found.metrics)
-    for name in ("mean", "p50", "p95", "p99", "p999", "p9999"):
-        # Percentiles in tables are of completion, and so is their mean.
-        if (value := metrics.get(f"latency_completion_{name}_s")) is not None:
-            metrics[f"latency_{name}_s"] = value
-    if found.iops is not None:
-        metrics["operations_per_s" if found.operation == "metadata" else "iops"] = found.iops
-    if found.runtime_s is not None:
-        metrics["runtime_s"] = found.runtime_s
     writes = found.operation == "write"
     flushed = writes and formats.rules_of(tool).flushes(found.options)
     phase = Phase(
@@ -123,19 +114,36 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
         start_s=None,
         end_s=None,
         window_source=_NO_WINDOW,
-        metrics=metrics,
+        metrics=_metrics(found),
         energy=found.energy,
         durable_reason=_NOT_DURABLE if writes and not flushed else None,
         includes_flush=flushed,
     )
-    reasons = [found.error] if found.error else []
+    return replace(phase, validity=tuple(_why_invalid(found, phase)))
+
+
+def _metrics(found: FoundPhase) -> dict[str, float]:
+    metrics = dict(found.metrics)
+    for name in ("mean", "p50", "p95", "p99", "p999", "p9999"):
+        # Percentiles in tables are of completion, and so is their mean.
+        if (value := metrics.get(f"latency_completion_{name}_s")) is not None:
+            metrics[f"latency_{name}_s"] = value
+    if found.iops is not None:
+        metrics["operations_per_s" if found.operation == "metadata" else "iops"] = found.iops
+    if found.runtime_s is not None:
+        metrics["runtime_s"] = found.runtime_s
+    return metrics
+
+
+def _why_invalid(found: FoundPhase, phase: Phase) -> Iterator[str]:
+    if found.error:
+        yield found.error
     if found.operation not in _OPERATIONS:
-        reasons.append("neither a read nor a write, or the file does not report which")
+        yield "neither a read nor a write, or the file does not report which"
     if found.bytes == 0 and found.bandwidth_bytes_per_s:
-        reasons.append("a bandwidth without bytes")
+        yield "a bandwidth without bytes"
     if (why := consistency.disagreement(phase)) is not None:
-        reasons.append(why)
-    return replace(phase, validity=tuple(reasons))
+        yield why
 
 
 def _names(found: Sequence[FoundPhase]) -> Iterator[str]:

@@ -133,21 +133,20 @@ def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
     return names
 
 
-def _experiment(
+def _arguments(
     row: _Row, varying: Mapping[str, set[str]], names: Mapping[Path, str]
-) -> Experiment:
-    first = row.phases[0]
-    operations = {phase.operation for phase in row.phases}
-    operation = first.operation if len(operations) == 1 else "mixed"
+) -> dict[str, str]:
+    """The settings of an experiment that it has no field for."""
+    first, of_tool = row.phases[0], varying.get(row.file.tool or "", set())
     arguments = {
         "file": names[row.file.path],
-        **{f"path_{place}": name for place, name in enumerate(row.file.place, start=1)},
+        **{f"path_{level}": name for level, name in enumerate(row.file.place, start=1)},
         "phase": first.name,
     }
     for name, value in first.options.items():
-        if name in varying.get(row.file.tool or "", ()):
+        if name in of_tool:
             arguments[name.replace(" ", "_")] = value
-    if row.report.version and _VERSION in varying.get(row.file.tool or "", ()):
+    if row.report.version and _VERSION in of_tool:
         arguments["tool_version"] = row.report.version
     if not first.options and first.request_bytes is None:
         # No setting is reported, so nothing shows that another report is a repetition.
@@ -155,6 +154,16 @@ def _experiment(
     for name in ("iodepth", "jobs", "nodes", "engine"):
         if (value := getattr(first, name)) is not None:
             arguments[name] = str(value)
+    return arguments
+
+
+def _experiment(
+    row: _Row, varying: Mapping[str, set[str]], names: Mapping[Path, str]
+) -> Experiment:
+    first = row.phases[0]
+    operations = {phase.operation for phase in row.phases}
+    operation = first.operation if len(operations) == 1 else "mixed"
+    arguments = _arguments(row, varying, names)
     rules = formats.rules_of(row.file.tool)
     return Experiment(
         level=rules.level,
