@@ -29,7 +29,7 @@ _NO_NUMBER = re.compile(r"(: ?)-?(?:nan|inf)\b")
 _MOST_WRAPPERS = 5
 _KINDS = (("slat", "submission"), ("clat", "completion"), ("lat", "total"))
 _RANKS = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
-_REQUESTS_OF_P9999 = 10_000
+REQUESTS_OF_P9999 = 10_000
 """With fewer requests, fio reports the slowest one as the 99.99th percentile."""
 _AGREES = 0.01
 
@@ -263,7 +263,7 @@ def _latencies(body: Mapping[str, Any], requests: int | None) -> dict[tuple[str,
         counted = of_kind.get("N", requests)
         for rank, value in (of_kind.get("percentile") or {}).items():
             name = _RANKS.get(float(rank))
-            is_known = name != "p9999" or (counted or 0) >= _REQUESTS_OF_P9999
+            is_known = name != "p9999" or (counted or 0) >= REQUESTS_OF_P9999
             if name is not None and value and is_known:
                 latencies[kind, name] = value / per_s
     return latencies

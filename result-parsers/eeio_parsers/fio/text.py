@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from eeio_limits.quantities import DURATION
-from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, exact_rate
+from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, REQUESTS_OF_P9999, exact_rate
 from eeio_parsers.fio.json_report import SO_FAR, moved
 from eeio_parsers.fio.settings import pattern
 from eeio_parsers.found import (
@@ -452,7 +452,7 @@ def _text_phase(
         runtime_s=runtime_s,
         started_utc=started,
         time_source=_TIME_SOURCE if started else None,
-        metrics=_text_latencies(after) | _text_processor(block),
+        metrics=_text_latencies(after, issued) | _text_processor(block),
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )
@@ -545,7 +545,8 @@ _PERCENTILES = re.compile(
 )
 
 
-def _text_latencies(block: str) -> dict[str, float]:
+def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
+    """The 99.99th percentile of too few requests is the slowest of them."""
     found: dict[str, float] = {}
     for name, unit, mean in re.findall(
         r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
@@ -567,7 +568,8 @@ def _text_latencies(block: str) -> dict[str, float]:
         if ranks != sorted(set(ranks)):
             raise none_found("fio", "its percentiles are not in their order")
         for rank, value in rows:
-            if figure(rank) in (50, 95, 99, 99.9, 99.99):
+            is_known = figure(rank) < 99.99 or (requests or 0) >= REQUESTS_OF_P9999
+            if figure(rank) in (50, 95, 99, 99.9, 99.99) and is_known:
                 name = f"{figure(rank):g}".replace(".", "")
                 found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
     return found
