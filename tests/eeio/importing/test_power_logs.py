@@ -108,7 +108,7 @@ def turbostat() -> str:
             lines.append("Time_Of_Day_Seconds\tCore\tCPU\tBusy%\tPkgWatt\tRAMWatt")
         lines.append(f"{t:.6f}\t-\t-\t5.00\t{w:.2f}\t{w / 10:.2f}")
         lines.append(f"{t:.6f}\t0\t0\t5.00\t{w:.2f}\t{w / 10:.2f}")
-        lines.append("0\t1\t5.00")
+        lines.append(f"{t:.6f}\t0\t1\t5.00")
     return "\n".join(lines) + "\n"
 
 
@@ -330,9 +330,9 @@ def redfish_of_telegraf(name: str, source: str = "bmc1", share: float = 1.0) -> 
         ("eeio_power_watts", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
         ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
         ("eeio_power_watts", {"meter": "rack", "domain": "system", "kind": "measured"}),
-        ("kepler_node_platform_joules_total", {"source": "redfish", "mode": "idle"}),
-        ("kepler_node_platform_joules_total", {"source": "acpi", "mode": "idle"}),
-        ("kepler_node_platform_joules_total", {"source": "hwmon", "mode": "idle"}),
+        ("kepler_node_platform_joules_total", {"source": "redfish"}),
+        ("kepler_node_platform_joules_total", {"source": "acpi"}),
+        ("kepler_node_platform_joules_total", {"source": "hwmon"}),
         ("kepler_node_platform_joules_total", {}),
     ],
 )
@@ -354,28 +354,29 @@ def test_a_late_meter_behind_an_exporter_is_late_in_prometheus_too(
 @pytest.mark.parametrize(
     ("metric", "labels", "longest_s"),
     [
-        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, None),
+        # A scrape each second, and a file of eeio each 5 s.
+        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, 6.0),
         # Of a gauge the scrape that a query repeats: up to a second late, a mean of a second.
-        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, 2.0),
-        ("node_rapl_package_joules_total", {}, None),
+        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, 7.0),
+        ("node_rapl_package_joules_total", {}, 1.0),
         ("scaph_socket_power_microwatts", {}, 2.0),
-        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 12.0),
-        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 10.0),
-        ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 40.0),
+        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 17.0),
+        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 16.0),
+        ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 46.0),
         ("ipmi_dcmi_power_consumption_watts", {}, 11.0),
-        ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 5.0),
-        ("kepler_node_gpu_joules_total", {"source": "nvml"}, 5.0),
-        ("kepler_node_platform_joules_total", {"source": "acpi"}, 15.0),
-        ("kepler_node_platform_joules_total", {"source": "redfish"}, 70.0),
+        ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 6.0),
+        ("kepler_node_gpu_joules_total", {"source": "nvml"}, 6.0),
+        ("kepler_node_platform_joules_total", {"source": "acpi"}, 16.0),
+        ("kepler_node_platform_joules_total", {"source": "redfish"}, 71.0),
     ],
 )
 def test_the_delay_of_an_exporter_is_that_of_its_source(
-    tmp_path: Path, metric: str, labels: dict[str, str], longest_s: float | None
+    tmp_path: Path, metric: str, labels: dict[str, str], longest_s: float
 ) -> None:
     log = tmp_path / "power"
     log.write_text(prometheus(metric, labels))
     (series,) = power_logs.read(log).series
-    assert (None if series.delay is None else series.delay.longest_s) == longest_s
+    assert series.delay is not None and series.delay.longest_s == longest_s
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Cells of tables, and values of JSON."""
 
-import csv
 import json
 import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from eeio.importing.power_logs.lines import unexplained
 from eeio_parsers.found import number
 
 
@@ -16,15 +16,13 @@ def watts_of(text: str) -> float:
     return math.nan if value is None else value
 
 
-def table(text: str, delimiter: str = ",") -> Iterator[dict[str, str]]:
-    reader = csv.DictReader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
-    for row in reader:
-        yield {str(k).strip(): str(v or "").strip() for k, v in row.items()}
-
-
 def json_values(text: str) -> Iterator[Any]:
-    """JSON values one after the other, or the parts of one list."""
-    decoder, place = json.JSONDecoder(), 0
-    while found := re.compile(r"[\s,\[\]]*(?=\{)").match(text, place):
-        body, place = decoder.raw_decode(text, found.end())
+    """JSON values one after the other, or the parts of one list. Raises PowerError for text that is
+    not JSON between them, and ValueError for a value that is damaged or cut off."""
+    decoder, end = json.JSONDecoder(), 0
+    while begin := re.compile(r"[\s,\[\]]*(?=\{)").match(text, end):
+        body, end = decoder.raw_decode(text, begin.end())
         yield body
+    if rest := text[end:].strip(" \t\r\n,[]"):
+        place = text.index(rest, end)
+        raise unexplained(text.count("\n", 0, place) + 1, rest.partition("\n")[0])

@@ -2,20 +2,21 @@
 
 import csv
 import hashlib
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from eeio.importing.power_logs import tools
 from eeio.importing.power_logs.eeio_samples import read_samples
-from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check
+from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
 from eeio_limits import LimitError, inputs
 from eeio_power.delay import stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import number_option
 
-_WITH_OPTIONS = re.compile(r"(.+?)((?:,(?:lag_s|averages_s)=[^,]{1,20}){1,2})", re.DOTALL)
+_WITH_OPTIONS = re.compile(r"(.+?)((?:,(?:lag_s|averages_s|offset_s)=[^,]{1,20}){1,3})", re.DOTALL)
 
 
 def _split(named: Path) -> tuple[Path, dict[str, str]]:
@@ -25,6 +26,31 @@ def _split(named: Path) -> tuple[Path, dict[str, str]]:
         return named, {}
     pairs = (text.partition("=") for text in match[2].strip(",").split(","))
     return Path(match[1]), {key: value for key, _, value in pairs}
+
+
+def _offset_s(options: Mapping[str, str]) -> float | None:
+    """Raises PowerError for an offset that is no number."""
+    if "offset_s" not in options:
+        return None
+    try:
+        offset_s = float(options["offset_s"])
+    except ValueError:
+        offset_s = math.nan
+    if not math.isfinite(offset_s):
+        raise PowerError(f"offset_s={options['offset_s']}: not a number of seconds")
+    return offset_s
+
+
+def _with_delays(every: Sequence[Series], options: Mapping[str, str]) -> list[Series]:
+    """The series, with the delay that the user states: that of the late meters, where the log has
+    punctual ones, too. Raises PowerError for an option that is no time."""
+    if not {"lag_s", "averages_s"} & options.keys():
+        return list(every)
+    are_punctual = all(series.is_punctual for series in every)
+    return [
+        _with_delay(series, options) if are_punctual or not series.is_punctual else series
+        for series in every
+    ]
 
 
 def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
@@ -44,7 +70,7 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
 
 def read(named: Path) -> PowerLog:
     """The series of a log, or the reason for its rejection. Its name may be followed by the delay
-    of the readings: `power.log,lag_s=2,averages_s=10`."""
+    of the readings and the offset of its clock: `power.log,lag_s=2,averages_s=10,offset_s=3600`."""
     path, options = _split(named)
     log = PowerLog(path)
     try:
@@ -57,10 +83,14 @@ def read(named: Path) -> PowerLog:
             tool, reader = _reader_of(text)
             log = replace(log, tool=tool)
             found = reader(text)
-        if options:
-            found.series = [_with_delay(series, options) for series in found.series]
+            if text[-1:] not in "\n]}":
+                found.notes.append("the last line has no line end, so it may be cut off: not used")
+        log = replace(log, offset_s=_offset_s(options))
+        found.series = _with_delays(found.series, options)
         for series in found.series:
             check(series)
+            if found.clock == "local":
+                check_steps(series)
         if not found.series:
             raise PowerError("no power in it")
     except OSError as error:
@@ -100,5 +130,5 @@ def _reader_of(text: str) -> tuple[str, Callable[[str], ReadLog]]:
     if _RESULTS_ONLY.search(head):
         raise PowerError("means of SPECpower's load levels without times: give PTDaemon's log")
     if _PERF_TOTALS.search(head):
-        raise PowerError("perf's totals without times: run `perf stat -I 1000 -x,`")
+        raise PowerError("perf's totals, or a table for readers: run `perf stat -I 1000 -x,`")
     raise PowerError("no known power log (docs/how-to/import-results.md); a table needs a map")

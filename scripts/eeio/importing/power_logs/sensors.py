@@ -9,10 +9,16 @@ from eeio_power.errors import PowerError
 from eeio_power.watt_names import complete_system
 
 
+def _last(name: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> float | None:
+    """The last value that is known."""
+    values = (sensors.get(name) for _, sensors in reversed(rounds))
+    return next((value for value in values if value is not None and value == value), None)
+
+
 def of_sensors(meter: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> Series:
     """The power of the system from sensors with names. Raises PowerError if none is its."""
     names = dict.fromkeys(name for _, sensors in rounds for name in sensors)
-    last = {n: next((s[n] for _, s in reversed(rounds) if n in s), None) for n in names}
+    last = {name: _last(name, rounds) for name in names}
     chosen = complete_system(last)
     if not chosen.sensors:
         raise PowerError(

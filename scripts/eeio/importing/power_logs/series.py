@@ -67,6 +67,8 @@ class Series:
     accuracy: float = 0.05
     contents: Contents = UNKNOWN
     delay: Delay | None = None
+    is_punctual: bool = False
+    """The meter is read at the time of its value, so that a delay is that of the scrapes only."""
     recorded: MeterSamples | None = None
     """The meter as eeio recorded it, with all its channels and calibrations: the energy is computed
     from these. Its times are Unix s, too."""
@@ -141,6 +143,8 @@ class PowerLog:
     clock: Clock = "utc"
     same_machine: bool = False
     unsure_s: float = 0.0
+    offset_s: float | None = None
+    """How far its clock is ahead, as the user states behind its name."""
     series: tuple[Series, ...] = ()
     notes: tuple[str, ...] = ()
     rejected: str | None = None
@@ -164,10 +168,30 @@ def check(series: Series) -> None:
             f"{series.meter}: power of the domain {series.domain}, which is not among "
             f"{', '.join(DOMAINS)}"
         )
+    if all(value != value for value in series.values):
+        raise PowerError(f"{series.meter}: no reading of the domain {series.domain} has a value")
     if len(series.times_s) < (2 if series.form == "counter" else _LEAST_READINGS):
         raise PowerError(f"{series.meter}: {len(series.times_s)} readings are too few")
     TIMESTAMP.checked(series.times_s[0], "the first time")
     TIMESTAMP.checked(series.times_s[-1], "the last time")
+
+
+_ZONE_STEPS_S = (1800.0, 3600.0, 7200.0)
+"""Local times step by one of them when the zone changes (summer time)."""
+_LONGEST_PERIOD_S = 120.0
+
+
+def check_steps(series: Series) -> None:
+    """Raises PowerError if local times step ahead as by summer time."""
+    if series.form == "counter" or series.period_s > _LONGEST_PERIOD_S:
+        return
+    for before_s, after_s in pairwise(series.times_s):
+        step_s = after_s - before_s - series.period_s
+        if any(abs(step_s - zone_s) <= 2 * series.period_s for zone_s in _ZONE_STEPS_S):
+            raise PowerError(
+                f"{series.meter}: the local times step ahead by {after_s - before_s:.0f} s, as by "
+                "summer time: cut the log there, and import the parts with offsets of their own"
+            )
 
 
 def series_of(
@@ -198,7 +222,10 @@ def series_of(
         )
     if accuracy is None:
         accuracy = default_accuracy(domain)
-    series = Series(meter, domain, kind, form, list(of_time), values, accuracy, contents)
+    series = Series(
+        meter, domain, kind, form, list(of_time), values, accuracy, contents,
+        is_punctual=delay is None,
+    )  # fmt: skip
     if delay is None or len(of_time) < 2:
         return series
     return replace(series, delay=of_form(delay, form, series.period_s))

@@ -1,46 +1,51 @@
 """`nvidia-smi --query-gpu`."""
 
-import math
 import re
 
-from eeio.importing.power_logs.cells import table, watts_of
+from eeio.importing.power_logs.cells import watts_of
 from eeio.importing.power_logs.format import LogFormat
+from eeio.importing.power_logs.lines import lines_of, matching, table
+from eeio.importing.power_logs.readings import Value, summed
 from eeio.importing.power_logs.series import ReadLog, series_of
 from eeio.importing.power_logs.times import time_of
 from eeio_power.delay import NVIDIA
 from eeio_power.errors import PowerError
 
+_COMMAND = "--query-gpu=timestamp,index,power.draw"
+_NAMES = ("index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial")
+"""Columns that name a GPU."""
+_IS_FAILURE = matching(r"(?:Failed to |Unable to |Unknown Error|No devices were found|GPU is lost)")
 
-def _nvidia(text: str) -> ReadLog:
-    """`nvidia-smi --query-gpu=timestamp,index,power.draw`: local times, a row for each GPU."""
-    found = ReadLog()
-    rounds: list[dict[str, float]] = []
-    times: list[float] = []
-    for row in table(text):
-        draw = next((k for k in row if k.startswith("power.draw")), None)
-        if draw is None or "timestamp" not in row:
-            raise PowerError("give nvidia-smi --query-gpu=timestamp,index,power.draw")
-        unit = re.search(r"\[(\w{1,4})\]$", draw)
-        if (unit[1] if unit else row[draw].rpartition(" ")[2]) != "W":
+
+def _read(text: str) -> ReadLog:
+    """Local times, a row for each GPU. Raises PowerError."""
+    header = next((line for _, line in lines_of(text)), "")
+    columns = [cell.strip() for cell in header.split(",")]
+    draw = next((name for name in columns if re.match(r"power\.draw(?: \[|$)", name)), None)
+    draw = draw or next((name for name in columns if name.startswith("power.draw")), "power.draw")
+    if draw not in columns or "timestamp" not in columns:
+        raise PowerError(f"give nvidia-smi {_COMMAND}")
+    name = next((column for column in _NAMES if column in columns), None)
+    if name is None:
+        raise PowerError(
+            f"no column shows which GPU a row is of (there may be several GPUs): {_COMMAND}"
+        )
+    log = ReadLog()
+    unit = re.search(r"\[(\w{1,4})\]$", draw)
+    values: list[Value] = []
+    for row in table(text, ("timestamp", name, draw), _IS_FAILURE):
+        of_cell = row[draw].rpartition(" ")[2] if re.match(r"[\d.]", row[draw]) else "W"
+        if (unit[1] if unit else of_cell) != "W":
             raise PowerError(f"{draw}: neither the column nor its cells have the unit W")
-        gpu = next((row[k] for k in ("index", "uuid", "pci.bus_id") if k in row), None)
-        time_s, found.clock = time_of(row["timestamp"])
-        if gpu is None and times and time_s - times[-1] < 0.02:
-            raise PowerError("several GPUs: name them by --query-gpu=timestamp,index,power.draw")
-        if not rounds or (gpu or "") in rounds[-1]:
-            rounds.append({})
-            times.append(time_s)
-        rounds[-1][gpu or ""] = watts_of(row[draw])
-        times[-1] = time_s
-    count = max(map(len, rounds), default=0)
-    rows = [
-        (time_s, sum(of.values()) if len(of) == count else math.nan)
-        for time_s, of in zip(times, rounds, strict=True)
-    ]
-    found.series.append(
-        series_of("nvidia-smi", "accelerator", "device-reported", "sample", rows, NVIDIA)
-    )
-    return found
+        time_s, log.clock = time_of(row["timestamp"])
+        values.append((time_s, f"{name} {row[name]}", watts_of(row[draw])))
+    log.series.append(
+        series_of(
+            "nvidia-smi", "accelerator", "device-reported", "sample",
+            summed("nvidia-smi", values), NVIDIA,
+        )
+    )  # fmt: skip
+    return log
 
 
-LOGS = (LogFormat("nvidia-smi", re.compile(r"\A[^\n]{0,999}\bpower\.draw", re.M), _nvidia),)
+LOGS = (LogFormat("nvidia-smi", re.compile(r"\A[^\n]{0,999}\bpower\.draw", re.M), _read),)

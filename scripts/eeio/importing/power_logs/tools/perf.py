@@ -4,39 +4,95 @@ import math
 import re
 
 from eeio.importing.power_logs.format import LogFormat
-from eeio.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
+from eeio.importing.power_logs.lines import explained, lines_of, matching, unexplained
+from eeio.importing.power_logs.readings import Value, summed
+from eeio.importing.power_logs.series import PUNCTUAL, Clock, ReadLog, series_of
 from eeio.importing.power_logs.times import time_of
 from eeio_parsers.found import number
+from eeio_power.errors import PowerError
 
-_PERF = re.compile(
-    r"^\s{0,40}(\d{1,12}\.\d{1,9}),(?:[SDN]\d[\w-]{0,20},\d{1,4},)?"
-    r"(<[\w ]{1,40}>|[\d.]{1,30}),Joules,power/energy-(\w{1,20})/", re.M,
-)  # fmt: skip
-
-
-def _perf(text: str) -> ReadLog:
-    """`perf stat -I -x,`: the energy of each interval; `# started on` is local time."""
-    found = ReadLog(clock="start")
-    start_s = 0.0
-    if started := re.search(r"^# started on (.{1,60})$", text, re.M):
-        # Cut to whole seconds.
-        start_s, found.clock = time_of(started[1])
-        start_s, found.unsure_s = start_s + 0.5, 0.5
-    joules: dict[str, dict[float, float]] = {}
-    for time, reported, event in _PERF.findall(text):
-        of = joules.setdefault(event, {})
-        value = number(reported)
-        of[float(time)] = of.get(float(time), 0.0) + (math.nan if value is None else value)
-    for event, of in joules.items():
-        domain = {"pkg": "package", "ram": "dram"}.get(event)
-        if domain is None:
-            found.notes.append(f"energy-{event} is a part of another domain: not used")
-            continue
-        ends = list(of)
-        steps = zip([0.0, *ends], ends, strict=False)
-        rows = [(start_s + end, of[end] / (end - begin)) for begin, end in steps if end > begin]
-        found.series.append(series_of("perf", domain, "measured", "mean", rows, PUNCTUAL))
-    return found
+_BEGINS = re.compile(
+    r"^\s{0,40}\d{1,12}[.,]\d{9}(?:,[^\n]{0,80},|[;|\t:][^\n]{0,80}[;|\t:])Joules[,;|\t:]power/energy-",
+    re.M,
+)
+_TIME = re.compile(r"\s{0,40}(\d{1,12}[.,]\d{1,9})([,;|\t:])")
+_STARTED = re.compile(r"# started on (.{1,60})$")
+_PART = re.compile(r"[SDNC]\w{0,20}(?:-[A-Z]\w{0,20}){0,3}$")
+"""A socket, die, node or processor, with --per-socket and others."""
+_DOMAINS = {"pkg": "package", "ram": "dram"}
 
 
-LOGS = (LogFormat("perf", _PERF, _perf),)
+class _Run:
+    """One start of perf: the energy of each interval of each event."""
+
+    def __init__(self, start_s: float = 0.0, unsure_s: float = 0.0) -> None:
+        self.start_s = start_s
+        self.unsure_s = unsure_s
+        self.joules: dict[str, list[Value]] = {}
+
+    def row(self, line: str) -> bool:
+        """Raises PowerError for numbers that cannot be told from their separators."""
+        time = _TIME.match(line)
+        if time is None:
+            return False
+        if "," in time[1] and time[2] == ",":
+            raise PowerError(
+                "decimal commas between separators that are commas: run perf with LC_ALL=C, or -x;"
+            )
+        cells = [cell.strip() for cell in line[time.end() :].split(time[2])]
+        part = ""
+        if _PART.match(cells[0]):
+            # The number of processors of the part is behind it; -A has none.
+            part = cells.pop(0)
+            if re.fullmatch(r"\d{1,5}", cells[0]) and cells[1:2] != ["Joules"]:
+                cells.pop(0)
+        if len(cells) < 3:
+            return False
+        value, unit, event = cells[:3]
+        if unit == "Joules" and (energy := re.match(r"power/energy-(\w{1,20})/", event)):
+            text = value.replace(",", ".")
+            joules = math.nan if text.startswith("<") else number(text)
+            if joules is None:
+                return False
+            time_s = self.start_s + float(time[1].replace(",", "."))
+            self.joules.setdefault(energy[1], []).append((time_s, part, joules))
+            return True
+        return not re.match(r"power/energy-", event)
+
+
+def _read(text: str) -> ReadLog:
+    """The energy of each interval; `# started on` is local time, and begins a run."""
+    runs = [_Run()]
+    clock: Clock = "start"
+    for number_of_line, line in lines_of(text):
+        if started := _STARTED.match(line.strip()):
+            start_s, clock = time_of(started[1])
+            # Cut to whole seconds.
+            runs.append(_Run(start_s + 0.5, 0.5))
+        elif not explained(number_of_line, line, matching(r"\s*#"), runs[-1].row):
+            raise unexplained(number_of_line, line)
+    runs = [run for run in runs if run.joules]
+    log = ReadLog(clock=clock, unsure_s=max((run.unsure_s for run in runs), default=0.0))
+    if len({run.unsure_s for run in runs}) > 1:
+        raise PowerError("some of its runs have no line `# started on`: import them apart")
+    for event in dict.fromkeys(event for run in runs for event in run.joules):
+        if event not in _DOMAINS:
+            log.notes.append(f"energy-{event} is a part of another domain: not used")
+    for run in runs:
+        for event, values in run.joules.items():
+            if event in _DOMAINS:
+                energies = summed(f"perf energy-{event}", values)
+                ends_s = [time_s for time_s, _ in energies]
+                begins_s = [run.start_s, *ends_s]
+                rows = [
+                    (end_s, joules / (end_s - begin_s))
+                    for (end_s, joules), begin_s in zip(energies, begins_s, strict=False)
+                    if end_s > begin_s
+                ]
+                log.series.append(
+                    series_of("perf", _DOMAINS[event], "measured", "mean", rows, PUNCTUAL)
+                )
+    return log
+
+
+LOGS = (LogFormat("perf", _BEGINS, _read),)

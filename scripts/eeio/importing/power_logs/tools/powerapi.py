@@ -4,57 +4,58 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eeio.importing.power_logs.cells import json_values, table
+from eeio.importing.power_logs.cells import json_values
 from eeio.importing.power_logs.format import LogFormat
+from eeio.importing.power_logs.lines import table
+from eeio.importing.power_logs.readings import Value, summed
 from eeio.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
-from eeio.importing.power_logs.times import time_of
+from eeio.importing.power_logs.times import time_of_json
 from eeio_power.errors import PowerError
 from eeio_power.reading import Kind
 
-
-def _powerapi_csv(text: str) -> ReadLog:
-    return _powerapi(list(table(text)))
-
-
-def _powerapi_json(text: str) -> ReadLog:
-    return _powerapi(list(json_values(text)))
+_COLUMNS = ("timestamp", "sensor", "target", "power")
+_DOMAINS = {"cpu": "package", "dram": "dram"}
 
 
-def _powerapi(rows: Sequence[Mapping[str, Any]]) -> ReadLog:
-    """Power reports: RAPL's own where there are some, else the sum of all programs (`global`)."""
-    found = ReadLog()
+def _read_csv(text: str) -> ReadLog:
+    return _read(list(table(text, _COLUMNS)))
+
+
+def _read_json(text: str) -> ReadLog:
+    return _read(list(json_values(text)))
+
+
+def _read(rows: Sequence[Mapping[str, Any]]) -> ReadLog:
+    """RAPL's own reports where there are some, else the sum of all programs (`global`)."""
+    log = ReadLog()
     targets = {str(row["target"]) for row in rows}
-    target = next((one for one in ("rapl", "global") if one in targets), None)
+    target = next((name for name in ("rapl", "global") if name in targets), None)
     if target is None:
         raise PowerError("neither of the targets rapl and global: they are power of programs")
     if len({str(row.get("sensor")) for row in rows}) > 1:
         raise PowerError("several machines (`sensor`): export one at a time")
-    of_domain: dict[str, dict[float, float]] = {}
+    of_domain: dict[str, list[Value]] = {}
     for row in (row for row in rows if row["target"] == target):
         metadata = row.get("metadata") or row
-        scope = metadata.get("scope")
-        domain = {"cpu": "package", "dram": "dram"}.get(str(scope))
+        domain = _DOMAINS.get(str(metadata.get("scope")))
         if domain is None:
             raise PowerError("the power domain is unknown: it is in the column or key `scope`")
-        time_s, found.clock = time_of(str(row["timestamp"]))
-        of = of_domain.setdefault(domain, {})
-        of[time_s] = of.get(time_s, 0.0) + float(row["power"])  # of all sockets
+        time_s, log.clock = time_of_json(row["timestamp"])
+        socket = str(metadata.get("socket", ""))
+        of_domain.setdefault(domain, []).append(
+            (time_s, socket and f"socket {socket}", float(row["power"]))
+        )
     kind: Kind = "measured" if target == "rapl" else "modelled"
-    for domain, of in of_domain.items():
-        rows_of_domain = sorted(of.items())
-        found.series.append(series_of("powerapi", domain, kind, "mean", rows_of_domain, PUNCTUAL))
-    return found
+    for domain, values in of_domain.items():
+        # An export need not be in the order of its times.
+        rows_of_domain = summed("powerapi", sorted(values, key=lambda value: value[0]))
+        log.series.append(series_of("powerapi", domain, kind, "mean", rows_of_domain, PUNCTUAL))
+    return log
 
 
+_KEYS = "".join(rf'(?=[^\0]{{0,2000}}"{name}"\s*:)' for name in _COLUMNS)
+_HEADER = "".join(rf"(?=[^\n]{{0,500}}(?<!\w){name}(?!\w))" for name in _COLUMNS)
 LOGS = (
-    LogFormat(
-        "powerapi",
-        re.compile(r'\A[\s\[]*\{[^\0]{0,2000}"target"[^\0]{0,2000}"power"', re.M),
-        _powerapi_json,
-    ),
-    LogFormat(
-        "powerapi",
-        re.compile(r"\A(?=[^\n]{0,500}\btarget\b)(?=[^\n]{0,500}\bpower\b)timestamp,", re.M),
-        _powerapi_csv,
-    ),
+    LogFormat("powerapi", re.compile(rf"\A[\s\[]*\{{{_KEYS}"), _read_json),
+    LogFormat("powerapi", re.compile(rf"\A{_HEADER}\w"), _read_csv),
 )

@@ -4,36 +4,39 @@ import re
 
 from eeio.importing.power_logs.cells import json_values
 from eeio.importing.power_logs.format import LogFormat
+from eeio.importing.power_logs.readings import Value, summed
 from eeio.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
-from eeio.importing.power_logs.times import time_of
+from eeio.importing.power_logs.times import time_of_json
+
+_W = 1e-6
+"""Its powers are in microwatts."""
 
 
-def _scaphandre(text: str) -> ReadLog:
-    """`scaphandre json`: microwatts, means since the record before. The host's value is a sum of
-    RAPL domains, so only sockets and memory are used."""
-    found = ReadLog()
-    rows: dict[str, list[tuple[float, float]]] = {"package": [], "dram": []}
+def _read(text: str) -> ReadLog:
+    """Means since the record before. The host's value is a sum of RAPL domains, so only sockets and
+    memory are used."""
+    log = ReadLog()
+    powers: dict[str, list[Value]] = {"package": [], "dram": []}
     for body in json_values(text):
-        time_s, _ = time_of(str(body["host"]["timestamp"]))
-        sockets = body.get("sockets") or []
-        if sockets:
-            rows["package"].append((time_s, sum(float(s["consumption"]) for s in sockets) / 1e6))
-        memory = [
-            float(domain["consumption"]) for socket in sockets
-            for domain in socket.get("domains") or [] if domain.get("name") == "dram"
-        ]  # fmt: skip
-        if memory:
-            rows["dram"].append((time_s, sum(memory) / 1e6))
-    found.series = [
-        series_of("scaphandre", d, "measured", "mean", r, PUNCTUAL) for d, r in rows.items() if r
+        time_s, log.clock = time_of_json(body["host"]["timestamp"])
+        for place, socket in enumerate(body.get("sockets") or []):
+            part = f"socket {socket.get('id', place)}"
+            powers["package"].append((time_s, part, float(socket["consumption"]) * _W))
+            for domain in socket.get("domains") or []:
+                if domain.get("name") == "dram":
+                    powers["dram"].append((time_s, part, float(domain["consumption"]) * _W))
+    log.series = [
+        series_of("scaphandre", domain, "measured", "mean", summed("scaphandre", values), PUNCTUAL)
+        for domain, values in powers.items()
+        if values
     ]
-    return found
+    return log
 
 
 LOGS = (
     LogFormat(
         "scaphandre",
         re.compile(r'\A[\s\[]*\{\s*"host"\s*:\s*\{[^{]{0,2000}"consumption"', re.M),
-        _scaphandre,
+        _read,
     ),
 )
