@@ -24,8 +24,8 @@ GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
 _SAME_S = 1e-6
-_LEAST_J = 1e-9
-"""An energy of 0 J has an uncertainty, too."""
+_LARGEST_SHARE = 100.0
+"""The largest uncertainty that a reason states, as a share of the energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ def known(reading: EnergyReading) -> EnergyReading:
         return reading
     if reading.kind == "modelled":  # an estimate, which is always marked as one and never ranked
         return reading
-    share = reading.uncertainty_j / max(abs(reading.energy_j), _LEAST_J)
+    # An energy of 0 J has an uncertainty, too.
+    least_j = reading.uncertainty_j / _LARGEST_SHARE
+    share = reading.uncertainty_j / max(abs(reading.energy_j), least_j)
     if share <= MOST_UNKNOWN:
         return reading
     return replace(
