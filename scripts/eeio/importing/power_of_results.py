@@ -372,11 +372,11 @@ def _quarter_hour_doubt(log: PowerLog, windows: Sequence[Window], given_s: float
             if series.times_s[0] > begin_s or series.times_s[-1] < end_s:
                 continue
             try:
-                fitting = estimated(series, windows, offset_s, _NEAR_ZONE_S)
+                estimated(series, windows, offset_s, _NEAR_ZONE_S)
             except PowerError:
                 continue
             return (
-                f"no step of load fits the offset of {given_s:+g} s, but {fitting.offset_s:+.0f} s "
+                f"no step of load fits the offset of {given_s:+g} s, but {offset_s:+.0f} s "
                 "fits: check the zone of the log's times and the sign of the offset"
             )
     return None
