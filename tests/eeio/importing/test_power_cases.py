@@ -322,6 +322,7 @@ def test_the_power_in_other_forms(tmp_path: Path, imported: Importer, form: str)
             "cannot be told from those of each",
         ),
         (kepler(overlap_s=20.0), "differ in pod"),
+        (kepler().replace("1764000033.0", "NaN"), "nan s is not a time"),
         (kepler().replace('"idle"', '"dynamic"'), "the mode idle is missing"),
         # Lines that no rule explains.
         (dcmi("%s") + "segmentation fault\n", "line 598: not understood: 'segmentation fault'"),

@@ -67,6 +67,8 @@ def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
     """
     last_s: dict[str, float] = {}
     for time_s, part, _ in values:
+        if not math.isfinite(time_s):
+            raise PowerError(f"{meter}: {time_s} s is not a time")
         before_s = last_s.get(part, -math.inf)
         if time_s < before_s:
             raise PowerError(

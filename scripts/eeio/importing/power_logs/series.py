@@ -208,6 +208,8 @@ def series_of(
     of_time: dict[float, list[float]] = {}
     last_s = -math.inf
     for time_s, value in rows:
+        if not math.isfinite(time_s):
+            raise PowerError(f"{meter}: {time_s} s is not a time")
         if time_s < last_s:
             raise PowerError(
                 f"{meter}: the clock runs backwards by {last_s - time_s:.3f} s: cut the log there"
