@@ -39,7 +39,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
     files.add_argument(
         "--power", metavar="LOG", nargs="+", type=Path, default=[],
-        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S: delay; LOG,offset_s=S: clock",
+        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, clock",
     )  # fmt: skip
     files.add_argument(
         "--power-offset",

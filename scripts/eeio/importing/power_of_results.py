@@ -116,33 +116,10 @@ def estimated(
         for k in range(-count, count + 1)
     }
     best = max(contrasts, key=lambda k: contrasts[k])
-    low = high = best
-    limit_w = DISTINCT_SHARE * contrasts[best]
-    while contrasts.get(low - 1, -math.inf) >= limit_w:
-        low -= 1
-    while contrasts.get(high + 1, -math.inf) >= limit_w:
-        high += 1
-    others = [k for k, contrast_w in contrasts.items() if contrast_w >= limit_w]
     best_s = around_s + best * step_s
+    _check_distinct(contrasts, best, search_s)
+    _check_visible(energy, pulses, best_s, contrasts[best], period_s)
     offset = _refined(energy, pulses, longest_s, best_s, step_s, period_s)
-    first, last = bisect_left(times_s, pulses[0].start_s + best_s), bisect_right(
-        times_s, pulses[-1].end_s + best_s)  # fmt: skip
-    near = sorted(power_w[max(0, first - 2) : last + 2])
-    noise_w = _noise_w(power_w, pulses, period_s)
-    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
-    why = None
-    if not contrasts[best] > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
-        why = "the power does not follow the results"
-    elif len(others) > high - low + 1:
-        why = "several offsets fit, because the results repeat evenly or other work was done"
-    elif not _all_visible(energy, pulses, best_s, contrasts[best]):
-        why = "some results do not change the power"
-    elif low == -count or high == count:
-        why = f"the best fit is at an end of the search ({search_s:g} s either way)"
-    elif pulses[0].start_s + best_s < times_s[0] or pulses[-1].end_s + best_s > times_s[-1]:
-        why = "the log does not cover all results"
-    if why:
-        raise PowerError(why)
     half = len(pulses) // 2
     if half < 2:
         return offset
@@ -153,6 +130,40 @@ def estimated(
     ]
     drift_s = abs(parts[0].offset_s - parts[1].offset_s)
     return replace(offset, uncertainty_s=offset.uncertainty_s + drift_s)
+
+
+def _check_distinct(contrasts: Mapping[int, float], best: int, search_s: float) -> None:
+    """Raises PowerError if another place of the search fits, or one beyond its ends may."""
+    low = high = best
+    limit_w = DISTINCT_SHARE * contrasts[best]
+    while contrasts.get(low - 1, -math.inf) >= limit_w:
+        low -= 1
+    while contrasts.get(high + 1, -math.inf) >= limit_w:
+        high += 1
+    if sum(contrast_w >= limit_w for contrast_w in contrasts.values()) > high - low + 1:
+        raise PowerError(
+            "several offsets fit, because the results repeat evenly or other work was done"
+        )
+    if low == min(contrasts) or high == max(contrasts):
+        raise PowerError(f"the best fit is at an end of the search ({search_s:g} s either way)")
+
+
+def _check_visible(
+    energy: Energy, pulses: Sequence[Pulse], best_s: float, contrast_w: float, period_s: float
+) -> None:
+    """Raises PowerError if the power does not follow the results at that offset."""
+    times_s, power_w = energy.times_s, energy.power_w
+    begin_s, end_s = pulses[0].start_s + best_s, pulses[-1].end_s + best_s
+    first, last = bisect_left(times_s, begin_s), bisect_right(times_s, end_s)
+    near = sorted(power_w[max(0, first - 2) : last + 2])
+    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
+    noise_w = _noise_w(power_w, pulses, period_s)
+    if not contrast_w > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
+        raise PowerError("the power does not follow the results")
+    if not _all_visible(energy, pulses, best_s, contrast_w):
+        raise PowerError("some results do not change the power")
+    if begin_s < times_s[0] or end_s > times_s[-1]:
+        raise PowerError("the log does not cover all results")
 
 
 def _repeats(pulses: Sequence[Pulse]) -> bool:
@@ -310,46 +321,69 @@ def _estimates(log: PowerLog, windows: Sequence[Window], around_s: float) -> dic
 
 def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> Alignment:
     """By the user's offset, else by the same clock, else by the load steps."""
-    around_s = given_s or 0.0
-    source = "given by --power-offset"
-    if given_s is None:
-        if log.clock == "start":
-            return Alignment(
-                None, source="the log's times count from a start that it does not report: give "
-                "--power-offset, minus the Unix time of that start",
-            )  # fmt: skip
-        is_local = log.clock == "local"
-        if any(w.local != is_local for w in windows) or (is_local and not log.same_machine):
-            return Alignment(None, source=_NO_ZONE)
-        source = "0, as the log was written on the measured machine"
-    is_known = given_s is not None or log.same_machine
-    try:
-        estimates = _estimates(log, windows, around_s)
-    except PowerError as error:
-        if not is_known:
-            return Alignment(
-                None, source="the clocks of the log and the results may differ, and the load steps "
-                f"do not show by how much: {error}; give --power-offset (0 if they are equal)",
-            )  # fmt: skip
-        doubt = None if given_s is None else _quarter_hour_doubt(log, windows, given_s)
-        return Alignment(around_s, log.unsure_s, source, doubt=doubt)
-    # The clock is known best by the series with the least unknown delay.
+    is_local = log.clock == "local"
+    if given_s is None and log.clock == "start":
+        return Alignment(
+            None, source="the log's times count from a start that it does not report: give "
+            "--power-offset, minus the Unix time of that start",
+        )  # fmt: skip
+    if given_s is None and is_local and not log.same_machine:
+        return Alignment(None, source=_NO_ZONE)
+    if given_s is None and any(window.local != is_local for window in windows):
+        return Alignment(None, source=_NO_ZONE)
+    if given_s is None and not log.same_machine:
+        return _by_load(log, windows)
+    source = "0, as the log was written on the measured machine"
+    if given_s is not None:
+        source = "given by --power-offset"
+    ahead_s = given_s or 0.0
+    return Alignment(ahead_s, log.unsure_s, source, _clock_doubt(log, windows, given_s, source))
+
+
+def _clock_by_load(log: PowerLog, estimates: Mapping[int, Offset]) -> tuple[float, float]:
+    """How far the clock of the log is ahead, by the series with the least unknown delay, and the
+    uncertainty."""
     best = min(estimates, key=lambda place: _late_within_s(log.series[place]))
     series, offset = log.series[best], estimates[best]
     ahead_s = offset.offset_s - _late_s(series)
-    unsure_s = offset.uncertainty_s + _late_within_s(series)
-    estimate = f"{ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps"
-    if not is_known:
-        own = {
-            (log.series[place].meter, log.series[place].domain): estimates[place]
-            for place in estimates
-        }
-        return Alignment(ahead_s, unsure_s, f"estimated: {estimate}", own=own)
+    return ahead_s, offset.uncertainty_s + _late_within_s(series)
+
+
+def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
+    """By the steps of load that each series shows."""
+    try:
+        estimates = _estimates(log, windows, 0.0)
+    except PowerError as error:
+        return Alignment(
+            None, source="the clocks of the log and the results may differ, and the load steps do "
+            f"not show by how much: {error}; give --power-offset (0 if they are equal)",
+        )  # fmt: skip
+    ahead_s, unsure_s = _clock_by_load(log, estimates)
+    own = {
+        (log.series[place].meter, log.series[place].domain): offset
+        for place, offset in estimates.items()
+    }
+    source = f"estimated: {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps"
+    return Alignment(ahead_s, unsure_s, source, own=own)
+
+
+def _clock_doubt(
+    log: PowerLog, windows: Sequence[Window], given_s: float | None, source: str
+) -> str | None:
+    """What the load steps show against an offset."""
+    used_s = given_s or 0.0
+    try:
+        estimates = _estimates(log, windows, used_s)
+    except PowerError:
+        return None if given_s is None else _quarter_hour_doubt(log, windows, given_s)
+    ahead_s, unsure_s = _clock_by_load(log, estimates)
     limit_s = unsure_s + log.unsure_s + max(window.unsure_s for window in windows)
-    if abs(ahead_s - around_s) <= limit_s:
-        return Alignment(around_s, log.unsure_s, source)
-    return Alignment(around_s, log.unsure_s, source, doubt=f"the clock is ahead by {estimate}, but "
-                     f"{around_s:+.2f} s was used ({source})")  # fmt: skip
+    if abs(ahead_s - used_s) <= limit_s:
+        return None
+    return (
+        f"the clock is ahead by {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps, but "
+        f"{used_s:+.2f} s was used ({source})"
+    )
 
 
 _QUARTER_HOUR_S = 900.0
@@ -500,38 +534,53 @@ def add_power(
     windows = [window_of(phase) for phase in phases]
     timed = [window for window in windows if window is not None]
     hosts = {report.host for report in reports if report.host}
-    used = []
     logs = list(_named([power_logs.read(path) for path in paths]))
-    for log in logs:
-        if log.rejected:
-            found = Alignment(None, source=log.rejected)
-        elif len(hosts) > 1:
-            found = Alignment(None, source=f"results of {len(hosts)} hosts: import those of one")
-        elif not timed:
-            found = Alignment(None, source=_NO_START)
-        else:
-            offset_s = _offset_of(log, logs, timed, given_s)
-            found = aligned(log, timed, offset_s)
-            if given_s is not None and offset_s is None:
-                found = replace(found, source=f"{found.source}; {_NOT_FOR_THIS}")
-        used.append(UsedLog(log, found))
+    why = f"results of {len(hosts)} hosts: import those of one" if len(hosts) > 1 else None
+    why = why or (None if timed else _NO_START)
+    used = [
+        UsedLog(log, _alignment_of(log, logs, timed, given_s, log.rejected or why)) for log in logs
+    ]
     pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
     together = _together(timed)
-    found_of = iter(windows)
-
-    def with_energy(phase: FoundPhase) -> FoundPhase:
-        window = next(found_of)
-        if window is None or window in together:
-            reason = _TOGETHER if window is not None else _why_no_window(phase)
-            missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
-            return replace(phase, energy=energy_of(Window(0.0, 1.0, 0.0, False), missing))
-        return replace(phase, energy=energy_of(window, pairs))
-
-    made = [
-        replace(report, phases=tuple(with_energy(phase) for phase in report.phases))
-        for report in reports
-    ]
+    of_phase = iter(windows)
+    made = []
+    for report in reports:
+        energies = [_energies(phase, next(of_phase), together, pairs) for phase in report.phases]
+        of_report = zip(report.phases, energies, strict=True)
+        phases_made = tuple(replace(phase, energy=energy) for phase, energy in of_report)
+        made.append(replace(report, phases=phases_made))
     return made, used
+
+
+def _energies(
+    phase: FoundPhase,
+    window: Window | None,
+    together: set[Window],
+    pairs: Sequence[tuple[PowerLog, Alignment]],
+) -> tuple[EnergyReading, ...]:
+    """Those of a phase; missing with the reason if its time is not known, or shared."""
+    if window is not None and window not in together:
+        return energy_of(window, pairs)
+    reason = _TOGETHER if window is not None else _why_no_window(phase)
+    missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
+    return energy_of(Window(0.0, 1.0, 0.0, False), missing)
+
+
+def _alignment_of(
+    log: PowerLog,
+    logs: Sequence[PowerLog],
+    windows: Sequence[Window],
+    given_s: float | None,
+    why: str | None,
+) -> Alignment:
+    """That of one of the logs. `why` is the reason if there is no energy from it."""
+    if why is not None:
+        return Alignment(None, source=why)
+    offset_s = _offset_of(log, logs, windows, given_s)
+    alignment = aligned(log, windows, offset_s)
+    if given_s is not None and offset_s is None:
+        return replace(alignment, source=f"{alignment.source}; {_NOT_FOR_THIS}")
+    return alignment
 
 
 def _offset_of(
@@ -543,10 +592,10 @@ def _offset_of(
     if log.offset_s is not None:
         return log.offset_s
     are_local = any(window.local for window in windows)
-    needing = [each for each in logs if each.clock != "utc" or are_local]
-    if log in needing or (not needing and not log.same_machine):
+    if are_local or log.clock != "utc":
         return given_s
-    return None
+    is_any_local = any(each.clock != "utc" for each in logs)
+    return None if is_any_local or log.same_machine else given_s
 
 
 def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:

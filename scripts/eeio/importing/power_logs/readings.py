@@ -59,12 +59,8 @@ def _has_equal_steps(times_s: Sequence[float]) -> bool:
     return steps_s[tenth] >= _APART_SHARE * steps_s[-1 - tenth]
 
 
-def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
-    """The readings of values in the order of the file.
-
-    Raises PowerError if the clock of a part runs backwards, if a part has two values at a time, or
-    if values without the name of a part come in groups.
-    """
+def _check_times(meter: str, values: Sequence[Value]) -> None:
+    """Raises PowerError for times that rise for no part, and for parts without a name."""
     last_s: dict[str, float] = {}
     for time_s, part, _ in values:
         if not math.isfinite(time_s):
@@ -86,6 +82,15 @@ def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
             f"{meter}: values come in groups, and the log does not show what they are of; log the "
             "column that names each part"
         )
+
+
+def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
+    """The readings of values in the order of the file.
+
+    Raises PowerError if the clock of a part runs backwards, if a part has two values at a time, or
+    if values without the name of a part come in groups.
+    """
+    _check_times(meter, values)
     apart_s = _APART_SHARE * period_s(values)
     groups: list[dict[str, tuple[float, float]]] = []
     first_s = -math.inf

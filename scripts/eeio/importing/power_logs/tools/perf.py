@@ -5,7 +5,7 @@ import re
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explained, lines_of, matching, unexplained
-from eeio.importing.power_logs.readings import Value, summed
+from eeio.importing.power_logs.readings import Row, Value, summed
 from eeio.importing.power_logs.series import PUNCTUAL, Clock, ReadLog, series_of
 from eeio.importing.power_logs.times import time_of
 from eeio_parsers.found import number
@@ -60,38 +60,51 @@ class _Run:
         return not re.match(r"power/energy-", event)
 
 
-def _read(text: str) -> ReadLog:
-    """The energy of each interval; `# started on` is local time, and begins a run."""
+def _runs(text: str) -> tuple[list[_Run], Clock]:
+    """The starts of perf that have energies; `# started on` is local time, and begins one. Raises
+    PowerError."""
     runs = [_Run()]
     clock: Clock = "start"
+    is_comment = matching(r"\s*#")
     for number_of_line, line in lines_of(text):
         if started := _STARTED.match(line.strip()):
             start_s, clock = time_of(started[1])
             # Cut to whole seconds.
             runs.append(_Run(start_s + 0.5, 0.5))
-        elif not explained(number_of_line, line, matching(r"\s*#"), runs[-1].row):
+        elif not explained(number_of_line, line, is_comment, runs[-1].row):
             raise unexplained(number_of_line, line)
-    runs = [run for run in runs if run.joules]
-    log = ReadLog(clock=clock, unsure_s=max((run.unsure_s for run in runs), default=0.0))
+    return [run for run in runs if run.joules], clock
+
+
+def _powers(run: _Run, event: str) -> list[Row]:
+    """The mean power of each interval."""
+    energies = summed(f"perf energy-{event}", run.joules[event])
+    begins_s = [run.start_s, *(end_s for end_s, _ in energies)]
+    return [
+        (end_s, joules / (end_s - begin_s))
+        for (end_s, joules), begin_s in zip(energies, begins_s, strict=False)
+        if end_s > begin_s
+    ]
+
+
+def _read(text: str) -> ReadLog:
+    """The energy of each interval, of each start of perf."""
+    runs, clock = _runs(text)
     if len({run.unsure_s for run in runs}) > 1:
         raise PowerError("some of its runs have no line `# started on`: import them apart")
-    for event in dict.fromkeys(event for run in runs for event in run.joules):
-        if event not in _DOMAINS:
-            log.notes.append(f"energy-{event} is a part of another domain: not used")
+    log = ReadLog(clock=clock, unsure_s=max((run.unsure_s for run in runs), default=0.0))
+    events = dict.fromkeys(event for run in runs for event in run.joules)
+    log.notes = [
+        f"energy-{event} is a part of another domain: not used"
+        for event in events
+        if event not in _DOMAINS
+    ]
     for run in runs:
-        for event, values in run.joules.items():
-            if event in _DOMAINS:
-                energies = summed(f"perf energy-{event}", values)
-                ends_s = [time_s for time_s, _ in energies]
-                begins_s = [run.start_s, *ends_s]
-                rows = [
-                    (end_s, joules / (end_s - begin_s))
-                    for (end_s, joules), begin_s in zip(energies, begins_s, strict=False)
-                    if end_s > begin_s
-                ]
-                log.series.append(
-                    series_of("perf", _DOMAINS[event], "measured", "mean", rows, PUNCTUAL)
-                )
+        for event in (event for event in run.joules if event in _DOMAINS):
+            rows = _powers(run, event)
+            log.series.append(
+                series_of("perf", _DOMAINS[event], "measured", "mean", rows, PUNCTUAL)
+            )
     return log
 
 
