@@ -9,7 +9,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import itemgetter, sub
 
 from eeio_power.errors import PowerError
 
@@ -18,6 +18,7 @@ Value = tuple[float, str, float]
 Row = tuple[float, float]
 """Time in Unix s, and the sum of all parts."""
 
+_TIME = itemgetter(0)
 _APART_SHARE = 0.5
 """Of the period: values of one reading are less apart."""
 _SPREAD_SHARE = 0.25
@@ -38,21 +39,18 @@ class Reading:
 
 def period_s(values: Sequence[Value]) -> float:
     """The usual time between two values of one part; infinite if each has one value only."""
-    times_s: dict[str, list[float]] = {}
+    steps_s: list[float] = []
+    last_s: dict[str, float] = {}
     for time_s, part, _ in values:
-        times_s.setdefault(part, []).append(time_s)
-    steps_s = [
-        after - before
-        for of_part in times_s.values()
-        for before, after in pairwise(of_part)
-        if after > before
-    ]
+        if time_s > last_s.get(part, time_s):
+            steps_s.append(time_s - last_s[part])
+        last_s[part] = time_s
     return statistics.median(steps_s) if steps_s else math.inf
 
 
 def _has_equal_steps(times_s: Sequence[float]) -> bool:
     """Whether most times are about equally apart, as those of one part are."""
-    steps_s = sorted(after - before for before, after in pairwise(times_s))
+    steps_s: list[float] = sorted(map(sub, times_s[1:], times_s))
     if not steps_s:
         return True
     tenth = len(steps_s) // 10
@@ -77,7 +75,7 @@ def _check_times(meter: str, values: Sequence[Value]) -> None:
                 "of; log the column that names each part"
             )
         last_s[part] = time_s
-    if set(last_s) == {""} and not _has_equal_steps([time_s for time_s, _, _ in values]):
+    if set(last_s) == {""} and not _has_equal_steps(list(map(_TIME, values))):
         raise PowerError(
             f"{meter}: values come in groups, and the log does not show what they are of; log the "
             "column that names each part"
@@ -92,31 +90,29 @@ def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
     """
     _check_times(meter, values)
     apart_s = _APART_SHARE * period_s(values)
-    groups: list[dict[str, tuple[float, float]]] = []
-    first_s = -math.inf
-    for time_s, part, value in sorted(values, key=lambda value: value[0]):
-        if not groups or part in groups[-1] or time_s - first_s >= apart_s:
-            groups.append({})
-            first_s = time_s
-        groups[-1][part] = time_s, value
-    return [
-        Reading(
-            statistics.fmean(time_s for time_s, _ in group.values()),
-            {part: value for part, (_, value) in group.items()},
-        )
-        for group in groups
-    ]
+    readings: list[Reading] = []
+    times_s: list[float] = []
+    parts: dict[str, float] = {}
+    for time_s, part, value in sorted(values, key=_TIME):
+        if times_s and (part in parts or time_s - times_s[0] >= apart_s):
+            readings.append(Reading(statistics.fmean(times_s), parts))
+            times_s, parts = [], {}
+        times_s.append(time_s)
+        parts[part] = value
+    return [*readings, Reading(statistics.fmean(times_s), parts)] if times_s else readings
 
 
 def _parts_of(meter: str, readings: Sequence[Reading]) -> list[str]:
     """The names of all parts. Raises PowerError if no reading has all of them."""
-    parts = list(dict.fromkeys(part for reading in readings for part in reading.parts))
+    parts: dict[str, None] = {}
+    for reading in readings:
+        parts |= dict.fromkeys(reading.parts)
     if not any(len(reading.parts) == len(parts) for reading in readings):
         raise PowerError(
             f"{meter}: no reading has all of its parts ({', '.join(parts)[:200]}): the log has "
             "them at different times, or some of the time only"
         )
-    return parts
+    return list(parts)
 
 
 def summed(meter: str, values: Sequence[Value]) -> list[Row]:
@@ -134,12 +130,13 @@ def summed_counters(meter: str, values: Sequence[Value]) -> list[list[Row]]:
     runs: list[list[Row]] = [[]]
     last: dict[str, float] = {}
     for reading in readings:
-        known = {part: value for part, value in reading.parts.items() if value == value}
-        if any(value < last.get(part, value) for part, value in known.items()):
+        total = reading.total(parts)
+        if any(value < last.get(part, -math.inf) for part, value in reading.parts.items()):
             runs.append([])
             last = {}
-        last |= known
-        runs[-1].append((reading.time_s, reading.total(parts)))
+        if total == total:
+            last = dict(reading.parts)
+        runs[-1].append((reading.time_s, total))
     return runs
 
 
@@ -156,8 +153,9 @@ def totals(rows: Sequence[tuple[float, float | None]]) -> list[int] | None:
     length = next((n for n in _lengths(rows) if _is_block(rows, n)), None)
     if length is not None:
         return list(range(0, len(rows) - length + 1, length))
-    steps_s = [after - before for (before, _), (after, _) in pairwise(rows)]
-    if any(value is None for _, value in rows):
+    times_s, powers_w = zip(*rows, strict=True)
+    steps_s = list(map(sub, times_s[1:], times_s))
+    if None in powers_w:
         return None
     if steps_s and min(steps_s) <= _APART_SHARE * statistics.median(steps_s):
         return None
@@ -185,15 +183,14 @@ def _is_block(rows: Sequence[tuple[float, float | None]], length: int) -> bool:
     begins = range(0, len(rows) - length + 1, length)
     if len(begins) < 2:
         return False
-    steps_s = [rows[after][0] - rows[before][0] for before, after in pairwise(begins)]
+    starts_s = list(map(_TIME, rows[::length][: len(begins)]))
+    steps_s = list(map(sub, starts_s[1:], starts_s))
     apart_s = _SPREAD_SHARE * statistics.median(steps_s)
     for begin in begins:
-        block = rows[begin : begin + length]
-        times_s = [time_s for time_s, _ in block]
-        parts_w = [value for _, value in block[1:] if value is not None]
-        total_w = block[0][1]
+        times_s, (total_w, *parts_w) = zip(*rows[begin : begin + length], strict=True)
         if total_w is None or max(times_s) - min(times_s) >= apart_s:
             return False
-        if abs(math.fsum(parts_w) - total_w) > _within(len(parts_w)):
+        known_w = list(filter(None, parts_w))
+        if abs(math.fsum(known_w) - total_w) > _within(len(known_w)):
             return False
     return True

@@ -9,25 +9,21 @@ from eeio_power.errors import PowerError
 from eeio_power.watt_names import complete_system
 
 
-def _last(name: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> float | None:
-    """The last value that is known."""
-    values = (sensors.get(name) for _, sensors in reversed(rounds))
-    return next((value for value in values if value is not None and value == value), None)
-
-
 def of_sensors(meter: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> Series:
     """The power of the system from sensors with names. Raises PowerError if none is its."""
-    names = dict.fromkeys(name for _, sensors in rounds for name in sensors)
-    last = {name: _last(name, rounds) for name in names}
+    last: dict[str, float | None] = {}
+    for _, sensors in rounds:
+        for name, value in sensors.items():
+            is_known = value is not None and value == value
+            last[name] = value if is_known else last.get(name)
     chosen = complete_system(last)
     if not chosen.sensors:
         raise PowerError(
             f"{meter}: the sensor of the system is unknown ({chosen.reason}) among "
-            f"{', '.join(names)[:200]}: log only that sensor"
+            f"{', '.join(last)[:200]}: log only that sensor"
         )
-    rows = (
-        (t, math.nan if None in parts else sum(p for p in parts if p is not None))
-        for t, sensors in rounds
-        for parts in [[sensors.get(name) for name in chosen.sensors]]
-    )
+    rows = []
+    for time_s, sensors in rounds:
+        parts = [sensors.get(name) for name in chosen.sensors]
+        rows.append((time_s, math.nan if None in parts else math.fsum(filter(None, parts))))
     return series_of(meter, "system", "measured", "sample", rows, BMC, contents=chosen.contents)

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import sub
 from typing import Any, cast
 
 from eeio.importing.power_logs.format import LogFormat
@@ -112,10 +113,8 @@ class _Answer:
         self.starts.setdefault(start, []).extend(
             (float(time_s), part, float(value)) for time_s, value in values
         )
-        without_mode = " ".join(
-            labels[label] for label in _PART_LABELS if label in labels and label != "mode"
-        )
-        self.modes.setdefault(without_mode, set()).add(labels.get("mode", ""))
+        mode = labels.get("mode", "")
+        self.modes.setdefault(part.replace(f"mode {mode}", ""), set()).add(mode)
 
     def in_order(self) -> list[list[Value]]:
         """The values of each start. Raises PowerError for starts at the same time, and for a mode
@@ -127,9 +126,7 @@ class _Answer:
                     f"{self.name}: the mode {', '.join(sorted(lacking))} is missing, so that this "
                     "is a part of the power: query all modes"
                 )
-        starts = sorted(
-            (sorted(values) for values in self.starts.values()), key=lambda values: values[0]
-        )
+        starts = sorted(map(sorted, self.starts.values()))
         for before, after in pairwise(starts):
             if after[0][0] <= before[-1][0]:
                 differences = [
@@ -208,8 +205,8 @@ def _series(power: _Power, answer: _Answer) -> Iterator[Series]:
     if metric.form == "counter":
         runs = [run for start in starts for run in summed_counters(power.meter, start)]
     else:
-        runs = [summed(power.meter, [value for start in starts for value in start])]
-    longest = max(len(run) for run in runs)
+        runs = [summed(power.meter, list(chain(*starts)))]
+    longest = max(map(len, runs))
     for run in runs:
         if len(run) < 2 < longest:
             continue
@@ -225,13 +222,18 @@ _LONGEST_SCRAPE_S = 60.0
 """The interval of Prometheus if nobody sets another one."""
 
 
+def _step_s(rows: Sequence[Row]) -> float:
+    """The step of the query."""
+    return min((after - before for (before, _), (after, _) in pairwise(rows)), default=0.0)
+
+
 def _interval_s(form: Form, rows: Sequence[Row]) -> float:
     """The interval of the scrapes: a range query repeats the last one at each step. It is the time
     for which values stay the same, a step at least: of a gauge the shortest ones count, as it may
     be constant; of a counter the longest ones, as its energy is that of the last scrape."""
     changes_s = [time_s for (_, before), (time_s, value) in pairwise(rows) if value != before]
-    stays_s = sorted(after - before for before, after in pairwise(changes_s))
-    step_s = min((after - before for (before, _), (after, _) in pairwise(rows)), default=0.0)
+    stays_s: list[float] = sorted(map(sub, changes_s[1:], changes_s))
+    step_s = _step_s(rows)
     if not stays_s:
         return max(step_s, _LONGEST_SCRAPE_S)
     if form == "counter":
@@ -246,9 +248,8 @@ def _of_scrapes(delay: Delay | None, metric: _Metric, rows: Sequence[Row]) -> De
     interval_s = _interval_s(metric.form, rows)
     most_lag_s = known.lag_s + known.lag_within_s + interval_s
     most_mean_s = known.averages_s + known.averages_within_s
-    step_s = min((after - before for (before, _), (after, _) in pairwise(rows)), default=0.0)
     if metric.form == "mean":  # of a step, the series has it already
-        most_mean_s += interval_s - step_s
+        most_mean_s += interval_s - _step_s(rows)
     source = f"{known.source}; Prometheus: a scrape each {interval_s:g} s"
     if metric.exporter == "eeio":
         most_lag_s += _FILE_S

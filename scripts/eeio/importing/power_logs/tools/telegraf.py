@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explain, matching
@@ -104,7 +105,7 @@ def _read(text: str) -> ReadLog:
 
 def _in_order(values: Sequence[Value]) -> list[Value]:
     """Agents write what they could not send before again later."""
-    return sorted(values, key=lambda value: value[0])
+    return sorted(values, key=itemgetter(0))
 
 
 def _series(domain: str, values: Sequence[Value]) -> Series:
@@ -127,15 +128,14 @@ def _machine(tags: Mapping[str, str]) -> str:
 def _of_complete_system(readings: Sequence[Reading]) -> list[tuple[float, float]]:
     """Of entries by their names, those of the complete machine: some controllers list processors
     and memory, too. Raises PowerError if that is not clear."""
-    names = dict.fromkeys(name for reading in readings for name in reading.parts)
-    last = {
-        name: next(r.parts[name] for r in reversed(readings) if name in r.parts) for name in names
-    }
-    complete = tuple(names)
-    if len(names) > 1:
+    last: dict[str, float | None] = {}
+    for reading in readings:
+        last |= reading.parts
+    complete = tuple(last)
+    if len(last) > 1:
         complete = complete_system(last).sensors
     if not complete:
-        raise PowerError(f"which of {', '.join(names)} is the complete machine? Export one of them")
+        raise PowerError(f"which of {', '.join(last)} is the complete machine? Export one of them")
     return [
         (reading.time_s, reading.total(complete))
         for reading in readings
