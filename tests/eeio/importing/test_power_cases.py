@@ -290,7 +290,16 @@ FORMS: dict[str, tuple[str, str, str]] = {
     "MongoDB": (powerapi_of_mongodb("text"), "package", ""),
     "MongoDB with numbers": (powerapi_of_mongodb("number"), "package", ""),
     "Scaphandre": (scaphandre(), "package", ""),
+    "Scaphandre with sorted keys": (
+        json.dumps(json.loads(scaphandre()), sort_keys=True), "package", "",
+    ),
     "Kepler restarted": (kepler(), "package", PUNCTUAL),
+    "Kepler with sorted keys": (
+        json.dumps(json.loads(kepler()), sort_keys=True, indent=1), "package", PUNCTUAL,
+    ),
+    "lines that end with CR and LF": (
+        turbostat_summary().replace("\n", "\r\n"), "package", "",
+    ),
     "Kepler restarted with more": (kepler(of_second=60_000.0), "package", PUNCTUAL),
     "codecarbon in another order": (
         codecarbon(("ram_energy", "os", "run_id", "gpu_energy", "timestamp", "cpu_energy",
@@ -369,13 +378,29 @@ def test_a_last_line_without_its_end_is_not_used(tmp_path: Path) -> None:
     assert read.rejected is None and "may be cut off" in read.notes[0]
 
 
-def test_a_counter_that_begins_again_is_another_series(tmp_path: Path, imported: Importer) -> None:
-    """During the second result: its energy is not known."""
+@pytest.mark.parametrize("of_second", [0.0, 60_000.0])
+def test_the_energy_of_a_result_in_which_a_counter_begins_again_is_missing(
+    tmp_path: Path, imported: Importer, of_second: float
+) -> None:
+    """Also if it begins with more than before."""
     log = tmp_path / "power"
-    log.write_text(kepler(restarted_s=120.0))
-    assert len(power_logs.read(log).series) == 2
+    log.write_text(kepler(restarted_s=120.0, of_second=of_second))
     first_j, second_j = energies(imported, log, PUNCTUAL)["package"]
     assert first_j == pytest.approx(WANTED_J[0], rel=0.03) and second_j is None
+
+
+def test_the_sum_of_counters_falls_if_one_of_them_does() -> None:
+    """Also if the others rise by more, and at each start of the program."""
+    values = [
+        (float(second), part, joules)
+        for second, of_second in enumerate([(10.0, 5.0), (20.0, 9.0), (90.0, 1.0), (95.0, 4.0)])
+        for part, joules in zip("ab", of_second, strict=True)
+    ]
+    totals = [total for _, total in readings.summed_counters("m", [values])]
+    assert totals == pytest.approx([15.0, 29.0, 0.0, 8.0], abs=0.01) and totals[2] < totals[1]
+    later = [(time_s + 10, part, joules + 100) for time_s, part, joules in values[:4]]
+    totals = [total for _, total in readings.summed_counters("m", [values[:4], later])]
+    assert totals == pytest.approx([15.0, 29.0, 0.0, 14.0], abs=0.01)
 
 
 def test_values_belong_together_within_half_of_the_period() -> None:

@@ -946,3 +946,22 @@ def test_a_start_that_may_be_another_s_is_the_reason(tmp_path: Path, imported: I
     log.write_text(turbostat())
     for reading in readings(imported(result, "--dry-run", "--power", log)):
         assert not reading["valid"] and "jobs that start later" in reading["reasons"][0]
+
+
+@pytest.mark.parametrize("update_s", [10.0, 30.0, 60.0])
+def test_a_counter_of_a_map_is_as_late_as_its_updates(update_s: float) -> None:
+    """As of a smart plug that counts once a minute, read each 5 s."""
+    rows = []
+    for k in range(1, 180):
+        time_s = START_S + 5.0 * k
+        updated_s = time_s - (time_s - START_S) % update_s
+        rows.append((time_s, 5e4 + joules(START_S, updated_s, BUSY_RUNS)))
+    series = power_logs.described("plug", "system", "measured", "counter", rows, 0.02, None, None)
+    assert series.delay is not None and series.delay.longest_s == 5.0 + update_s
+    log = power_logs.PowerLog(Path("log"), series=(series,))
+    for begin, end in BUSY_RUNS:
+        window = Window(START_S + begin, START_S + end, 0.0, False)
+        (reading,) = energy_of(window, [(log, Alignment(0.0))])
+        if reading.energy_j is not None:
+            true_j = joules(window.start_s, window.end_s, BUSY_RUNS)
+            assert abs(reading.energy_j - true_j) <= (reading.uncertainty_j or 0.0)

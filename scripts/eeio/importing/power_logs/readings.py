@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from operator import itemgetter, sub
 
 from eeio_power.errors import PowerError
@@ -122,22 +123,34 @@ def summed(meter: str, values: Sequence[Value]) -> list[Row]:
     return [(reading.time_s, reading.total(parts)) for reading in readings]
 
 
-def summed_counters(meter: str, values: Sequence[Value]) -> list[list[Row]]:
-    """The same of counters. A counter that falls has begun again: a new list begins there, because
+_FALL_J = 1e-3
+"""The least by which a sum falls where one of its counters begins again."""
+
+
+def summed_counters(meter: str, starts: Sequence[Sequence[Value]]) -> list[Row]:
+    """The same of counters, from the values of each start of their program. A counter that falls
+    has begun again, too. The sum falls to about 0 there, also if the other counters rise by more:
     the energy in between is not known. Raises PowerError."""
-    readings = grouped(meter, values)
+    of_starts = [grouped(meter, values) for values in starts]
+    readings = list(chain(*of_starts))
     parts = _parts_of(meter, readings)
+    begins = set(accumulate(map(len, of_starts)))
     runs: list[list[Row]] = [[]]
-    last: dict[str, float] = {}
-    for reading in readings:
+    last: Mapping[str, float] = {}
+    for index, reading in enumerate(readings):
         total = reading.total(parts)
-        if any(value < last.get(part, -math.inf) for part, value in reading.parts.items()):
+        falls = any(value < last.get(part, -math.inf) for part, value in reading.parts.items())
+        if falls or index in begins:
             runs.append([])
-            last = {}
         if total == total:
-            last = dict(reading.parts)
+            last = reading.parts
         runs[-1].append((reading.time_s, total))
-    return runs
+    rows = runs[0]
+    for later, run in enumerate(runs[1:], start=1):
+        first_j = next((total for _, total in run if total == total), 0.0)
+        begin_j = first_j - _FALL_J * (len(runs) - later)
+        rows += [(time_s, total - begin_j) for time_s, total in run]
+    return rows
 
 
 # ---- rows without names ----

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import sub
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -254,16 +255,37 @@ def default_accuracy(domain: str) -> float:
     return _ACCURACY.get(domain, 0.05)
 
 
+def times_unchanged_s(rows: Sequence[tuple[float, float]]) -> list[float]:
+    """The times between two changes of the value, sorted."""
+    changes_s = [time_s for (_, before), (time_s, value) in pairwise(rows) if value != before]
+    return sorted(map(sub, changes_s[1:], changes_s))
+
+
+def usual_longest_s(stays_s: Sequence[float]) -> float:
+    """Of sorted times: nine of ten are not longer."""
+    return stays_s[-1 - len(stays_s) // 10]
+
+
+def _of_updates(series: Series) -> Delay:
+    """The delay of a counter that a program reads more often than its meter counts."""
+    stays_s = times_unchanged_s(list(zip(series.times_s, series.values, strict=True)))
+    update_s = usual_longest_s(stays_s) if stays_s else 0.0
+    if update_s < 1.5 * series.period_s:
+        return COUNTER
+    most_lag_s = COUNTER.lag_s + COUNTER.lag_within_s + update_s
+    return unknown_up_to(most_lag_s, 0.0, f"{COUNTER.source}; it changes each {update_s:g} s")
+
+
 def described(
     meter: str, domain: str, kind: Kind, form: Form, rows: Rows, accuracy: float | None,
     lag_s: float | None, averages_s: float | None,
 ) -> Series:  # fmt: skip
     """Of a log that only its user knows: an unknown program wrote it, so its readings may be as
     late as those of a BMC, unless the user states their delay. Raises PowerError."""
-    known = COUNTER if form == "counter" else DELAYS.get(domain, BMC)
     series = series_of(meter, domain, kind, form, rows, None, accuracy)
     if len(series.times_s) < 2:
         raise PowerError(f"{meter}: one reading is too few")
+    known = _of_updates(series) if form == "counter" else DELAYS.get(domain, BMC)
     if lag_s is not None or averages_s is not None:
         known = stated(known, lag_s, averages_s, series.period_s)
     return replace(series, delay=known)

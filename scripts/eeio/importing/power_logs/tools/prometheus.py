@@ -2,15 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from operator import sub
 from typing import Any, cast
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.readings import Row, Value, summed, summed_counters
-from eeio.importing.power_logs.series import PUNCTUAL, Form, ReadLog, Series, series_of
+from eeio.importing.power_logs.series import (
+    PUNCTUAL,
+    Form,
+    ReadLog,
+    Series,
+    series_of,
+    times_unchanged_s,
+    usual_longest_s,
+)
 from eeio_power.delay import BMC, NVIDIA, Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters.nut import DELAY as NUT
@@ -171,8 +178,7 @@ def _read(text: str) -> ReadLog:
         elif result["values"]:
             answer = answers.setdefault(power, _Answer(name, _other_labels(labels)))
             answer.add(labels, result["values"])
-    for power, answer in answers.items():
-        log.series += _series(power, answer)
+    log.series = [_series(power, answer) for power, answer in answers.items()]
     return log
 
 
@@ -198,24 +204,17 @@ def _power_of(labels: Mapping[str, str]) -> _Power:
     return _Power(metric.exporter, domain, kind, metric, _delay_of(metric.exporter, source))
 
 
-def _series(power: _Power, answer: _Answer) -> Iterator[Series]:
-    """A series for each start of a counter: the energy between two starts is not known."""
+def _series(power: _Power, answer: _Answer) -> Series:
     metric = power.metric
     starts = answer.in_order()
     if metric.form == "counter":
-        runs = [run for start in starts for run in summed_counters(power.meter, start)]
+        sums = summed_counters(power.meter, starts)
     else:
-        runs = [summed(power.meter, list(chain(*starts)))]
-    longest = max(map(len, runs))
-    for run in runs:
-        if len(run) < 2 < longest:
-            continue
-        rows = [(time_s, value * metric.unit) for time_s, value in run]
-        delay = _of_scrapes(power.delay, metric, rows)
-        series = series_of(
-            power.meter, power.domain, cast(Kind, power.kind), metric.form, rows, delay
-        )
-        yield replace(series, is_punctual=power.delay is None)
+        sums = summed(power.meter, list(chain(*starts)))
+    rows = [(time_s, value * metric.unit) for time_s, value in sums]
+    delay = _of_scrapes(power.delay, metric, rows)
+    series = series_of(power.meter, power.domain, cast(Kind, power.kind), metric.form, rows, delay)
+    return replace(series, is_punctual=power.delay is None)
 
 
 _LONGEST_SCRAPE_S = 60.0
@@ -231,14 +230,12 @@ def _interval_s(form: Form, rows: Sequence[Row]) -> float:
     """The interval of the scrapes: a range query repeats the last one at each step. It is the time
     for which values stay the same, a step at least: of a gauge the shortest ones count, as it may
     be constant; of a counter the longest ones, as its energy is that of the last scrape."""
-    changes_s = [time_s for (_, before), (time_s, value) in pairwise(rows) if value != before]
-    stays_s: list[float] = sorted(map(sub, changes_s[1:], changes_s))
-    step_s = _step_s(rows)
+    stays_s = times_unchanged_s(rows)
     if not stays_s:
-        return max(step_s, _LONGEST_SCRAPE_S)
+        return max(_step_s(rows), _LONGEST_SCRAPE_S)
     if form == "counter":
-        return max(step_s, stays_s[-1 - len(stays_s) // 10])
-    return max(step_s, min(stays_s[len(stays_s) // 10], _LONGEST_SCRAPE_S))
+        return max(_step_s(rows), usual_longest_s(stays_s))
+    return max(_step_s(rows), min(stays_s[len(stays_s) // 10], _LONGEST_SCRAPE_S))
 
 
 def _of_scrapes(delay: Delay | None, metric: _Metric, rows: Sequence[Row]) -> Delay:
@@ -260,7 +257,10 @@ def _of_scrapes(delay: Delay | None, metric: _Metric, rows: Sequence[Row]) -> De
 LOGS = (
     LogFormat(
         "prometheus",
-        re.compile(r'\A\s*\{[^\0]{0,200}"resultType"\s*:\s*"matrix"', re.M),
+        re.compile(
+            r'\A\s*\{(?:[^\0]{0,200}"resultType"\s*:\s*"matrix"'
+            r'|(?=[^\0]{0,2000}"metric"\s*:\s*\{)[^\0]{0,2000}"values"\s*:\s*\[)'
+        ),
         _read,
     ),
 )

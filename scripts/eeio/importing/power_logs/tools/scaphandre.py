@@ -36,7 +36,9 @@ def _read(text: str) -> ReadLog:
 LOGS = (
     LogFormat(
         "scaphandre",
-        re.compile(r'\A[\s\[]*\{\s*"host"\s*:\s*\{[^{]{0,2000}"consumption"', re.M),
+        re.compile(
+            r'\A[\s\[]*\{(?=[^\0]*"host"\s*:\s*\{)(?=[^\0]*"consumers")[^\0]*"consumption"\s*:'
+        ),
         _read,
     ),
 )
