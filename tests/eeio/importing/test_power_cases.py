@@ -269,6 +269,9 @@ FORMS: dict[str, tuple[str, str, str]] = {
     "GPUs 0.3 s apart": (
         nvidia("timestamp, index, power.draw [W]", GPU_ROW), "accelerator", "",
     ),
+    "GPUs 0.7 s apart": (
+        nvidia("timestamp, index, power.draw [W]", GPU_ROW, apart_s=0.7), "accelerator", "",
+    ),
     "GPUs in other columns": (
         nvidia("power.draw [W], uuid, timestamp", "{watts}, GPU-{gpu}, {time}"), "accelerator", "",
     ),
@@ -325,9 +328,13 @@ def test_the_power_in_other_forms(tmp_path: Path, imported: Importer, form: str)
         # Parts of a reading that the log does not name.
         (nvidia("timestamp, name, power.draw [W]", "{time}, H100, {watts} W"), "several GPUs"),
         (powerapi(lambda tick: False).replace(",socket", ",core"), "values come in groups"),
-        (telegraf(0.5), "no reading has all of its parts"),
+        # Half a period apart, and a value is missing.
         (
-            turbostat_with_time_of_each_processor(0.0005).replace("80.00", "79.00"),
+            telegraf(0.5).replace("powerstat_package,host=h,package_id=1", "# lost", 1),
+            "no reading has all of its parts",
+        ),
+        (
+            turbostat_with_time_of_each_processor(0.0005).replace("80.00", "70.00"),
             "cannot be told from those of each",
         ),
         (kepler(overlap_s=20.0), "differ in pod"),
@@ -401,6 +408,21 @@ def test_the_sum_of_counters_falls_if_one_of_them_does() -> None:
     later = [(time_s + 10, part, joules + 100) for time_s, part, joules in values[:4]]
     totals = [total for _, total in readings.summed_counters("m", [values[:4], later])]
     assert totals == pytest.approx([15.0, 29.0, 0.0, 14.0], abs=0.01)
+
+
+@pytest.mark.parametrize("power_w", [0.0, 40.0])
+def test_equal_totals_are_no_block(power_w: float) -> None:
+    """Of a machine whose power does not change, also over a gap."""
+    times_s = [*range(50), *range(60, 5000)]
+    assert readings.totals([(float(time_s), power_w) for time_s in times_s]) == list(range(4990))
+
+
+def test_a_total_need_not_be_the_exact_sum() -> None:
+    """Each socket is read over an interval that is a little shorter or longer."""
+    rows: list[tuple[float, float | None]] = []
+    for second in range(20):
+        rows += [(second, 300.0), (second + 0.001, 150.5), (second, None), (second, 151.2)]
+    assert readings.totals(rows) == list(range(0, 80, 4))
 
 
 def test_values_belong_together_within_half_of_the_period() -> None:

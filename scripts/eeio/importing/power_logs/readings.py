@@ -2,7 +2,8 @@
 
 A log has the parts of a reading one after the other, each with a time of its own. Values belong
 together if they are of different parts, and within half of the log's period: the usual time between
-two values of one part. A part that is missing makes the reading missing.
+two values of one part. If no part is ever missing, they may be a period apart. A part that is
+missing makes the reading missing.
 """
 
 import math
@@ -24,6 +25,10 @@ _APART_SHARE = 0.5
 """Of the period: values of one reading are less apart."""
 _SPREAD_SHARE = 0.25
 """Of the period: rows of one block are less apart."""
+_INTERVALS_SHARE = 0.02
+"""By which the intervals of the parts of a total may differ."""
+_MOST_ROWS = 8192
+"""Of a block: more than the processors of any machine."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,13 @@ def period_s(values: Sequence[Value]) -> float:
             steps_s.append(time_s - last_s[part])
         last_s[part] = time_s
     return statistics.median(steps_s) if steps_s else math.inf
+
+
+def _has_one_order(values: Sequence[Value]) -> bool:
+    """Whether all parts follow each other in the same order, and none is missing."""
+    parts = list(map(itemgetter(1), values))
+    count = len(set(parts))
+    return len(set(parts[:count])) == count and parts[count:] == parts[:-count]
 
 
 def _has_equal_steps(times_s: Sequence[float]) -> bool:
@@ -90,11 +102,12 @@ def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
     if values without the name of a part come in groups.
     """
     _check_times(meter, values)
-    apart_s = _APART_SHARE * period_s(values)
+    values = sorted(values, key=_TIME)
+    apart_s = period_s(values) * (1.0 if _has_one_order(values) else _APART_SHARE)
     readings: list[Reading] = []
     times_s: list[float] = []
     parts: dict[str, float] = {}
-    for time_s, part, value in sorted(values, key=_TIME):
+    for time_s, part, value in values:
         if times_s and (part in parts or time_s - times_s[0] >= apart_s):
             readings.append(Reading(statistics.fmean(times_s), parts))
             times_s, parts = [], {}
@@ -175,20 +188,25 @@ def totals(rows: Sequence[tuple[float, float | None]]) -> list[int] | None:
     return list(range(len(rows)))
 
 
-def _within(count: int) -> float:
-    """How far a total may be from the sum of that many values of two decimals."""
-    return 0.01 * (count + 1)
+def _is_sum(total_w: float, sum_w: float, count: int) -> bool:
+    """Whether a total is the sum of that many values of two decimals, each over a time of its own
+    that may be a little longer or shorter."""
+    return not abs(sum_w - total_w) > 0.01 * (count + 1) + _INTERVALS_SHARE * total_w
 
 
 def _lengths(rows: Sequence[tuple[float, float | None]]) -> list[int]:
-    """Those of the first block that its sum allows."""
-    total, lengths, sum_w = rows[0][1] or 0.0, [], 0.0
-    for count, (_, value) in enumerate(rows[1:], start=1):
+    """Those of the first block that its sum and its times allow."""
+    (first_s, first_w), sum_w = rows[0], 0.0
+    lengths: list[int] = []
+    earliest_s = latest_s = first_s
+    for count, (time_s, value) in enumerate(rows[1:_MOST_ROWS], start=1):
+        # `rows[count]` would be the total of the next block.
+        step_s = time_s - first_s
+        is_near = count > 1 and latest_s - earliest_s < _APART_SHARE * step_s
+        if is_near and _is_sum(first_w or 0.0, sum_w, count):
+            lengths.append(count)
+        earliest_s, latest_s = min(earliest_s, time_s), max(latest_s, time_s)
         sum_w += value or 0.0
-        if abs(sum_w - total) <= _within(count):
-            lengths.append(count + 1)
-        elif sum_w > total + _within(count):
-            break
     return lengths
 
 
@@ -204,6 +222,6 @@ def _is_block(rows: Sequence[tuple[float, float | None]], length: int) -> bool:
         if total_w is None or max(times_s) - min(times_s) >= apart_s:
             return False
         known_w = list(filter(None, parts_w))
-        if abs(math.fsum(known_w) - total_w) > _within(len(known_w)):
+        if not _is_sum(total_w, math.fsum(known_w), len(known_w)):
             return False
     return True
