@@ -10,7 +10,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from eeio_limits.quantities import COUNTER_SAMPLE, PERIOD, POWER_SAMPLE, TIMESTAMP
+from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
@@ -175,6 +175,8 @@ def check(series: Series) -> None:
         raise PowerError(f"{series.meter}: {len(series.times_s)} readings are too few")
     TIMESTAMP.checked(series.times_s[0], "the first time")
     TIMESTAMP.checked(series.times_s[-1], "the last time")
+    longest_s = max(map(sub, series.times_s[1:], series.times_s), default=0.0)
+    DURATION.checked(longest_s, f"{series.meter}: the time between two readings")
 
 
 _ZONE_STEPS_S = (1800.0, 3600.0, 7200.0)
