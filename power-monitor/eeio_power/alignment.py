@@ -169,7 +169,7 @@ class Energy:
     """The integral of a log, with each reading applied back to the one before."""
 
     def __init__(self, times_s: Sequence[float], power_w: Sequence[float]) -> None:
-        self._times_s = times_s
+        self.times_s = times_s
         self.power_w = power_w
         steps = [
             power_w[k] * (times_s[k] - times_s[k - 1]) if k else 0.0 for k in range(len(times_s))
@@ -177,12 +177,12 @@ class Energy:
         self._sum_j = list(accumulate(steps))
 
     def until_j(self, time_s: float) -> float:
-        k = bisect_left(self._times_s, time_s)
+        k = bisect_left(self.times_s, time_s)
         if k == 0:
-            return self.power_w[0] * (time_s - self._times_s[0])
-        if k == len(self._times_s):
-            return self._sum_j[-1] + self.power_w[-1] * (time_s - self._times_s[-1])
-        return self._sum_j[k] - self.power_w[k] * (self._times_s[k] - time_s)
+            return self.power_w[0] * (time_s - self.times_s[0])
+        if k == len(self.times_s):
+            return self._sum_j[-1] + self.power_w[-1] * (time_s - self.times_s[-1])
+        return self._sum_j[k] - self.power_w[k] * (self.times_s[k] - time_s)
 
     def contrast_w(self, pulses: Sequence[Pulse], ahead_s: float) -> float:
         """Mean power of the pulses minus that of the times between them, the log `ahead_s`."""

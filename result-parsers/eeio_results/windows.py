@@ -24,6 +24,8 @@ GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
 _SAME_S = 1e-6
+_LARGEST_SHARE = 100.0
+"""The largest uncertainty that a reason states, as a share of the energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +140,13 @@ def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
 
 def known(reading: EnergyReading) -> EnergyReading:
     """The reading; without values, and with the reason, if its uncertainty is too large."""
-    if not reading.valid or not reading.energy_j or reading.uncertainty_j is None:
+    if not reading.valid or reading.energy_j is None or not reading.uncertainty_j:
         return reading
     if reading.kind == "modelled":  # an estimate, which is always marked as one and never ranked
         return reading
-    share = reading.uncertainty_j / abs(reading.energy_j)
+    # An energy of 0 J has an uncertainty, too.
+    least_j = reading.uncertainty_j / _LARGEST_SHARE
+    share = reading.uncertainty_j / max(abs(reading.energy_j), least_j)
     if share <= MOST_UNKNOWN:
         return reading
     return replace(

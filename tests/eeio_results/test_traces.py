@@ -443,6 +443,7 @@ def test_a_read_at_the_end_of_a_file_is_no_event_of_dxt() -> None:
         ("fio version 3 iolog\nnan /f read 0 1\n", "not a line of an iolog"),
         ("fio version 3 iolog\n12 /f read 0 1\n11 /f read 0 1\n", ":3: the time runs backwards"),
         ("fio version 2 iolog\n/f wait -5 0\n", "not a line of an iolog"),
+        ("fio version 2 iolog\n/f wait 5 0\n/f wait 4 0\n", ":3: the time runs backwards"),
         ("time,client,op,offset,length\nnan,0,read,0,1\n", "not time,client"),
         ("time,client,op,offset,length\ninf,0,read,0,1\n", "not time,client"),
         ("time,client,op,offset,length\n0,0,erase,0,1\n", "not time,client"),

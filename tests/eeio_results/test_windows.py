@@ -25,7 +25,7 @@ from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
 from eeio_results.rows import Row
 from eeio_results.store import Campaign
-from eeio_results.windows import flush_of, window_of
+from eeio_results.windows import flush_of, known, window_of
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -70,6 +70,13 @@ def test_a_write_is_judged_until_its_bytes_are_on_the_device() -> None:
     assert _median(row, "energy_j_per_gb") == 200
     assert (_median(row, "duration_s"), _median(row, "bytes")) == (4, 1e9)
     assert row.ranked and row.ranked_reason is None
+
+
+def test_an_energy_of_0_j_with_an_uncertainty_is_not_known() -> None:
+    """As of a counter that does not change during the window: 0 J ± 1200 J."""
+    still = replace(energy(50.0), energy_j=0.0, power_w=0.0, uncertainty_j=1200.0)
+    assert known(still).energy_j is None and not known(still).valid
+    assert known(replace(still, uncertainty_j=0.0)).energy_j == 0.0
 
 
 def test_what_is_above_idle_stands_next_to_the_total() -> None:

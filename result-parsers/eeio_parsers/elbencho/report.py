@@ -41,13 +41,31 @@ def read_csv(text: str) -> Iterator[FoundReport]:
             name.replace("io depth", "iodepth"): row[name] for name in columns if name != "iso date"
         }
         values = {
-            "rate": _scaled(row.get("mib/s [last]"), MIB),
-            "entries": number(row.get("entries/s [last]")),
-            "iops": number(row.get("iops [last]")),
-            "moved": _scaled(row.get("mib [last]"), MIB),
+            "rate": _sum_of_directions(row, "mib/s [last]", MIB),
+            "entries": _sum_of_directions(row, "entries/s [last]"),
+            "iops": _sum_of_directions(row, "iops [last]"),
+            "moved": _sum_of_directions(row, "mib [last]", MIB),
             "runtime_s": _scaled(row.get("time ms [last]"), 1e-3),
         }
         yield from _elbencho(row.get("operation", ""), values, settings, row.get("iso date"))
+
+
+_READS_OF_A_MIX = "rwmix read "
+"""In front of the columns of the reads of a mixed phase; the others are its writes."""
+
+
+def _sum_of_directions(row: Mapping[str, str], column: str, unit: float = 1.0) -> float | None:
+    """A figure of a phase. Of a mixed phase that of both directions: none if one is missing."""
+    figures = [_scaled(row.get(column), unit)]
+    is_mixed = row.get("operation", "").upper().startswith("RWMIX")
+    if is_mixed and figures[0] is not None:
+        if _READS_OF_A_MIX + column not in row:
+            raise none_found(
+                "elbencho", f"a mixed phase without its column {_READS_OF_A_MIX}{column}"
+            )
+        figures.append(_scaled(row[_READS_OF_A_MIX + column], unit))
+    known = [value for value in figures if value is not None]
+    return sum(known) if len(known) == len(figures) else None
 
 
 def _scaled(text: object, unit: float) -> float | None:
@@ -150,7 +168,8 @@ def read_json(text: str) -> Iterator[FoundReport]:
                 "runtime_s": figure(done["elapsed_time_ms"]) * 1e-3 or None,
             }
             settings = {_JSON_NAMES.get(k, k): str(v) for k, v in body["config"].items()}
-            kind, date = body["phase_type"], body.get("iso_date")
+            kind = body["phase_type"]
+            date = body.get("iso_start_date", body.get("iso_date"))
             found = list(_elbencho(kind, values, settings, date))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise none_found(
@@ -172,6 +191,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
         )
         if head is None:
             continue
+        if head[1].startswith("RWMIX"):
+            raise none_found(
+                "elbencho", f"{head[1]}: import its CSV or JSON: its text is not known"
+            )
 
         def last(name: str, block: str = block) -> float | None:
             found = re.search(

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from eeio_parsers.fio import settings
+from eeio_parsers.fio import settings, starts
 from eeio_parsers.fio.jobs import WITHIN_MS_S, Direction, Job, Report, reports
-from eeio_parsers.found import FoundPhase, FoundReport, count, groups, none_found, utc
+from eeio_parsers.found import FoundPhase, FoundReport, count, groups, none_found
 
 TEXT = re.compile(r"\(groupid=\d{1,20}, jobs=\d{1,20}\): err=|^(?:<[^>\n]{1,80}> )?fio-\d", re.M)
 """The beginning of a text report, or of one of its jobs."""
@@ -66,15 +66,12 @@ def _began_together(first: FoundPhase, longer: FoundPhase) -> bool:
 
 
 def _found(report: Report) -> FoundReport:
-    within_s: float | None = report.ended_within_s
-    if len({job.group for job in report.jobs}) > 1:
-        within_s = None  # The end of the last group; the others ended before.
     entries = Counter((job.group, job.name, job.host) for job in report.jobs)
     phases = []
     for job in report.jobs:
         jobs = _jobs(job, entries[job.group, job.name, job.host])
         for direction in job.directions:
-            start = _start(job, report, direction, within_s)
+            start = starts.start(job, report, direction)
             phases.append((job.group, _phase(job, direction, jobs, start)))
     failed = [job.error for job in report.jobs if job.error] if not phases else []
     notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
@@ -134,16 +131,3 @@ def _told(options: Mapping[str, str]) -> Mapping[str, str]:
     """The options, with the requests of `rw=read:N` that are between two offsets."""
     skipped = (options.get("rw") or options.get("readwrite") or "").partition(":")[2]
     return {**options, "rw:N": skipped} if skipped else options
-
-
-def _start(job: Job, report: Report, direction: Direction, within_s: float | None) -> _Start:
-    if job.started_s is not None:
-        # The run time is that after the ramp.
-        of_job_s = None if "ramp_time" in job.options else WITHIN_MS_S
-        return utc(job.started_s), "fio's start of the job", of_job_s
-    if report.ended_s is None:
-        return None, None, None
-    if "exec_postrun" in job.options:
-        within_s = None  # fio's end is that of the command which follows the job
-    source = "fio's time stamp at the end, less its run time"
-    return utc(report.ended_s - direction.runtime_s), source, within_s

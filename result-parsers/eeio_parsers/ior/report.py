@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from eeio_parsers.format import Format
@@ -84,10 +85,27 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
                 for phase in phases
             )  # fmt: skip
             if len(tables) == len(phases) == 1 and phases[0].started_utc:
-                phases = (replace(phases[0], starts_within_s=2.0),)
+                within_s = _starts_within_s(phases[0], part)
+                phases = (replace(phases[0], starts_within_s=within_s),)
             yield FoundReport(phases, version, host[1] if host else None)
     if not found:
         raise none_found("IOR", "its table of results has no row")
+
+
+_START_WITHIN_S = 2.0
+"""IOR's times are whole seconds, and it opens its file before the timed part."""
+
+
+def _starts_within_s(phase: FoundPhase, part: str) -> float | None:
+    """How well `Began` is the start of the only result. None if `Finished` contradicts it: a delay
+    (-d), the use of memory (-M) and the removal of old files are between the two as well."""
+    line = re.search(r"^(?:Run finished|Finished)\s{0,99}:\s{0,99}(.*)$", part, re.M)
+    finished = local_date(line[1]) if line else None
+    if finished is None or phase.started_utc is None or phase.runtime_s is None:
+        return None
+    began = datetime.fromisoformat(phase.started_utc)
+    lasted_s = (datetime.fromisoformat(finished) - began).total_seconds()
+    return _START_WITHIN_S if abs(lasted_s - phase.runtime_s) <= _START_WITHIN_S else None
 
 
 def _body(rows: str) -> str:

@@ -75,7 +75,8 @@ def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
 
 
 def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
-    """fio's --write_iolog: v3 has a time in front of each line (us); v2 has `wait` lines (ms)."""
+    """fio's --write_iolog: v3 has a time in front of each line (us); v2 has `wait` lines, in ms
+    since the start of fio (its source, iolog.c; its HOWTO takes them for pauses)."""
     lines = text.splitlines()
     version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip()) if lines else None
     if version is None or version[1] not in "23":
@@ -92,16 +93,15 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
             numbers = [int(word) for word in place]
             if any(value < 0 for value in numbers):
                 raise ValueError(place)
+            clock_us = numbers[0] * 1000 if action == "wait" else clock_us
             if clock_us < before_us:
                 raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
-            if action == "wait":
-                clock_us += numbers[0] * 1000
-            elif action in ("read", "write"):
+            if action in ("read", "write"):
                 offset, length = numbers
                 if length == 0:
                     raise ValueError(place)
                 yield possible(Event(clock_us / 1e6, 0.0, file, action, file, offset, length))
-            elif action not in ("add", "open", "close", "sync", "datasync", "trim"):
+            elif action not in ("add", "open", "close", "sync", "datasync", "trim", "wait"):
                 raise ValueError(action)
         except (ValueError, IndexError, OverflowError) as error:
             raise ToolOutputError(f"{where}: not a line of an iolog: {line!r:.100}") from error

@@ -39,14 +39,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
     files.add_argument(
         "--power", metavar="LOG", nargs="+", type=Path, default=[],
-        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S: delay",
+        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, clock",
     )  # fmt: skip
     files.add_argument(
         "--power-offset",
         metavar="S",
         type=_offset,
-        help="seconds that the logs' clock is ahead of the results' clock; times without a zone "
-        "count as UTC (default: found by the load steps if the clocks may differ)",
+        help="seconds that the logs' clock is ahead of the results' clock, for logs that need it; "
+        "times without a zone count as UTC (default: by the load steps if the clocks may differ)",
     )
     files.add_argument("--name", metavar="NAME", help="campaign name (default: from the path)")
     files.add_argument("--dry-run", action="store_true", help="show what was found, store nothing")

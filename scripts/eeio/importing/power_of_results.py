@@ -8,8 +8,8 @@ from the load steps, and used only if it is distinct (`estimated`).
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,13 @@ LEAST_UNREPEATED = 1.05
 """Of the longest result's time: what must not lie on results again. Less is what one other load can
 look like."""
 _NO_START = "the file reports no start of this phase, so its power is not known"
+_OTHER_START = (
+    "the start that the file reports may not be that of this phase: other phases, jobs that start "
+    "later, or other work of the tool are in between, so its power is not known"
+)
+_NOT_FOR_THIS = (
+    "--power-offset is for logs whose clock needs it; that of this one is LOG,offset_s=S"
+)
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
 _NO_ZONE = (
     "the times of the power log or of the results have no zone: give --power-offset, the seconds "
@@ -67,11 +74,18 @@ def window_of(phase: FoundPhase) -> Window | None:
     return Window(start_s, start_s + phase.runtime_s, phase.starts_within_s, local)
 
 
+def _why_no_window(phase: FoundPhase) -> str:
+    return _OTHER_START if phase.started_utc and phase.runtime_s else _NO_START
+
+
 # ---- offset of the clocks ----
 
 
-def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Offset:
-    """How far the log's clock is ahead, within SEARCH_S of `around_s`.
+def estimated(
+    series: Series, windows: Sequence[Window], around_s: float, search_s: float = SEARCH_S
+) -> Offset:
+    """How far the readings are later than the results, within `search_s` of `around_s`: the offset
+    of the log's clock, and the delay of the meter.
 
     It is where the mean power of the windows exceeds that of the pauses most. Raises PowerError if
     that is not distinct: there are less than LEAST_PULSES results, the contrast is below
@@ -87,6 +101,8 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
             f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} to {MOST_PULSES} "
             "are needed"
         )
+    if times_s[-1] - times_s[0] < pulses[-1].end_s - pulses[0].start_s:
+        raise PowerError("the log does not cover all results")
     if _repeats(pulses):
         raise PowerError("the results repeat evenly, so that several offsets fit")
     longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
@@ -94,39 +110,16 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
         raise PowerError(f"no result lasts 3 readings of {series.meter} ({period_s:g} s each)")
     energy = Energy(times_s, power_w)
     step_s = max(0.05, period_s / 4)
-    count = math.ceil(SEARCH_S / step_s)
+    count = math.ceil(search_s / step_s)
     contrasts = {
         k: _contrast_w(energy, pulses, longest_s, around_s + k * step_s)
         for k in range(-count, count + 1)
     }
     best = max(contrasts, key=lambda k: contrasts[k])
-    low = high = best
-    limit_w = DISTINCT_SHARE * contrasts[best]
-    while contrasts.get(low - 1, -math.inf) >= limit_w:
-        low -= 1
-    while contrasts.get(high + 1, -math.inf) >= limit_w:
-        high += 1
-    others = [k for k, contrast_w in contrasts.items() if contrast_w >= limit_w]
     best_s = around_s + best * step_s
+    _check_distinct(contrasts, best, search_s)
+    _check_visible(energy, pulses, best_s, contrasts[best], period_s)
     offset = _refined(energy, pulses, longest_s, best_s, step_s, period_s)
-    first, last = bisect_left(times_s, pulses[0].start_s + best_s), bisect_right(
-        times_s, pulses[-1].end_s + best_s)  # fmt: skip
-    near = sorted(power_w[max(0, first - 2) : last + 2])
-    noise_w = _noise_w(power_w, pulses, period_s)
-    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
-    why = None
-    if not contrasts[best] > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
-        why = "the power does not follow the results"
-    elif len(others) > high - low + 1:
-        why = "several offsets fit, because the results repeat evenly or other work was done"
-    elif not _all_visible(energy, pulses, best_s, contrasts[best]):
-        why = "some results do not change the power"
-    elif low == -count or high == count:
-        why = f"the best fit is at an end of the search ({SEARCH_S:g} s either way)"
-    elif pulses[0].start_s + best_s < times_s[0] or pulses[-1].end_s + best_s > times_s[-1]:
-        why = "the log does not cover all results"
-    if why:
-        raise PowerError(why)
     half = len(pulses) // 2
     if half < 2:
         return offset
@@ -137,6 +130,40 @@ def estimated(series: Series, windows: Sequence[Window], around_s: float) -> Off
     ]
     drift_s = abs(parts[0].offset_s - parts[1].offset_s)
     return replace(offset, uncertainty_s=offset.uncertainty_s + drift_s)
+
+
+def _check_distinct(contrasts: Mapping[int, float], best: int, search_s: float) -> None:
+    """Raises PowerError if another place of the search fits, or one beyond its ends may."""
+    low = high = best
+    limit_w = DISTINCT_SHARE * contrasts[best]
+    while contrasts.get(low - 1, -math.inf) >= limit_w:
+        low -= 1
+    while contrasts.get(high + 1, -math.inf) >= limit_w:
+        high += 1
+    if sum(contrast_w >= limit_w for contrast_w in contrasts.values()) > high - low + 1:
+        raise PowerError(
+            "several offsets fit, because the results repeat evenly or other work was done"
+        )
+    if low == min(contrasts) or high == max(contrasts):
+        raise PowerError(f"the best fit is at an end of the search ({search_s:g} s either way)")
+
+
+def _check_visible(
+    energy: Energy, pulses: Sequence[Pulse], best_s: float, contrast_w: float, period_s: float
+) -> None:
+    """Raises PowerError if the power does not follow the results at that offset."""
+    times_s, power_w = energy.times_s, energy.power_w
+    begin_s, end_s = pulses[0].start_s + best_s, pulses[-1].end_s + best_s
+    first, last = bisect_left(times_s, begin_s), bisect_right(times_s, end_s)
+    near = sorted(power_w[max(0, first - 2) : last + 2])
+    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
+    noise_w = _noise_w(power_w, pulses, period_s)
+    if not contrast_w > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
+        raise PowerError("the power does not follow the results")
+    if not _all_visible(energy, pulses, best_s, contrast_w):
+        raise PowerError("some results do not change the power")
+    if begin_s < times_s[0] or end_s > times_s[-1]:
+        raise PowerError("the log does not cover all results")
 
 
 def _repeats(pulses: Sequence[Pulse]) -> bool:
@@ -238,6 +265,17 @@ def _refined(
     return Offset(near_s + best * fine_s, max(FINE_S, period_s / 2) + width_s, found[best])
 
 
+def _late_s(series: Series) -> float:
+    """How much later than the power the readings are, by the delay of the meter."""
+    if series.delay is None:
+        return 0.0
+    return series.delay.shift_s(None if series.form == "counter" else series.period_s)
+
+
+def _late_within_s(series: Series) -> float:
+    return 0.0 if series.delay is None else series.delay.unsure_s
+
+
 @dataclass(frozen=True)
 class Alignment:
     """How far the clock of a log is ahead of the results' clock, or why that is not known."""
@@ -246,44 +284,136 @@ class Alignment:
     unsure_s: float = 0.0
     source: str = ""
     doubt: str | None = None
+    own: Mapping[tuple[str, str], Offset] = field(default_factory=dict)
+    """By meter and domain: how much later the readings are, by the steps of load that they show.
+    That contains their delay."""
+
+    def of(self, series: Series) -> "SeriesOffset":
+        own = self.own.get((series.meter, series.domain))
+        if own is not None:
+            return SeriesOffset(own.offset_s, own.uncertainty_s, by_load=True)
+        return SeriesOffset(self.ahead_s or 0.0, self.unsure_s)
+
+
+@dataclass(frozen=True)
+class SeriesOffset:
+    """How far the times of a series are ahead. `by_load`: its own steps of load show it."""
+
+    ahead_s: float
+    unsure_s: float
     by_load: bool = False
-    """The steps of load show it."""
+
+
+def _estimates(log: PowerLog, windows: Sequence[Window], around_s: float) -> dict[int, Offset]:
+    """The offset of each series that shows the steps of load, by its place in the log. Raises
+    PowerError if none does: the reason of the widest domain."""
+    estimates: dict[int, Offset] = {}
+    reasons: dict[int, PowerError] = {}
+    for place, series in enumerate(log.series):
+        try:
+            estimates[place] = estimated(series, windows, around_s)
+        except PowerError as error:
+            reasons[DOMAINS.index(cast(Domain, series.domain))] = error
+    if not estimates:
+        raise reasons[min(reasons)]
+    return estimates
 
 
 def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> Alignment:
     """By the user's offset, else by the same clock, else by the load steps."""
-    around_s = given_s or 0.0
-    source = "given by --power-offset"
-    if given_s is None:
-        if log.clock == "start":
-            return Alignment(
-                None, source="the log's times count from a start that it does not report: give "
-                "--power-offset, minus the Unix time of that start",
-            )  # fmt: skip
-        is_local = log.clock == "local"
-        if any(w.local != is_local for w in windows) or (is_local and not log.same_machine):
-            return Alignment(None, source=_NO_ZONE)
-        source = "0, as the log was written on the measured machine"
-    try:
-        widest = min(log.series, key=lambda series: DOMAINS.index(cast(Domain, series.domain)))
-        found = estimated(widest, windows, around_s)
-    except PowerError as error:
-        if given_s is None and not log.same_machine:
-            return Alignment(
-                None, source="the clocks of the log and the results may differ, and the load steps "
-                f"do not show by how much: {error}; give --power-offset (0 if they are equal)",
-            )  # fmt: skip
-        return Alignment(around_s, log.unsure_s, source)
-    estimate = f"{found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s by the load steps"
-    if given_s is None and not log.same_machine:
+    is_local = log.clock == "local"
+    if given_s is None and log.clock == "start":
         return Alignment(
-            found.offset_s, found.uncertainty_s, f"estimated: {estimate}", by_load=True
-        )
-    unsure_s = found.uncertainty_s + log.unsure_s + max(window.unsure_s for window in windows)
-    if abs(found.offset_s - around_s) <= unsure_s:
-        return Alignment(around_s, log.unsure_s, source)
-    return Alignment(around_s, log.unsure_s, source, doubt=f"the clock is ahead by {estimate}, but "
-                     f"{around_s:+.2f} s was used ({source})")  # fmt: skip
+            None, source="the log's times count from a start that it does not report: give "
+            "--power-offset, minus the Unix time of that start",
+        )  # fmt: skip
+    if given_s is None and is_local and not log.same_machine:
+        return Alignment(None, source=_NO_ZONE)
+    if given_s is None and any(window.local != is_local for window in windows):
+        return Alignment(None, source=_NO_ZONE)
+    if given_s is None and not log.same_machine:
+        return _by_load(log, windows)
+    source = "0, as the log was written on the measured machine"
+    if given_s is not None:
+        source = "given by --power-offset"
+    ahead_s = given_s or 0.0
+    return Alignment(ahead_s, log.unsure_s, source, _clock_doubt(log, windows, given_s, source))
+
+
+def _clock_by_load(log: PowerLog, estimates: Mapping[int, Offset]) -> tuple[float, float]:
+    """How far the clock of the log is ahead, by the series with the least unknown delay, and the
+    uncertainty."""
+    best = min(estimates, key=lambda place: _late_within_s(log.series[place]))
+    series, offset = log.series[best], estimates[best]
+    ahead_s = offset.offset_s - _late_s(series)
+    return ahead_s, offset.uncertainty_s + _late_within_s(series)
+
+
+def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
+    """By the steps of load that each series shows."""
+    try:
+        estimates = _estimates(log, windows, 0.0)
+    except PowerError as error:
+        return Alignment(
+            None, source="the clocks of the log and the results may differ, and the load steps do "
+            f"not show by how much: {error}; give --power-offset (0 if they are equal)",
+        )  # fmt: skip
+    ahead_s, unsure_s = _clock_by_load(log, estimates)
+    own = {
+        (log.series[place].meter, log.series[place].domain): offset
+        for place, offset in estimates.items()
+    }
+    source = f"estimated: {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps"
+    return Alignment(ahead_s, unsure_s, source, own=own)
+
+
+def _clock_doubt(
+    log: PowerLog, windows: Sequence[Window], given_s: float | None, source: str
+) -> str | None:
+    """What the load steps show against an offset."""
+    used_s = given_s or 0.0
+    try:
+        estimates = _estimates(log, windows, used_s)
+    except PowerError:
+        return None if given_s is None else _quarter_hour_doubt(log, windows, given_s)
+    ahead_s, unsure_s = _clock_by_load(log, estimates)
+    limit_s = unsure_s + log.unsure_s + max(window.unsure_s for window in windows)
+    if abs(ahead_s - used_s) <= limit_s:
+        return None
+    return (
+        f"the clock is ahead by {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps, but "
+        f"{used_s:+.2f} s was used ({source})"
+    )
+
+
+_QUARTER_HOUR_S = 900.0
+"""Zones differ by multiples of it."""
+_MOST_ZONES_S = 26 * 3600.0
+"""From UTC-12 to UTC+14."""
+_NEAR_ZONE_S = 15.0
+
+
+def _quarter_hour_doubt(log: PowerLog, windows: Sequence[Window], given_s: float) -> str | None:
+    """The doubt about an offset without steps of load, if another number of quarter hours has them:
+    a zone or its sign may be wrong."""
+    first_s = min(window.start_s for window in windows)
+    last_s = max(window.end_s for window in windows)
+    most = round(_MOST_ZONES_S / _QUARTER_HOUR_S)
+    offsets_s = [given_s + k * _QUARTER_HOUR_S for k in range(-most, most + 1) if k]
+    for series in log.series:
+        for offset_s in sorted(offsets_s, key=lambda offset_s: abs(offset_s - given_s)):
+            begin_s, end_s = first_s + offset_s, last_s + offset_s
+            if series.times_s[0] > begin_s or series.times_s[-1] < end_s:
+                continue
+            try:
+                estimated(series, windows, offset_s, _NEAR_ZONE_S)
+            except PowerError:
+                continue
+            return (
+                f"no step of load fits the offset of {given_s:+g} s, but {offset_s:+.0f} s "
+                "fits: check the zone of the log's times and the sign of the offset"
+            )
+    return None
 
 
 # ---- energy ----
@@ -312,10 +442,7 @@ def energy_of(
             # A program that ran several times wrote several series.
             series = max(
                 (one for one in log.series if (one.meter, one.domain) == (meter, domain)),
-                key=lambda one: (
-                    min(one.times_s[-1], window.end_s + (alignment.ahead_s or 0.0))
-                    - max(one.times_s[0], window.start_s + (alignment.ahead_s or 0.0))
-                ),
+                key=lambda one: _common_s(one, window, alignment),
             )
             if alignment.ahead_s is None:
                 readings.append(_invalid(series, alignment.source))
@@ -323,7 +450,7 @@ def energy_of(
                 used.append((series, alignment))
     meters: list[MeterSamples] = []
     for series, alignment in used:
-        samples = series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
+        samples = _aligned_samples(series, alignment)
         # Domains of one recorded meter are read together.
         if samples not in meters:
             meters.append(samples)
@@ -336,13 +463,25 @@ def energy_of(
     return tuple(readings)
 
 
+def _common_s(series: Series, window: Window, alignment: Alignment) -> float:
+    """How long the series and the window are at the same time."""
+    ahead_s = alignment.of(series).ahead_s
+    end_s = min(series.times_s[-1], window.end_s + ahead_s)
+    return end_s - max(series.times_s[0], window.start_s + ahead_s)
+
+
+def _aligned_samples(series: Series, alignment: Alignment) -> MeterSamples:
+    offset = alignment.of(series)
+    return series.samples(offset.ahead_s, by_load=offset.by_load)
+
+
 def _unsure(
     reading: EnergyReading, series: Series, window: Window, alignment: Alignment
 ) -> EnergyReading:
     """The reading with the uncertainty of its times."""
-    unsure_s = window.unsure_s + alignment.unsure_s
+    unsure_s = window.unsure_s + alignment.of(series).unsure_s
     if reading.energy_j is not None and unsure_s > 0:
-        meter = series.samples(alignment.ahead_s or 0.0, by_load=alignment.by_load)
+        meter = _aligned_samples(series, alignment)
         changes_j = []
         for share in (-1.0, -0.5, 0.5, 1.0):
             shift_s = share * unsure_s
@@ -395,34 +534,68 @@ def add_power(
     windows = [window_of(phase) for phase in phases]
     timed = [window for window in windows if window is not None]
     hosts = {report.host for report in reports if report.host}
-    used = []
-    for log in _named([power_logs.read(path) for path in paths]):
-        if log.rejected:
-            found = Alignment(None, source=log.rejected)
-        elif len(hosts) > 1:
-            found = Alignment(None, source=f"results of {len(hosts)} hosts: import those of one")
-        elif not timed:
-            found = Alignment(None, source=_NO_START)
-        else:
-            found = aligned(log, timed, given_s)
-        used.append(UsedLog(log, found))
+    logs = list(_named([power_logs.read(path) for path in paths]))
+    why = f"results of {len(hosts)} hosts: import those of one" if len(hosts) > 1 else None
+    why = why or (None if timed else _NO_START)
+    used = [
+        UsedLog(log, _alignment_of(log, logs, timed, given_s, log.rejected or why)) for log in logs
+    ]
     pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
     together = _together(timed)
-    found_of = iter(windows)
-
-    def with_energy(phase: FoundPhase) -> FoundPhase:
-        window = next(found_of)
-        if window is None or window in together:
-            reason = _NO_START if window is None else _TOGETHER
-            missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
-            return replace(phase, energy=energy_of(Window(0.0, 1.0, 0.0, False), missing))
-        return replace(phase, energy=energy_of(window, pairs))
-
-    made = [
-        replace(report, phases=tuple(with_energy(phase) for phase in report.phases))
-        for report in reports
-    ]
+    of_phase = iter(windows)
+    made = []
+    for report in reports:
+        energies = [_energies(phase, next(of_phase), together, pairs) for phase in report.phases]
+        of_report = zip(report.phases, energies, strict=True)
+        phases_made = tuple(replace(phase, energy=energy) for phase, energy in of_report)
+        made.append(replace(report, phases=phases_made))
     return made, used
+
+
+def _energies(
+    phase: FoundPhase,
+    window: Window | None,
+    together: set[Window],
+    pairs: Sequence[tuple[PowerLog, Alignment]],
+) -> tuple[EnergyReading, ...]:
+    """Those of a phase; missing with the reason if its time is not known, or shared."""
+    if window is not None and window not in together:
+        return energy_of(window, pairs)
+    reason = _TOGETHER if window is not None else _why_no_window(phase)
+    missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
+    return energy_of(Window(0.0, 1.0, 0.0, False), missing)
+
+
+def _alignment_of(
+    log: PowerLog,
+    logs: Sequence[PowerLog],
+    windows: Sequence[Window],
+    given_s: float | None,
+    why: str | None,
+) -> Alignment:
+    """That of one of the logs. `why` is the reason if there is no energy from it."""
+    if why is not None:
+        return Alignment(None, source=why)
+    offset_s = _offset_of(log, logs, windows, given_s)
+    alignment = aligned(log, windows, offset_s)
+    if given_s is not None and offset_s is None:
+        return replace(alignment, source=f"{alignment.source}; {_NOT_FOR_THIS}")
+    return alignment
+
+
+def _offset_of(
+    log: PowerLog, logs: Sequence[PowerLog], windows: Sequence[Window], given_s: float | None
+) -> float | None:
+    """The offset that the user gives for a log: its own (`LOG,offset_s=`), or --power-offset. That
+    applies to logs that need one, because their times or those of the results have no zone; if none
+    does, to those of another clock than that of the measured machine."""
+    if log.offset_s is not None:
+        return log.offset_s
+    are_local = any(window.local for window in windows)
+    if are_local or log.clock != "utc":
+        return given_s
+    is_any_local = any(each.clock != "utc" for each in logs)
+    return None if is_any_local or log.same_machine else given_s
 
 
 def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 from tests.eeio.importing.importer import Importer
 
+from eeio_parsers.elbencho import report as elbencho
 from eeio_parsers.fio import report as fio
+from eeio_parsers.ior import report as ior
+from eeio_results.errors import ToolOutputError
+from eeio_results.traces import logs
 
 PARSERS = Path(__file__).parents[3] / "result-parsers/eeio_parsers"
+CASES_OF_POWER = Path(__file__).parents[2] / "data/imports/cases-power"
 CASES = {path.name: path for path in PARSERS.glob("*/outputs/cases/*")}
 
 
@@ -104,3 +109,111 @@ def test_a_rejection_names_the_tool(imported: Importer) -> None:
     assert file["rejected"].startswith("ior: '-nan' is not a number")
     (file,) = _body(imported, "fio_quoted_without_status.txt", code=2)["files"]
     assert file["rejected"] == "fio: the report is cut off before `Run status`"
+
+
+def _fio_group(*jobs: dict[str, Any], **options: str) -> list[float | None]:
+    """How well the start of a group is known whose jobs ran for 40 s."""
+    side = {
+        "io_bytes": 10**9,
+        "io_kbytes": 976562,
+        "runtime": 40_000,
+        "total_ios": 1000,
+        "bw_bytes": 25_000_000,
+    }
+    entries = [
+        {"jobname": name, "groupid": 0, "error": 0, "job options": {}, "read": side} | job
+        for name, job in zip("ab", jobs, strict=False)
+    ]
+    body = {
+        "fio version": "fio-3.36", "timestamp_ms": 1_764_000_180_000,
+        "global options": {"rw": "read"} | options, "jobs": entries,
+    }  # fmt: skip
+    (report,) = fio.read_json(json.dumps(body))
+    return [phase.starts_within_s for phase in report.phases]
+
+
+BEGIN_MS = 1_764_000_100_000
+
+
+@pytest.mark.parametrize("option", ["startdelay", "wait_for"])
+def test_the_start_of_jobs_that_do_not_start_together_is_unknown(option: str) -> None:
+    delayed: dict[str, Any] = {"job options": {option: "40"}}
+    assert _fio_group({}, {}) == [0.1]
+    assert _fio_group({}, delayed) == [None]
+    # fio 3.36 reports the start of each job.
+    first, later = {"job_start": BEGIN_MS}, {"job_start": BEGIN_MS + 40_000}
+    assert _fio_group(first, delayed | later) == [None]
+    assert _fio_group(first, {"job_start": BEGIN_MS + 400}) == [0.5]
+
+
+def test_a_group_that_ended_later_than_its_longest_job_did_not_start_together() -> None:
+    """The entry of a group has the options of its first job only."""
+    reported = {"job options": {"group_reporting": "1"}}
+    assert _fio_group(reported | {"job_start": BEGIN_MS}) == [None]
+    assert _fio_group(reported | {"job_start": BEGIN_MS + 40_000}) == [0.1]
+
+
+@pytest.mark.parametrize(
+    ("options", "within_s"),
+    [
+        ({"unlink": "1"}, None),
+        ({"unlink": "0"}, 0.1),
+        ({"write_lat_log": "a"}, None),
+        ({"write_lat_log": "a", "log_avg_msec": "500"}, 0.1),
+    ],
+)
+def test_work_of_fio_after_its_io_makes_its_start_unknown(
+    options: dict[str, str], within_s: float | None
+) -> None:
+    assert _fio_group({}, **options) == [within_s]
+    # The start that fio 3.36 reports is not affected.
+    assert _fio_group({"job_start": BEGIN_MS}, **options) == [0.1]
+
+
+@pytest.mark.parametrize(("finished", "within_s"), [("35", 2.0), ("59", None), ("", None)])
+def test_ior_s_delay_before_its_test_makes_its_start_unknown(
+    finished: str, within_s: float | None
+) -> None:
+    """-d, -M and the removal of old files are between `Began` and the timed part."""
+    text = (PARSERS / "ior/outputs/ior-4.0.0.txt").read_text()
+    text = text.replace("-i 2", "-i 1 -w").replace("repetitions         : 2", "repetitions : 1")
+    lines = [line for line in text.splitlines() if not line.startswith(("read", "write"))]
+    row = "write 256 4096 0.000121 4096 256.00 0.00004 34.9 0.0001 35.0 0"
+    table = next(k for k, line in enumerate(lines) if line.startswith("------")) + 1
+    lines[table:table] = [row]
+    last = next(k for k, line in enumerate(lines) if line.startswith("Finished"))
+    began = next(line for line in lines if line.startswith("Began"))
+    lines[last] = began.replace("Began", "Finished").replace("50:57", f"51:{finished}")
+    lines = [line.replace("50:57", "51:00") if line == began else line for line in lines]
+    (report,) = ior.read_text("\n".join(lines if finished else lines[:last]) + "\n")
+    assert [phase.starts_within_s for phase in report.phases] == [within_s]
+
+
+ELBENCHO_MIX = (
+    "ISO date,label,block size,operation,time ms [last],IOPS [last],MiB/s [last],MiB [last]"
+)
+READS_OF_MIX = ",rwmix read IOPS [last],rwmix read MiB/s [last],rwmix read MiB [last]"
+
+
+def test_a_mixed_phase_of_elbencho_s_csv_has_both_directions() -> None:
+    row = "\n2025-11-24T16:01:40.000+0000,,1048576,RWMIX70,30000,300,300,9000"
+    (report,) = elbencho.read_csv(f"{ELBENCHO_MIX}{READS_OF_MIX}{row},700,700,21000\n")
+    (phase,) = report.phases
+    assert phase.iops == 1000 and phase.bandwidth_bytes_per_s == 1000 << 20
+    assert phase.bytes == 30_000 << 20
+    with pytest.raises(ToolOutputError, match="without its column rwmix read"):
+        list(elbencho.read_csv(f"{ELBENCHO_MIX}{row}\n"))
+
+
+def test_elbencho_s_json_has_the_start_of_each_phase() -> None:
+    text = (PARSERS / "elbencho/outputs/3.1-10/sequential.json").read_text()
+    phases = [phase for report in elbencho.read_json(text) for phase in report.phases]
+    assert [phase.started_utc for phase in phases] == [
+        "2026-11-22T19:43:02.168+00:00", "2026-11-22T19:43:02.241+00:00",
+    ]  # fmt: skip
+    assert all(phase.starts_within_s == 0.01 for phase in phases)
+
+
+def test_the_waits_of_an_iolog_of_version_2_count_from_its_start() -> None:
+    events = logs.read(CASES_OF_POWER / "iolog_v2_wait.log")
+    assert [event.start_s for event in events] == [4.0, 6.0]

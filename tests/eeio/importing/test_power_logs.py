@@ -17,7 +17,7 @@ from tests.eeio.importing.importer import Importer
 from tests.plugin import PARSERS, InProcess
 
 from eeio.importing import power_logs
-from eeio.importing.power_of_results import Window, aligned, energy_of
+from eeio.importing.power_of_results import Alignment, Window, aligned, energy_of
 from eeio_power import samples
 from eeio_power.calibration import Calibration
 from eeio_power.delay import BMC, Delay
@@ -108,7 +108,7 @@ def turbostat() -> str:
             lines.append("Time_Of_Day_Seconds\tCore\tCPU\tBusy%\tPkgWatt\tRAMWatt")
         lines.append(f"{t:.6f}\t-\t-\t5.00\t{w:.2f}\t{w / 10:.2f}")
         lines.append(f"{t:.6f}\t0\t0\t5.00\t{w:.2f}\t{w / 10:.2f}")
-        lines.append("0\t1\t5.00")
+        lines.append(f"{t:.6f}\t0\t1\t5.00")
     return "\n".join(lines) + "\n"
 
 
@@ -330,9 +330,9 @@ def redfish_of_telegraf(name: str, source: str = "bmc1", share: float = 1.0) -> 
         ("eeio_power_watts", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
         ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system", "kind": "measured"}),
         ("eeio_power_watts", {"meter": "rack", "domain": "system", "kind": "measured"}),
-        ("kepler_node_platform_joules_total", {"source": "redfish", "mode": "idle"}),
-        ("kepler_node_platform_joules_total", {"source": "acpi", "mode": "idle"}),
-        ("kepler_node_platform_joules_total", {"source": "hwmon", "mode": "idle"}),
+        ("kepler_node_platform_joules_total", {"source": "redfish"}),
+        ("kepler_node_platform_joules_total", {"source": "acpi"}),
+        ("kepler_node_platform_joules_total", {"source": "hwmon"}),
         ("kepler_node_platform_joules_total", {}),
     ],
 )
@@ -354,28 +354,29 @@ def test_a_late_meter_behind_an_exporter_is_late_in_prometheus_too(
 @pytest.mark.parametrize(
     ("metric", "labels", "longest_s"),
     [
-        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, None),
+        # A scrape each second, and a file of eeio each 5 s.
+        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, 6.0),
         # Of a gauge the scrape that a query repeats: up to a second late, a mean of a second.
-        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, 2.0),
-        ("node_rapl_package_joules_total", {}, None),
+        ("eeio_power_watts", {"meter": "perf", "domain": "package"}, 7.0),
+        ("node_rapl_package_joules_total", {}, 1.0),
         ("scaph_socket_power_microwatts", {}, 2.0),
-        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 12.0),
-        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 10.0),
-        ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 40.0),
+        ("eeio_power_watts", {"meter": "ipmi", "domain": "system"}, 17.0),
+        ("eeio_energy_joules_total", {"meter": "ipmi", "domain": "system"}, 16.0),
+        ("eeio_energy_joules_total", {"meter": "nut", "domain": "system"}, 46.0),
         ("ipmi_dcmi_power_consumption_watts", {}, 11.0),
-        ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 5.0),
-        ("kepler_node_gpu_joules_total", {"source": "nvml"}, 5.0),
-        ("kepler_node_platform_joules_total", {"source": "acpi"}, 15.0),
-        ("kepler_node_platform_joules_total", {"source": "redfish"}, 70.0),
+        ("kepler_node_package_joules_total", {"source": "rapl-sysfs"}, 6.0),
+        ("kepler_node_gpu_joules_total", {"source": "nvml"}, 6.0),
+        ("kepler_node_platform_joules_total", {"source": "acpi"}, 16.0),
+        ("kepler_node_platform_joules_total", {"source": "redfish"}, 71.0),
     ],
 )
 def test_the_delay_of_an_exporter_is_that_of_its_source(
-    tmp_path: Path, metric: str, labels: dict[str, str], longest_s: float | None
+    tmp_path: Path, metric: str, labels: dict[str, str], longest_s: float
 ) -> None:
     log = tmp_path / "power"
     log.write_text(prometheus(metric, labels))
     (series,) = power_logs.read(log).series
-    assert (None if series.delay is None else series.delay.longest_s) == longest_s
+    assert series.delay is not None and series.delay.longest_s == longest_s
 
 
 @pytest.mark.parametrize(
@@ -769,3 +770,198 @@ def test_an_unknown_pattern_is_missing_and_the_result_is_valid(
     rows = imported.rows("terse")
     assert rows and all(row["spatiality"] is None for row in rows)
     assert all(row["n"] == 1 and row["bandwidth_bytes_per_s"] for row in rows)
+
+
+# ---- clocks and delays ----
+
+
+BUSY_RUNS = [(100.0, 190.0), (230.0, 330.0), (380.0, 475.0), (520.0, 600.0), (660.0, 760.0)]
+"""As RUNS, but longer."""
+
+
+def late_and_punctual(noise_w: float = 1.0) -> str:
+    """telegraf's log of a BMC that is LAG_S late with means of MEAN_S, and of two packages."""
+    draw = random.Random(4)
+    lines = []
+    for time_s, mean_w in means():
+        late_w = joules(time_s - LAG_S - MEAN_S, time_s - LAG_S) / MEAN_S + draw.gauss(0, noise_w)
+        stamp = f"{int(time_s)}000000000\n"
+        lines.append(
+            f"ipmi_sensor,host=h,name=pwr_consumption,unit=watts value={late_w:.0f} {stamp}"
+        )
+        lines += [
+            f"powerstat_package,host=h,package_id={package} "
+            f"current_power_consumption_watts={mean_w / 2 + draw.gauss(0, noise_w / 2):.2f} {stamp}"
+            for package in (0, 1)
+        ]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "offset"),
+    [("", []), (f",lag_s={LAG_S},averages_s={MEAN_S}", ["--power-offset", "0"])],
+)
+def test_the_delay_of_a_late_meter_is_not_that_of_a_punctual_one(
+    tmp_path: Path, imported: Importer, options: str, offset: list[str]
+) -> None:
+    """Of one log: neither by the load steps of the late one, nor by its stated delay."""
+    log = tmp_path / "power"
+    log.write_text(late_and_punctual())
+    results = write_results(tmp_path)
+    body = imported(*results, "--dry-run", "--power", f"{log}{options}", *offset)
+    for file, (begin, end) in zip(body["files"], RUNS, strict=True):
+        energy = file["reports"][0]["phases"][0]["energy"]
+        assert {reading["domain"] for reading in energy} == {"system", "package"}
+        for reading in energy:
+            true_j = joules(START_S + begin, START_S + end)
+            assert reading["energy_j"] == pytest.approx(true_j, rel=0.03), reading
+            assert not reading["doubtful"]
+
+
+def test_a_stated_delay_is_no_doubt_about_the_clock(tmp_path: Path, imported: Importer) -> None:
+    log = tmp_path / "power"
+    lines = [line for line in late_and_punctual().splitlines() if line.startswith("ipmi")]
+    log.write_text("\n".join(lines) + "\n")
+    stated = f"{log},lag_s={LAG_S},averages_s={MEAN_S}"
+    results = write_results(tmp_path)
+    body = imported(*results, "--dry-run", "--power", stated, "--power-offset", "0")
+    assert not any(reading["doubtful"] for reading in readings(body))
+    body = imported(*results, "--dry-run", "--power", stated, "--power-offset", "8")
+    assert all(reading["doubtful"] for reading in readings(body))
+
+
+def long_turbostat(last_s: int = 8000) -> str:
+    draw = random.Random(1)
+    return "Time_Of_Day_Seconds\tCore\tCPU\tPkgWatt\n" + "".join(
+        f"{time_s:.6f}\t-\t-\t{mean_w + draw.gauss(0, 1):.2f}\n"
+        for time_s, mean_w in means(last_s=last_s)
+    )
+
+
+def test_the_offset_of_local_times_is_not_that_of_a_log_in_utc(
+    tmp_path: Path, imported: Importer
+) -> None:
+    """`offset_s` behind its name is."""
+    local, utc = tmp_path / "gpu.csv", tmp_path / "turbostat.txt"
+    local.write_text(
+        "timestamp, index, power.draw [W]\n" + "".join(
+            f"{iso(t + 3600, '').replace('-', '/').replace('T', ' ')}, 0, {w:.2f} W\n"
+            for t, w in means()
+        )
+    )  # fmt: skip
+    utc.write_text(long_turbostat())
+    results = write_results(tmp_path)
+
+    def packages(power: Path | str) -> list[float | None]:
+        body = imported(*results, "--dry-run", "--power", local, power, "--power-offset", "3600")
+        assert body["power"][0]["ahead_s"] == 3600.0
+        return [one["energy_j"] for one in readings(body) if one["domain"] == "package"]
+
+    true_j = [joules(START_S + begin, START_S + end) for begin, end in RUNS]
+    assert packages(utc) == pytest.approx(true_j, rel=0.02)
+    idle_j = [LOW_W * (end - begin) for begin, end in RUNS]
+    assert packages(f"{utc},offset_s=3600") == pytest.approx(idle_j, rel=0.02)
+    body = imported(*results, "--dry-run", "--power", f"{utc},offset_s=x", code=3)
+    assert "not a number of seconds" in body["power"][0]["rejected"]
+
+
+def test_an_offset_of_the_wrong_sign_is_doubtful(tmp_path: Path, imported: Importer) -> None:
+    """The log has no step of load there, and the steps an hour before or after fit."""
+    log = tmp_path / "power"
+    draw = random.Random(1)
+    log.write_text("".join(
+        f"{iso(START_S + after_s + 3600, '')} #d,-,18,"
+        f"{10 * (watts(START_S + after_s - 0.5) + draw.gauss(0, 1)):.0f},1201,0,_;\n"
+        for after_s in range(-7300, 1000)
+    ))  # fmt: skip
+    results = write_results(tmp_path)
+    found = readings(imported(*results, "--dry-run", "--power", log, "--power-offset", "-3600"))
+    assert all(one["doubtful"] and "+3600 s fits" in str(one["reasons"]) for one in found)
+    found = readings(imported(*results, "--dry-run", "--power", log, "--power-offset", "3600"))
+    assert not any(one["doubtful"] for one in found)
+
+
+def test_local_times_that_step_by_an_hour_are_rejected(tmp_path: Path) -> None:
+    """At the begin of summer time one offset is not that of the complete log."""
+    text = "#Date Time [ENV]Power\n" + "".join(
+        f"{datetime.fromtimestamp(t + 3600 * (t > START_S + 195), UTC):%Y%m%d %H:%M:%S} {w:.0f}\n"
+        for t, w in means()
+    )
+    log = tmp_path / "power"
+    log.write_text(text)
+    rejected = power_logs.read(log).rejected
+    assert rejected is not None and "as by summer time" in rejected
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "file_s"),
+    [
+        ("node_rapl_package_joules_total", {"index": "0"}, 0.0),
+        # In a text file of node_exporter, which eeio writes each 5 s.
+        ("eeio_energy_joules_total", {"meter": "rapl", "domain": "package"}, 5.0),
+        (
+            "kepler_node_package_joules_total", {"source": "rapl-sysfs", "package": "0"}, 5.0,
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("scrape_s", "step_s"),
+    [(5.0, 1.0), (5.0, 5.0), (15.0, 1.0), (15.0, 2.0), (15.0, 14.0), (60.0, 1.0)],
+)  # fmt: skip
+def test_a_counter_is_as_late_as_its_scrapes(
+    tmp_path: Path, metric: str, labels: dict[str, str], file_s: float, scrape_s: float,
+    step_s: float,
+) -> None:  # fmt: skip
+    """The energy is within its uncertainty, or there is none."""
+    log = tmp_path / "power"
+    windows = [Window(START_S + a, START_S + b, 0.0, False) for a, b in BUSY_RUNS]
+    for phase in (0.0, 0.35, 0.9):
+
+        def read_s(time_s: float, phase: float = phase) -> float:
+            scraped_s = time_s - (time_s - START_S - phase * scrape_s) % scrape_s
+            return scraped_s - ((scraped_s - START_S) % file_s if file_s else 0.0)
+
+        values = [
+            [time_s, f"{5e4 + joules(START_S - 100, read_s(time_s), BUSY_RUNS):.3f}"]
+            for time_s in (START_S + k * step_s for k in range(1, int(900 / step_s)))
+        ]
+        result = [{"metric": {"__name__": metric, "instance": "n1", **labels}, "values": values}]
+        body = {"resultType": "matrix", "result": result}
+        log.write_text(json.dumps({"status": "success", "data": body}))
+        of_log = power_logs.read(log)
+        for window in windows:
+            (reading,) = energy_of(window, [(of_log, Alignment(0.0))])
+            if reading.energy_j is not None:
+                true_j = joules(window.start_s, window.end_s, BUSY_RUNS)
+                assert abs(reading.energy_j - true_j) <= (reading.uncertainty_j or 0.0)
+
+
+def test_a_start_that_may_be_another_s_is_the_reason(tmp_path: Path, imported: Importer) -> None:
+    """Of two jobs of a group, one of which starts later."""
+    (result,) = write_results(tmp_path, RUNS[:1])
+    body = json.loads(result.read_text())
+    body["jobs"].append(body["jobs"][0] | {"jobname": "b", "job options": {"startdelay": "10"}})
+    result.write_text(json.dumps(body))
+    log = tmp_path / "power"
+    log.write_text(turbostat())
+    for reading in readings(imported(result, "--dry-run", "--power", log)):
+        assert not reading["valid"] and "jobs that start later" in reading["reasons"][0]
+
+
+@pytest.mark.parametrize("update_s", [10.0, 30.0, 60.0])
+def test_a_counter_of_a_map_is_as_late_as_its_updates(update_s: float) -> None:
+    """As of a smart plug that counts once a minute, read each 5 s."""
+    rows = []
+    for k in range(1, 180):
+        time_s = START_S + 5.0 * k
+        updated_s = time_s - (time_s - START_S) % update_s
+        rows.append((time_s, 5e4 + joules(START_S, updated_s, BUSY_RUNS)))
+    series = power_logs.described("plug", "system", "measured", "counter", rows, 0.02, None, None)
+    assert series.delay is not None and series.delay.longest_s == 5.0 + update_s
+    log = power_logs.PowerLog(Path("log"), series=(series,))
+    for begin, end in BUSY_RUNS:
+        window = Window(START_S + begin, START_S + end, 0.0, False)
+        (reading,) = energy_of(window, [(log, Alignment(0.0))])
+        if reading.energy_j is not None:
+            true_j = joules(window.start_s, window.end_s, BUSY_RUNS)
+            assert abs(reading.energy_j - true_j) <= (reading.uncertainty_j or 0.0)

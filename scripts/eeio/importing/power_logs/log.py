@@ -1,0 +1,134 @@
+"""A log by the name of its file."""
+
+import csv
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from eeio.importing.power_logs import tools
+from eeio.importing.power_logs.eeio_samples import read_samples
+from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
+from eeio_limits import LimitError, inputs
+from eeio_power.delay import stated
+from eeio_power.errors import PowerError
+from eeio_power.meters import number_option
+
+_WITH_OPTIONS = re.compile(r"(.+?)((?:,(?:lag_s|averages_s|offset_s)=[^,]{1,20}){1,3})", re.DOTALL)
+
+
+def _split(named: Path) -> tuple[Path, dict[str, str]]:
+    """The file, and the options behind its name."""
+    match = _WITH_OPTIONS.fullmatch(str(named))
+    if match is None or named.exists():
+        return named, {}
+    pairs = (text.partition("=") for text in match[2].strip(",").split(","))
+    return Path(match[1]), {key: value for key, _, value in pairs}
+
+
+def _offset_s(options: Mapping[str, str]) -> float | None:
+    """Raises PowerError for an offset that is no number."""
+    if "offset_s" not in options:
+        return None
+    try:
+        offset_s = float(options["offset_s"])
+    except ValueError:
+        offset_s = math.nan
+    if not math.isfinite(offset_s):
+        raise PowerError(f"offset_s={options['offset_s']}: not a number of seconds")
+    return offset_s
+
+
+def _with_delays(every: Sequence[Series], options: Mapping[str, str]) -> list[Series]:
+    """The series, with the delay that the user states: that of the late meters, where the log has
+    punctual ones, too. Raises PowerError for an option that is no time."""
+    if not {"lag_s", "averages_s"} & options.keys():
+        return list(every)
+    are_punctual = all(series.is_punctual for series in every)
+    return [
+        _with_delay(series, options) if are_punctual or not series.is_punctual else series
+        for series in every
+    ]
+
+
+def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
+    """Raises PowerError for an option that is no time."""
+    lag_s = number_option(series.meter, options, "lag_s")
+    averages_s = number_option(series.meter, options, "averages_s")
+    if series.recorded is None:
+        return replace(series, delay=stated(series.delay, lag_s, averages_s, series.period_s))
+    info = series.recorded.info
+    channels = tuple(
+        replace(channel, delay=stated(channel.delay, lag_s, averages_s, info.native_period_s))
+        for channel in info.channels
+    )
+    recorded = replace(series.recorded, info=replace(info, channels=channels))
+    return replace(series, recorded=recorded)
+
+
+def read(named: Path) -> PowerLog:
+    """The series of a log, or the reason for its rejection. Its name may be followed by the delay
+    of the readings and the offset of its clock: `power.log,lag_s=2,averages_s=10,offset_s=3600`."""
+    path, options = _split(named)
+    log = PowerLog(path)
+    try:
+        data = inputs.read_bytes(path, inputs.TABLE_BYTES)
+        log = replace(log, sha256=hashlib.sha256(data).hexdigest())
+        if data[:2] == b"\x1f\x8b":
+            tool, found = "eeio", read_samples(path)
+        else:
+            text = inputs.decode(data, "replace")
+            tool, reader = _reader_of(text)
+            log = replace(log, tool=tool)
+            found = reader(text)
+            if text[-1:] not in "\n]}":
+                found.notes.append("the last line has no line end, so it may be cut off: not used")
+        log = replace(log, offset_s=_offset_s(options))
+        found.series = _with_delays(found.series, options)
+        for series in found.series:
+            check(series)
+            if found.clock == "local":
+                check_steps(series)
+        if not found.series:
+            raise PowerError("no power in it")
+    except OSError as error:
+        return replace(log, rejected=error.strerror or str(error))
+    except (PowerError, LimitError, csv.Error) as error:
+        return replace(log, rejected=str(error))
+    except RecursionError:
+        return replace(log, rejected="objects and lists are nested too deeply")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+        return replace(log, rejected=f"damaged or cut off: {error!r:.120}")
+    return replace(
+        log, tool=tool, clock=found.clock, same_machine=found.same_machine,
+        unsure_s=found.unsure_s, series=tuple(found.series), notes=tuple(found.notes),
+    )  # fmt: skip
+
+
+_HEAD = 65536
+
+
+_RESULTS_ONLY = re.compile(r"SPECpower_ssj2008|ssj_ops", re.I)
+
+
+_PERF_TOTALS = re.compile(r"\bJoules\b.{0,9}power/energy-")
+
+
+def _reader_of(text: str) -> tuple[str, Callable[[str], ReadLog]]:
+    """Raises PowerError for a file that is no known power log."""
+    head = text[:_HEAD]
+    matches = [
+        (match.start(), order)
+        for order, form in enumerate(tools.every())
+        if (match := form.begins.search(head))
+    ]
+    if matches:
+        form = tools.every()[min(matches)[1]]
+        return form.tool, form.read
+    if _RESULTS_ONLY.search(head):
+        raise PowerError("means of SPECpower's load levels without times: give PTDaemon's log")
+    if _PERF_TOTALS.search(head):
+        raise PowerError("perf's totals, or a table for readers: run `perf stat -I 1000 -x,`")
+    raise PowerError("no known power log (docs/how-to/import-results.md); a table needs a map")

@@ -1,0 +1,41 @@
+"""Records of a Watts Up."""
+
+import math
+import re
+
+from eeio.importing.power_logs.format import LogFormat
+from eeio.importing.power_logs.lines import explain, matching
+from eeio.importing.power_logs.series import ANALYSER, ReadLog, series_of
+from eeio.importing.power_logs.times import STAMP, time_of
+from eeio_power.errors import PowerError
+from eeio_power.reading import WALL
+
+_RECORD = re.compile(r"#d,-,\d{1,3},(-?\d{1,9}|_),")
+_ANOTHER_RECORD = r"[^#]{0,80}#[a-ce-z],[-\w]?,\d{1,3}[,;]"
+"""Headers, settings and limits of the meter."""
+
+
+def _read(text: str) -> ReadLog:
+    """Records with a time in front of each, or the table of its logger."""
+    log = ReadLog(same_machine=False)
+    rows = []
+
+    def record(line: str) -> bool:
+        power = _RECORD.search(line)
+        if power is None:
+            return False
+        stamp = STAMP.search(line[: power.start()])
+        if stamp is None:
+            raise PowerError("records without a time: log them with one in front of each")
+        time_s, log.clock = time_of(stamp[1])
+        rows.append((time_s, math.nan if power[1] == "_" else int(power[1]) / 10))
+        return True
+
+    explain(text, record, matching(_ANOTHER_RECORD))
+    log.series.append(
+        series_of("wattsup", "system", "measured", "mean", rows, ANALYSER, 0.015, WALL)
+    )
+    return log
+
+
+LOGS = (LogFormat("wattsup", _RECORD, _read),)
