@@ -100,7 +100,8 @@ def fio(draw: random.Random) -> Files:
     def direction(done: Work, used: bool) -> dict[str, Any]:
         latency = {"mean": 5e4, "max": 9e5, "N": done.requests if used else 0}
         return {
-            "io_bytes": done.moved if used else 0, "bw_bytes": int(done.bandwidth),
+            "io_bytes": done.moved if used else 0, "io_kbytes": done.moved // 1024,
+            "bw_bytes": int(done.bandwidth), "bw": int(done.bandwidth / 1024),
             "iops": done.iops, "runtime": int(done.seconds * 1000) if used else 0,
             "total_ios": done.requests if used else 0, "short_ios": 0, "drop_ios": 0,
             "lat_ns": {**latency, "percentile": {"99.000000": 8e5}}, "clat_ns": latency,
@@ -113,7 +114,8 @@ def fio(draw: random.Random) -> Files:
         options["end_fsync"] = "1"
     other = work(draw) if draw.random() < 0.3 else done
     job = {
-        "error": 0, "job options": options, "usr_cpu": 1.5, "sys_cpu": 3.0,
+        "jobname": "job", "groupid": 0, "error": 0, "job options": options,
+        "usr_cpu": 1.5, "sys_cpu": 3.0,
         "read": direction(done, used[0]), "write": direction(other, used[1]),
     }  # fmt: skip
     begun_s = 1.7e9 + draw.random()
@@ -125,6 +127,13 @@ def fio(draw: random.Random) -> Files:
     }
 
 
+_IOR_SUMMARY = (
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     "
+    "StdDev    Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff "
+    "reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum"
+)
+
+
 def ior_text(draw: random.Random) -> str:
     tasks, segments = draw.choice((1, 2, 16)), draw.choice((1, 3))
     iterations = draw.choice((1, 1, 3))
@@ -134,7 +143,7 @@ def ior_text(draw: random.Random) -> str:
     lines = [
         "IOR-4.0.0: MPI Coordinated Test of Parallel I/O",
         f"Command line        : ior -w -r{flush} -o x", "", "Options: ",
-        f"segments            : {segments}",
+        "access              : single-shared-file", f"segments            : {segments}",
         f"ordering in a file  : {draw.choice(('sequential', 'random'))}",
         f"tasks               : {tasks}", f"xfersize            : {transfer} bytes",
         f"blocksize           : {block} bytes", "", "Results: ", "",
@@ -155,7 +164,7 @@ def ior_text(draw: random.Random) -> str:
                 f"{block / 1024:<10.0f} {transfer / 1024:<10.2f} 0.000548   {transfer_s:<10.6f} "
                 f"0.002298   {total_s:<10.6f} {iteration}   "
             )
-    lines += ["", "Summary of all tests:", "Operation   Max(MiB) ... RefNum"]
+    lines += ["", "Summary of all tests:", _IOR_SUMMARY]
     for operation in operations:
         lines.append(
             f"{operation:9} 905.85 439.89 672.87 232.98 905.85 439.89 672.87 232.98 0.02702 NA NA "

@@ -308,6 +308,7 @@ def tool_targets() -> list[Target]:
 MDTEST = b"""mdtest-4.0.0 was launched with 4 total task(s) on 1 node(s)
 SUMMARY rate: (of 3 iterations)
    Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
    File creation               2568.636       2500.000       2534.318         10.000
    File stat               :   9000.000       8000.000       8500.000        100.000
 -- finished at 01/02/2026 03:04:09 --
