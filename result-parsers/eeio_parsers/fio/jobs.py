@@ -83,13 +83,16 @@ def reports(text: str) -> Iterator[tuple[Report, int]]:
     """Every report of a text and where it begins, with noise before, between and behind them.
     Raises ToolOutputError."""
     decoder = json.JSONDecoder(object_pairs_hook=unique)
-    if _NO_NUMBER.search(text):
-        text = _NO_NUMBER.sub(r"\1null", text)
-    end = 0
+    end, has_no_number = 0, False
     while (begin := _OBJECT.search(text, end)) is not None:
         try:
             body, end = decoder.raw_decode(text, begin.end() - 1)
         except (ValueError, RecursionError) as error:
+            if not has_no_number and _NO_NUMBER.search(text, begin.start()):
+                # Places before this object stay.
+                head, rest = text[: begin.start()], text[begin.start() :]
+                text, has_no_number = head + _NO_NUMBER.sub(r"\1null", rest), True
+                continue
             if '"fio version"' in text[begin.start() : begin.start() + 200]:
                 raise none_found(
                     "fio", f"the JSON is damaged or cut off: {error!s:.120}"
