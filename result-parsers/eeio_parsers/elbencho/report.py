@@ -83,13 +83,8 @@ def _elbencho(
     nothing."""
     if kind in _PASSED_OVER:
         return
-    base = kind.partition("-")[0].upper()
-    operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
-    if operation == "metadata" and base not in _METADATA:
-        raise none_found("elbencho", f"a phase {kind[:40]!r}, which eeio does not know")
+    operation = _operation(kind)
     threads, hosts = (count(settings.get(name, "")) for name in ("threads", "hosts"))
-    started = _iso(date)
-    within_s = 0.01 if started and "." in started else 1.0
     phase = FoundPhase(
         name=kind.lower(),
         operation="metadata",
@@ -98,16 +93,30 @@ def _elbencho(
         iops=values["entries"],
         access_pattern="none",
         runtime_s=values["runtime_s"],
-        started_utc=started,
-        time_source="elbencho's start of the phase" if started else None,
-        starts_within_s=within_s if started else None,
         options=settings,
     )
+    if (started := _iso(date)) is not None:
+        phase = replace(
+            phase,
+            started_utc=started,
+            time_source="elbencho's start of the phase",
+            starts_within_s=0.01 if "." in started else 1.0,
+        )
     # Files without contents: what it counts are files.
     if operation != "metadata" and (values["rate"] is not None or values["iops"] is not None):
         phase = _of_data(replace(phase, operation=operation), values, settings)
     if phase.bandwidth_bytes_per_s is not None or phase.iops is not None:
         yield FoundReport((phase,))
+
+
+def _operation(kind: str) -> str:
+    """Raises ToolOutputError for a phase of another name."""
+    base = kind.partition("-")[0].upper()
+    if base.startswith("RWMIX"):
+        return "mixed"
+    if base not in _MOVES and base not in _METADATA:
+        raise none_found("elbencho", f"a phase {kind[:40]!r}, which eeio does not know")
+    return _MOVES.get(base, "metadata")
 
 
 def _of_data(

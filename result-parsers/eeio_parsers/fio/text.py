@@ -3,8 +3,8 @@
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from eeio_limits.quantities import DURATION
@@ -52,45 +52,77 @@ _NEW = re.compile(
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
 
-def read_text(text: str) -> Iterator[FoundReport]:
-    text = re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)
-    client = _CLIENT.search(text)
+@dataclass(frozen=True)
+class _Part:
+    """A report of a text, with the settings of its jobs. `after` is behind its last entry."""
+
+    start: int
+    text: str
+    headers: list[dict[str, str]]
+    process: str | None
+    after: str
+    is_complete: bool
+    """Whether its beginning is there."""
+    ends_at_report: bool
+    """Whether another complete report begins behind it."""
+
+
+def _text_parts(text: str, is_client: bool) -> Iterator[_Part]:
     # All servers' answers are one report; so is one whose version was cut off.
-    begins = [0] if client else list(_begins(text)) or [0]
+    begins = [0] if is_client else list(_begins(text)) or [0]
     before = 0
-    found, lost = list[FoundReport](), list[ToolOutputError]()
-    process, settings, version = None, list[dict[str, str]](), None
-    is_rest = False
-    ends = [*begins[1:], len(text)]
-    for start, end in zip(begins, ends, strict=True):
+    for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # A report's settings are above its version, and so are those of the next one.
         entries = list(_ENTRY.finditer(text, start, end))
-        limit = entries[0].start() if entries and not client else end
+        limit = entries[0].start() if entries and not is_client else end
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
         before = entries[-1].end() if entries else start
+        part = text[start:end]
+        yield _Part(
+            start,
+            part,
+            headers,
+            _process(part),
+            after=text[before:end],
+            is_complete=bool(headers or _BEGIN.match(text, start)),
+            ends_at_report=bool(_BEGIN.match(text, end)),
+        )
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """The reports of jobs. Raises ToolOutputError if there is none."""
+    text = re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)
+    client = _CLIENT.search(text)
+    found, lost = list[FoundReport](), list[ToolOutputError]()
+    above: _Part | None = None
+    is_rest = False
+    for part in _text_parts(text, client is not None):
         # With --status-interval, fio prints a run's figures so far, and again at its end.
-        process, above = _process(text[start:end]), process
-        is_complete = bool(headers or _BEGIN.match(text, start))
-        is_same = bool(found) and not is_complete and process is not None and process == above
-        if is_same:
-            headers, version = settings, found[-1].version
-        settings = headers
+        is_same = bool(found) and above is not None and _is_same_run(part, above)
+        if is_same and above is not None:
+            part = replace(part, headers=above.headers)
+        above = part
         try:
             if is_rest:
                 raise none_found("fio", "it is the rest of a report that is not understood")
-            report = _text_report(text[start:end], headers)
+            report = _text_report(part.text, part.headers)
         except ToolOutputError as error:
             lost.append(error)
-            is_rest = is_complete and not _BEGIN.match(text, end)
+            is_rest = part.is_complete and not part.ends_at_report
             continue
         is_rest = False
-        report = replace(_on_disks(report, text[before:end]), begins_at=start)
-        report, version = replace(report, version=report.version or version), None
-        if is_same and moved(found[-1]) < moved(report):
-            found.pop()
-            report = replace(report, notes=(*report.notes, SO_FAR))
+        report = replace(_on_disks(report, part.after), begins_at=part.start)
+        if is_same:
+            report = replace(report, version=report.version or found[-1].version)
+            if moved(found[-1]) < moved(report):
+                found.pop()
+                report = replace(report, notes=(*report.notes, SO_FAR))
         found.append(replace(report, host=client[1], version=client[2]) if client else report)
     yield from complete(found, lost)
+
+
+def _is_same_run(part: _Part, above: _Part) -> bool:
+    return not part.is_complete and part.process is not None and part.process == above.process
 
 
 _MARKS = re.compile(
@@ -151,25 +183,14 @@ _RATE = re.compile(r"^[ \t]{1,99}(?:read|write|mixed)[ \t]{0,99}:", re.M)
 
 def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     every = list(_ENTRY.finditer(text))
-    if not every:
-        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     of_servers = [entry for entry in every if entry["name"].strip() != ALL_CLIENTS]
     # A client's sum counts where its servers' own entries are not there.
-    is_one_group = len({entry["group"] for entry in every}) == 1
-    phases = []
-    for entry, following in zip(every, [*every[1:], None], strict=True):
-        if of_servers and entry["name"].strip() == ALL_CLIENTS:
-            continue
-        block = text[entry.end() : following.start() if following else len(text)]
-        status = _STATUS.search(block)
-        block = block[: status.start()] if status else block
-        of_entry = _of_entry(entry, block, _header(headers, entry))
-        if is_one_group:
-            of_entry = [
-                replace(phase, starts_within_s=1.0) if phase.started_utc else phase
-                for phase in of_entry
-            ]
-        phases += [(entry["group"], phase) for phase in of_entry]
+    blocks = _blocks(text, every, set(of_servers or every))
+    phases = [
+        (entry["group"], phase)
+        for entry, block in blocks
+        for phase in _of_entry(entry, block, _header(headers, entry))
+    ]
     if not phases:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     if of_servers:
@@ -179,8 +200,27 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     _check_directions(phases)
     of_groups = groups(phases)
     _check_sums(text, of_groups)
+    if len({entry["group"] for entry in every}) == 1:
+        of_groups = tuple(map(_started_with_the_report, of_groups))
     version = re.match(r"fio-(\S{1,300})", text)
     return FoundReport(of_groups, version[1] if version else None)
+
+
+def _blocks(
+    text: str, every: Sequence[re.Match[str]], wanted: Collection[re.Match[str]]
+) -> Iterator[tuple[re.Match[str], str]]:
+    """The wanted entries of jobs, and the text of each."""
+    ends = [*(entry.start() for entry in every[1:]), len(text)]
+    for entry, end in zip(every, ends, strict=False):
+        if entry in wanted:
+            block = text[entry.end() : end]
+            status = _STATUS.search(block)
+            yield entry, block[: status.start()] if status else block
+
+
+def _started_with_the_report(phase: FoundPhase) -> FoundPhase:
+    """With the time of the only group of a report as its start."""
+    return replace(phase, starts_within_s=1.0) if phase.started_utc else phase
 
 
 def _of_entry(entry: re.Match[str], block: str, header: dict[str, str]) -> list[FoundPhase]:

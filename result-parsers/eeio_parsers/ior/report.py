@@ -69,7 +69,25 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         return
     if not tables:
         raise none_found("IOR", "no table of results: it was ended before its first one")
-    start, found, of_all = 0, False, summary(part)[0]
+    of_all = summary(part)[0]
+    reports = []
+    for phases in _tables(part, tables):
+        phases = tuple(
+            phase if phase.iops is not None else replace(phase, iops=_only_iops(phase, of_all))
+            for phase in phases
+        )
+        if len(tables) == len(phases) == 1 and phases[0].started_utc:
+            within_s = _starts_within_s(phases[0], part)
+            phases = (replace(phases[0], starts_within_s=within_s),)
+        reports.append(FoundReport(phases, version, host[1] if host else None))
+    if not reports:
+        raise none_found("IOR", "its table of results has no row")
+    yield from reports
+
+
+def _tables(part: str, tables: Sequence[re.Match[str]]) -> Iterator[tuple[FoundPhase, ...]]:
+    """The results of each table that has any. Raises ToolOutputError for one that is cut off."""
+    start = 0
     for table, following in zip(tables, [*tables[1:], None], strict=True):
         before = part[start : table.start()]
         rows = part[table.end() : following.start() if following else len(part)]
@@ -78,18 +96,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         phases = tuple(_phases(table[0], body, before, part))
         _check_complete(phases, before, part, rows)
         if phases:
-            found = True
-            phases = tuple(
-                phase if phase.iops is not None
-                else replace(phase, iops=_only_iops(phase, of_all))
-                for phase in phases
-            )  # fmt: skip
-            if len(tables) == len(phases) == 1 and phases[0].started_utc:
-                within_s = _starts_within_s(phases[0], part)
-                phases = (replace(phases[0], starts_within_s=within_s),)
-            yield FoundReport(phases, version, host[1] if host else None)
-    if not found:
-        raise none_found("IOR", "its table of results has no row")
+            yield phases
 
 
 _START_WITHIN_S = 2.0

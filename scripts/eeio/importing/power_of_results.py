@@ -535,21 +535,30 @@ def add_power(
     timed = [window for window in windows if window is not None]
     hosts = {report.host for report in reports if report.host}
     logs = list(_named([power_logs.read(path) for path in paths]))
-    why = f"results of {len(hosts)} hosts: import those of one" if len(hosts) > 1 else None
-    why = why or (None if timed else _NO_START)
+    why = None if timed else _NO_START
+    if len(hosts) > 1:
+        why = f"results of {len(hosts)} hosts: import those of one"
     used = [
         UsedLog(log, _alignment_of(log, logs, timed, given_s, log.rejected or why)) for log in logs
     ]
     pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
     together = _together(timed)
-    of_phase = iter(windows)
-    made = []
-    for report in reports:
-        energies = [_energies(phase, next(of_phase), together, pairs) for phase in report.phases]
-        of_report = zip(report.phases, energies, strict=True)
-        phases_made = tuple(replace(phase, energy=energy) for phase, energy in of_report)
-        made.append(replace(report, phases=phases_made))
-    return made, used
+    following = iter(windows)
+    return [_with_energies(report, following, together, pairs) for report in reports], used
+
+
+def _with_energies(
+    report: FoundReport,
+    windows: Iterator[Window | None],
+    together: set[Window],
+    pairs: Sequence[tuple[PowerLog, Alignment]],
+) -> FoundReport:
+    """`windows` continue with those of its phases."""
+    phases = tuple(
+        replace(phase, energy=_energies(phase, next(windows), together, pairs))
+        for phase in report.phases
+    )
+    return replace(report, phases=phases)
 
 
 def _energies(

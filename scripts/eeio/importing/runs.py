@@ -213,35 +213,38 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
             collected.remarks.append(f"{where}: left out: {error}")
             continue
         numbers = {name: table.number(cells[place]) for name, place in values.items()}
-        bandwidth = numbers["bandwidth_bytes_per_s"]
-        wrong = [
-            f"{name.removesuffix('_bytes_per_s')} of {numbers[name]:g}"
-            for name, quantity in _VALUES.items()
-            if name in numbers and not math.isnan(numbers[name])
-            and not (quantity.contains(numbers[name]) and numbers[name] > 0)
-        ]  # fmt: skip
-        if math.isnan(bandwidth):
-            wrong.insert(0, f"bandwidth of {bandwidth:g}")
-        if wrong:
-            collected.failed[key] = f"{where}: a {wrong[0]}"
-            collected.remarks.append(f"{collected.failed[key]}: the run is invalid")
+        phase = _of_row(key, numbers)
+        why = _why_impossible(numbers) or disagreement(phase)
+        if why is not None:
+            _fail(collected, key, f"{where}: {why}")
             continue
         duration_s = numbers.get("duration_s", math.nan)
-        moved = numbers.get("bytes_moved", math.nan)
-        phase = _reported(
-            key,
-            "the complete run: a table contains its duration",
-            None if math.isnan(duration_s) else duration_s,
-            bandwidth,
-            None if math.isnan(moved) else round(moved),
-        )
-        if (why := disagreement(phase)) is not None:
-            collected.failed[key] = f"{where}: {why}"
-            collected.remarks.append(f"{collected.failed[key]}: the run is invalid")
-            continue
         found = _Found((phase,), 0.0 if math.isnan(duration_s) else duration_s, where)
         collected.add(key, found, where)
     return collected
+
+
+def _of_row(key: Key, numbers: Mapping[str, float]) -> Phase:
+    duration_s = numbers.get("duration_s", math.nan)
+    moved = numbers.get("bytes_moved", math.nan)
+    return _reported(
+        key,
+        "the complete run: a table contains its duration",
+        duration_s if math.isfinite(duration_s) else None,
+        numbers["bandwidth_bytes_per_s"],
+        round(moved) if math.isfinite(moved) else None,
+    )
+
+
+def _why_impossible(numbers: Mapping[str, float]) -> str | None:
+    """The figure of a row that cannot be; a duration and bytes may be missing."""
+    if math.isnan(numbers["bandwidth_bytes_per_s"]):
+        return f"a bandwidth of {numbers['bandwidth_bytes_per_s']:g}"
+    for name, quantity in _VALUES.items():
+        number = numbers.get(name, math.nan)
+        if not math.isnan(number) and not (quantity.contains(number) and number > 0):
+            return f"a {name.removesuffix('_bytes_per_s')} of {number:g}"
+    return None
 
 
 def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
