@@ -532,10 +532,9 @@ def _rate(
     """The median of the figures that the line has for it: fio drops digits of some (it prints 70.0
     for 70.9 MiB/s), but not of the others."""
     rate = size(line["bw"], base)
-    if not rate:
-        # fio 2.x prints the rates of networks in bits.
-        return moved / runtime_s if moved and runtime_s else None
     measured = moved / runtime_s if moved and runtime_s else None
+    if not rate:
+        return measured  # fio 2.x prints the rates of networks in bits
     if measured and _digits(line["bw"]) <= 2 < _digits(line["io"]):
         # Older fio prints whole KiB/s: 5 may be 5.9.
         return measured if _fits(measured, line["bw"], base) else None

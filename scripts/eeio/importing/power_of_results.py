@@ -532,7 +532,7 @@ def add_power(
     """The reports, with energy in their phases, and the logs. `given_s` is --power-offset."""
     phases = [phase for report in reports for phase in report.phases]
     windows = [window_of(phase) for phase in phases]
-    timed = [window for window in windows if window is not None]
+    timed = list(filter(None, windows))
     hosts = {report.host for report in reports if report.host}
     logs = list(_named([power_logs.read(path) for path in paths]))
     why = None if timed else _NO_START

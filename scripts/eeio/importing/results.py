@@ -84,7 +84,7 @@ def take(
     others = [one for one in new if one.tool != "pts"]
     of_pts = _named(new, name)
     prefix = name or free_name(slug(arguments[0].resolve().stem))
-    names = dict.fromkeys(before[one.sha256] for one in files if one.sha256 in before)
+    names = dict.fromkeys(filter(None, (before.get(one.sha256) for one in files)))
     if dry_run:
         names |= dict.fromkeys(names_of(others, prefix).values())
         for one, wanted in of_pts:
