@@ -172,7 +172,7 @@ def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
     for path in (PARSERS / "fio/outputs").glob("jobs-*"):
         shutil.copy(path, home / "old-results")
     (home / "watts.log").write_text(
-        "".join(f"{1764000000 + k} #d,-,18,1200,1201,0;\n" for k in range(9))
+        "".join(f"{1764000000 + k} #d,-,18,1200,1201{',_' * 16};\n" for k in range(9))
     )
     suite = dummy.suite(home, *_EXPERIMENTS)
     user = User(home, meter, starter)

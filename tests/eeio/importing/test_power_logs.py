@@ -75,7 +75,7 @@ def write_results(folder: Path, runs: Sequence[tuple[float, float]] = RUNS) -> l
 
 
 def wattsup() -> str:
-    return "".join(f"{t:.1f} #d,-,18,{round(10 * w)},1201,0,_;\n" for t, w in means())
+    return "".join(f"{t:.1f} #d,-,18,{round(10 * w)},1201{',_' * 16};\n" for t, w in means())
 
 
 def ptdaemon() -> str:
@@ -871,7 +871,7 @@ def test_an_offset_of_the_wrong_sign_is_doubtful(tmp_path: Path, imported: Impor
     draw = random.Random(1)
     log.write_text("".join(
         f"{iso(START_S + after_s + 3600, '')} #d,-,18,"
-        f"{10 * (watts(START_S + after_s - 0.5) + draw.gauss(0, 1)):.0f},1201,0,_;\n"
+        f"{10 * (watts(START_S + after_s - 0.5) + draw.gauss(0, 1)):.0f},1201{',_' * 16};\n"
         for after_s in range(-7300, 1000)
     ))  # fmt: skip
     results = write_results(tmp_path)

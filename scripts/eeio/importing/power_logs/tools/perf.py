@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explained, lines_of, matching, unexplained
@@ -19,6 +20,8 @@ _TIME = re.compile(r"\s{0,40}(\d{1,12}[.,]\d{1,9})([,;|\t:])")
 _STARTED = re.compile(r"# started on (.{1,60})$")
 _PART = re.compile(r"[SDNC]\w{0,20}(?:-[A-Z]\w{0,20}){0,3}$")
 """A socket, die, node or processor, with --per-socket and others."""
+_MOST_INTERVALS = 1.5
+"""A line is missing if its time is longer than so many intervals."""
 _DOMAINS = {"pkg": "package", "ram": "dram"}
 
 
@@ -77,13 +80,15 @@ def _runs(text: str) -> tuple[list[_Run], Clock]:
 
 
 def _powers(run: _Run, event: str) -> list[Row]:
-    """The mean power of each interval."""
+    """The mean power of each interval; missing behind an interval that the log lacks."""
     energies = summed(f"perf energy-{event}", run.joules[event])
     begins_s = [run.start_s, *(end_s for end_s, _ in energies)]
+    steps_s = [end_s - begin_s for (end_s, _), begin_s in zip(energies, begins_s, strict=False)]
+    longest_s = _MOST_INTERVALS * statistics.median(steps_s[1:] or steps_s)
     return [
-        (end_s, joules / (end_s - begin_s))
-        for (end_s, joules), begin_s in zip(energies, begins_s, strict=False)
-        if end_s > begin_s
+        (end_s, joules / step_s if step_s <= longest_s else math.nan)
+        for (end_s, joules), step_s in zip(energies, steps_s, strict=True)
+        if step_s > 0
     ]
 
 

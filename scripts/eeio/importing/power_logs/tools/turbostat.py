@@ -37,7 +37,10 @@ def _rows(text: str) -> list[dict[str, str]]:
                 raise PowerError(f"no column {_TIME}: --enable {_TIME}")
         elif header and not (_LASTED.match(line.strip()) or _is_of_one_processor(cells, header)):
             row = dict(zip(header, cells, strict=False))
-            if len(cells) > len(header) or not re.fullmatch(r"1\d{9}\.\d{6}", row.get(_TIME, "")):
+            is_of_all = any(row.get(name) == "-" for name in _TOPOLOGY)
+            is_cut = is_of_all and len(cells) < len(header)
+            has_time = re.fullmatch(r"1\d{9}\.\d{6}", row.get(_TIME, ""))
+            if is_cut or len(cells) > len(header) or not has_time:
                 raise unexplained(number, line, f"a row of {len(header)} columns is expected")
             rows.append(row)
     return rows

@@ -10,7 +10,8 @@ from eeio.importing.power_logs.times import STAMP, time_of
 from eeio_power.errors import PowerError
 from eeio_power.reading import WALL
 
-_RECORD = re.compile(r"#d,-,\d{1,3},(-?\d{1,9}|_),")
+_RECORD = re.compile(r"#d,-,(?P<fields>\d{1,3}),(?P<rest>(?P<power>-?\d{1,9}|_),[^;\n]{0,200});")
+"""It states the number of its fields, of which the first is the power in 0.1 W."""
 _ANOTHER_RECORD = r"[^#]{0,80}#[a-ce-z],[-\w]?,\d{1,3}[,;]"
 """Headers, settings and limits of the meter."""
 
@@ -22,13 +23,13 @@ def _read(text: str) -> ReadLog:
 
     def record(line: str) -> bool:
         power = _RECORD.search(line)
-        if power is None:
+        if power is None or len(power["rest"].split(",")) != int(power["fields"]):
             return False
         stamp = STAMP.search(line[: power.start()])
         if stamp is None:
             raise PowerError("records without a time: log them with one in front of each")
         time_s, log.clock = time_of(stamp[1])
-        rows.append((time_s, math.nan if power[1] == "_" else int(power[1]) / 10))
+        rows.append((time_s, math.nan if power["power"] == "_" else int(power["power"]) / 10))
         return True
 
     explain(text, record, matching(_ANOTHER_RECORD))
