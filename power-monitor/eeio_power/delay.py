@@ -94,6 +94,15 @@ def stated(
     return replace(known, source="stated by the user")
 
 
+def later(delay: Delay, up_to_s: float) -> Delay:
+    """Of readings that another program takes over up to `up_to_s` later."""
+    return replace(
+        delay,
+        lag_s=delay.lag_s + up_to_s / 2.0,
+        lag_within_s=delay.lag_within_s + up_to_s / 2.0,
+    )
+
+
 def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
     """A delay of which only the largest values are known."""
     return Delay(lag_s / 2.0, averages_s / 2.0, lag_s / 2.0, averages_s / 2.0, source)

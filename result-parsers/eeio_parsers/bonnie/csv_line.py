@@ -1,13 +1,16 @@
-"""Bonnie++'s line of CSV, of 1.96 and later."""
+"""Bonnie++'s line of CSV, of 1.03 and later."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eeio_parsers.found import none_found
 
 BEGIN = re.compile(
-    r"^(?:1\.9\d\w?|2\.\d{1,20}\w?),(?:1\.9\d\w?|2\.\d{1,20}\w?),[^,\n]*,\d{1,20},", re.M
+    r"^(?:(?:1\.9\d\w?|2\.\d{1,20}\w?),(?:1\.9\d\w?|2\.\d{1,20}\w?),[^,\n]*,\d{1,20},"
+    # 1.03 has neither versions nor latencies.
+    r"|(?=[^,\s][^,\n]{0,200},\d{1,12}[KMGT](?::\w{1,20})?(?:,[\d.+:/]{0,40}){25}[ \r]*$))",
+    re.M,
 )
 TESTS = ("character write", "write", "rewrite", "character read", "read", "seeks")
 FILE_TESTS = (
@@ -20,6 +23,7 @@ _FIRST_RATE = {48: 7, 50: 9}
 """Number of fields -> the first rate. From format 1.98 on the number of seeks and of their
 processes stand before it."""
 _SETTINGS_OF_FILES = 5
+_FIELDS_OF_1_03 = 27
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,9 @@ def lines(text: str) -> Iterator[Line]:
         is_complete = end >= 0
         end = end if is_complete else len(text)
         fields = text[begin.start() : end].strip().split(",")
+        if len(fields) == _FIELDS_OF_1_03:
+            yield _line_of_1_03(fields, begin.start(), end, is_complete)
+            continue
         first = _FIRST_RATE.get(len(fields))
         if first is None:
             raise none_found(
@@ -80,3 +87,23 @@ def lines(text: str) -> Iterator[Line]:
                 for index, (name, rate) in enumerate(places.items())
             },
         )
+
+
+def _line_of_1_03(fields: Sequence[str], start: int, end: int, is_complete: bool) -> Line:
+    """Host, size, the tests of one file, the number of files, and their tests."""
+    file_size, _, chunk_size = fields[1].partition(":")
+    first_of_files = 3 + 2 * len(TESTS)
+    places = {name: 2 + 2 * index for index, name in enumerate(TESTS)}
+    places |= {name: first_of_files + 2 * index for index, name in enumerate(FILE_TESTS)}
+    return Line(
+        start=start,
+        end=end,
+        is_complete=is_complete,
+        version="1.03",
+        host=fields[0],
+        processes="",
+        file_size=file_size,
+        chunk_size=chunk_size or "8k",
+        seeks="",
+        tests={name: Figures(fields[rate], fields[rate + 1], "") for name, rate in places.items()},
+    )

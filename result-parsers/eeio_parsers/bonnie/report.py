@@ -29,7 +29,7 @@ _OF_CHUNKS = ("write", "rewrite", "read")
 
 
 def read_csv(text: str) -> Iterator[FoundReport]:
-    """Lines of 1.96 and later, one report each. `+++++` is a test that was too short."""
+    """Lines of CSV, one report each. `+++++` is a test that was too short."""
     tables = [match.start() for match in TEXT.finditer(text)]
     last = 0
     for line in lines(text):
@@ -37,7 +37,9 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         begin = next((start for start in tables if last <= start < line.start), line.start)
         last = line.end
         rates = {name: figures.rate for name, figures in line.tests.items()}
-        phases = tuple(_phases(rates, line.file_size, line.chunk_size, count(line.processes)))
+        phases = tuple(
+            _phases(rates, line.file_size, line.chunk_size, count(line.processes))
+        )
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         yield FoundReport(phases, line.version, line.host or None, begins_at=begin)

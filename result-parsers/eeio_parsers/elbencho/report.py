@@ -95,12 +95,13 @@ def _elbencho(
         runtime_s=values["runtime_s"],
         options=settings,
     )
-    if (started := _iso(date)) is not None:
+    # Without milliseconds it is the time when an older elbencho printed the line.
+    if (started := _iso(date)) is not None and "." in started:
         phase = replace(
             phase,
             started_utc=started,
             time_source="elbencho's start of the phase",
-            starts_within_s=0.01 if "." in started else 1.0,
+            starts_within_s=0.01,
         )
     # Files without contents: what it counts are files.
     if operation != "metadata" and (values["rate"] is not None or values["iops"] is not None):

@@ -56,7 +56,8 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One entry: a job, or all jobs of its group with group_reporting. `started_s` is Unix time."""
+    """One entry: a job, or all jobs of its group with group_reporting. `started_s` is Unix time;
+    `runtimes_s` is the sum of the run times of the entry's jobs."""
 
     name: str
     group: str
@@ -67,6 +68,7 @@ class Job:
     processor: Mapping[str, float]
     latency_depth: int | None
     started_s: float | None
+    runtimes_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         },
         latency_depth=entry.get("latency_depth"),
         started_s=entry["job_start"] / 1000 if entry.get("job_start") else None,
+        runtimes_s=entry["job_runtime"] / 1000 if "job_runtime" in entry else None,
     )
 
 

@@ -4,37 +4,52 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from eeio_parsers.fio import settings, starts
-from eeio_parsers.fio.jobs import WITHIN_MS_S, Direction, Job, Report, reports
+from eeio_parsers.fio.jobs import Direction, Job, Report, reports
 from eeio_parsers.found import FoundPhase, FoundReport, count, groups, none_found
 
 TEXT = re.compile(r"\(groupid=\d{1,20}, jobs=\d{1,20}\): err=|^(?:<[^>\n]{1,80}> )?fio-\d", re.M)
 """The beginning of a text report, or of one of its jobs."""
 SO_FAR = "figures that fio printed during this run (--status-interval) are left out"
 _ALSO_TEXT = "a text report of fio in this file is not read: each form needs a file of its own"
-_SAME_START_S, _LONGER_S = 1.05, 0.5
-"""fio's time stamps may be of whole seconds."""
+_LISTED_TWICE = "a report that the file contains twice counts once"
+_STOPPED = re.compile(r"^fio: terminating on signal \d{1,3}\b", re.M)
 
 
 def read_json(text: str) -> Iterator[FoundReport]:
-    """Every report of a file. Of the reports that --status-interval makes of one run, the last one.
-    A text report in the file is named. Raises ToolOutputError."""
-    previous: FoundReport | None = None
-    # JSON has no such word: the pattern takes as long as all else.
-    has_text = ("(groupid=" in text or "\nfio-" in text) and TEXT.search(text)
-    further = (_ALSO_TEXT,) if has_text else ()
+    """Every report of a file. Of the reports that --status-interval makes of one run, the last one;
+    of equal reports, the first one. A text report in the file is named. Raises ToolOutputError."""
+    notes = _notes(text)
+    of_runs: list[tuple[Report, FoundReport]] = []
+    seen: dict[tuple[float | None, int, int], list[Report]] = {}
     for of_fio, begins_at in reports(text):
         report = _found(of_fio)
-        report = replace(report, begins_at=begins_at, notes=(*report.notes, *further))
-        if previous is not None and _continues(previous, report):
+        report = replace(report, begins_at=begins_at, notes=(*report.notes, *notes))
+        alike = seen.setdefault((of_fio.ended_s, len(of_fio.jobs), moved(report)), [])
+        if of_fio in alike:
+            of_fio, report = of_runs.pop()
+            report = replace(report, notes=(*report.notes, _LISTED_TWICE))
+        elif of_runs and _continues(*of_runs[-1], of_fio, report):
+            of_runs.pop()
             report = replace(report, notes=(*report.notes, SO_FAR))
-        elif previous is not None:
-            yield previous
-        previous = report
-    if previous is not None:
-        yield previous
+        alike.append(of_fio)
+        of_runs.append((of_fio, report))
+    yield from (report for _, report in of_runs)
+
+
+def _notes(text: str) -> tuple[str, ...]:
+    """About the file. JSON has no such words: the patterns take as long as all else."""
+    notes: tuple[str, ...] = ()
+    if ("(groupid=" in text or "\nfio-" in text) and TEXT.search(text):
+        notes = (_ALSO_TEXT,)
+    return (*notes, *stopped(text))
+
+
+def stopped(text: str) -> tuple[str, ...]:
+    """A note if somebody stopped fio before its time was over."""
+    line = _STOPPED.search(text) if "terminating on signal" in text else None
+    return () if line is None else (f"fio was stopped before its end: {line[0]}",)
 
 
 def moved(report: FoundReport) -> int:
@@ -42,40 +57,33 @@ def moved(report: FoundReport) -> int:
     return sum(phase.bytes or 0 for phase in report.phases)
 
 
-def _continues(before: FoundReport, after: FoundReport) -> bool:
-    """Whether two reports are of one run: they began at the same time, and the later one moved
-    more in a longer time."""
-    names = [[(p.name, p.group, p.operation) for p in each.phases] for each in (before, after)]
-    if not before.phases or names[0] != names[1] or moved(after) < moved(before):
+def _continues(earlier: Report, before: FoundReport, later: Report, after: FoundReport) -> bool:
+    """Whether two reports are of one run: the later one moved more, and its longest phase began
+    before the end of the earlier one. A further run would begin after that."""
+    names = [{(p.name, p.group, p.operation) for p in each.phases} for each in (before, after)]
+    if not before.phases or not names[0] <= names[1] or moved(after) < moved(before):
         return False
-    return _began_together(before.phases[0], after.phases[0])
-
-
-def _began_together(first: FoundPhase, longer: FoundPhase) -> bool:
-    if first.started_utc is None or longer.started_utc is None:
+    if earlier.ended_s is None or later.ended_s is None:
         return False
-    if first.runtime_s is None or longer.runtime_s is None or longer.runtime_s <= first.runtime_s:
-        return False
-    begun = [datetime.fromisoformat(text) for text in (first.started_utc, longer.started_utc)]
-    apart_s = abs((begun[1] - begun[0]).total_seconds())
-    if first.starts_within_s == longer.starts_within_s == WITHIN_MS_S:
-        # A further run would begin after the end of the first one.
-        return apart_s < min(WITHIN_MS_S, first.runtime_s)
-    is_longer = longer.runtime_s - first.runtime_s >= _LONGER_S
-    return apart_s == 0.0 or (apart_s <= _SAME_START_S and is_longer)
+    longest_s = max(phase.runtime_s or 0.0 for phase in after.phases)
+    between_s = later.ended_s - earlier.ended_s
+    return 0.0 <= between_s < longest_s - later.ended_within_s
 
 
 def _found(report: Report) -> FoundReport:
     entries = Counter((job.group, job.name, job.host) for job in report.jobs)
+    hosts = {job.host for job in report.jobs}
+    nodes = len(hosts) if len(hosts) > 1 else None
     phases = []
     for job in report.jobs:
         jobs = _jobs(job, entries[job.group, job.name, job.host])
         for direction in job.directions:
             start = starts.start(job, report, direction)
-            phases.append((job.group, _phase(job, direction, jobs, start)))
+            phase = replace(_phase(job, direction, jobs, start), nodes=nodes)
+            phases.append((job.group, phase))
     failed = [job.error for job in report.jobs if job.error] if not phases else []
     notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
-    host = next((job.host for job in report.jobs if job.host is not None), None)
+    host = ", ".join(sorted(host for host in hosts if host is not None)) or None
     return FoundReport(groups(phases), report.version, host=host, notes=notes)
 
 

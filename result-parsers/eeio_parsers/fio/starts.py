@@ -4,68 +4,103 @@ import math
 from collections.abc import Mapping, Sequence
 
 from eeio_parsers.fio.jobs import WITHIN_MS_S, Direction, Job, Report
-from eeio_parsers.found import utc
+from eeio_parsers.found import count, utc
 
 _MOST_APART_SHARE = 0.05
 """Of the run time: jobs that start further apart do not run together."""
 _END_WITHIN_S = 1.0
 """fio's time stamp may be of whole seconds."""
+_RUNTIMES_WITHIN_S = 0.05
+"""fio adds the run times of a group's jobs in other places than it takes the longest one."""
 
 
 def start(
     job: Job, report: Report, direction: Direction
 ) -> tuple[str | None, str | None, float | None]:
     """When the I/O began, where that is from, and its uncertainty in s; None where not known."""
-    runtime_s = direction.runtime_s
-    source = "fio's start of the job"
     within_s: float | None = WITHIN_MS_S
-    started_s = job.started_s
-    if started_s is None:
-        if report.ended_s is None:
-            return None, None, None
+    if job.started_s is not None:
+        started_s = job.started_s
+        source = "fio's start of the job"
+        if "ramp_time" in job.options:
+            within_s = None  # The run time is that after the ramp.
+    elif report.ended_s is not None and _is_last_work(job, report):
+        started_s = report.ended_s - direction.runtime_s
         source = "fio's time stamp at the end, less its run time"
-        started_s, within_s = report.ended_s - runtime_s, report.ended_within_s
-        # The end is that of the last group; the others ended before.
-        if len({each.group for each in report.jobs}) > 1 or _works_at_the_end(job.options):
-            within_s = None
-    elif "ramp_time" in job.options:
-        within_s = None  # The run time is that after the ramp.
-    if within_s is not None and runtime_s:
+        within_s = report.ended_within_s
+    else:
+        return None, None, None
+    if within_s is not None and direction.runtime_s:
         apart_s = _apart_s(job, report, direction)
-        is_together = apart_s <= _MOST_APART_SHARE * runtime_s
+        is_together = apart_s <= _MOST_APART_SHARE * direction.runtime_s
         within_s = within_s + apart_s if is_together else None
     return utc(started_s), source, within_s
 
 
-def _works_at_the_end(options: Mapping[str, str]) -> bool:
-    """Whether fio does other work between the last I/O and its end: a command that follows the job,
-    the removal of the files, or a line in a log for each request."""
-    if "exec_postrun" in options or options.get("unlink", "0") not in ("0", "false"):
-        return True
+def _is_last_work(job: Job, report: Report) -> bool:
+    """Whether fio ends when this job's I/O does: there is no other group, which may end later, and
+    no other work before fio's end: a command that follows the job, the removal of the files, or a
+    line in a log for each request."""
+    options = job.options
+    if len({each.group for each in report.jobs}) > 1 or "exec_postrun" in options:
+        return False
+    if options.get("unlink", "0") not in ("0", "false"):
+        return False
     logs = any(name.startswith("write_") and name.endswith("_log") for name in options)
-    return logs and options.get("log_avg_msec", "0") == "0"
+    return not logs or options.get("log_avg_msec", "0") != "0"
 
 
 def _apart_s(job: Job, report: Report, direction: Direction) -> float:
     """How far the starts of a group's jobs are apart: its bytes are the sum over them all."""
     jobs = [each for each in report.jobs if each.group == job.group]
-    apart_s = _of_jobs_s(jobs)
-    is_only_group = len(jobs) == len(report.jobs)
-    if job.started_s is None or report.ended_s is None or not is_only_group:
-        return apart_s
-    if "group_reporting" not in job.options:
+    if job.started_s is None:
+        return math.inf if _may_start_later(jobs) else 0.0
+    starts_s = [each.started_s for each in jobs if each.started_s is not None]
+    apart_s = round(max(starts_s) - min(starts_s), 3)
+    end_s = _end_of_group_s(job, report)
+    if "group_reporting" not in job.options or end_s is None:
         return apart_s
     # The entry of a group has the first start and the longest run time of its jobs.
-    later_s = report.ended_s - job.started_s - direction.runtime_s - _END_WITHIN_S
-    return max(apart_s, later_s)
+    return max(apart_s, end_s - job.started_s - direction.runtime_s - _END_WITHIN_S)
 
 
-def _of_jobs_s(jobs: Sequence[Job]) -> float:
-    """Infinite if some start later, and fio does not report when (before 3.36)."""
-    starts_s = [job.started_s for job in jobs if job.started_s is not None]
-    if len(starts_s) == len(jobs):
-        return round(max(starts_s) - min(starts_s), 3)
+def _end_of_group_s(job: Job, report: Report) -> float | None:
+    """When the jobs of a group had ended at the latest: a later group waited for that, or fio
+    ended."""
+    later_s = [
+        other.started_s
+        for other in report.jobs
+        if other.started_s is not None
+        and job.started_s is not None
+        and other.started_s > job.started_s
+        and other.group != job.group
+        and _waits(other.options)
+    ]
+    return min(later_s, default=report.ended_s)
+
+
+def _waits(options: Mapping[str, str]) -> bool:
+    return "stonewall" in options or "wait_for_previous" in options
+
+
+def _may_start_later(jobs: Sequence[Job]) -> bool:
+    """Whether some jobs of a group may start later than others, where fio does not report their
+    starts (before 3.36)."""
     delays = {job.options.get("startdelay", "0") for job in jobs}
     is_range = any("-" in delay for delay in delays)
     waits = any("wait_for" in job.options for job in jobs)
-    return math.inf if len(jobs) > 1 and (len(delays) > 1 or is_range or waits) else 0.0
+    if len(jobs) > 1 and (len(delays) > 1 or is_range or waits):
+        return True
+    return any(map(_has_jobs_unseen, jobs))
+
+
+def _has_jobs_unseen(job: Job) -> bool:
+    """Whether an entry may contain other jobs than those of its section, whose options fio does not
+    report (group_reporting). It contains them if their run times add up to more. fio before 3.12
+    does not report that sum."""
+    if job.runtimes_s is None:
+        return "group_reporting" in job.options
+    longest_s = max((each.runtime_s for each in job.directions), default=0.0)
+    return job.runtimes_s > (count(job.options.get("numjobs")) or 1) * (
+        longest_s + _RUNTIMES_WITHIN_S
+    )

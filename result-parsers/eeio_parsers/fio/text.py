@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from eeio_limits.quantities import DURATION
 from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, REQUESTS_OF_P9999, exact_rate
-from eeio_parsers.fio.json_report import SO_FAR, moved
+from eeio_parsers.fio.json_report import SO_FAR, moved, stopped
 from eeio_parsers.fio.settings import pattern
 from eeio_parsers.found import (
     KIB,
@@ -200,10 +200,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     _check_directions(phases)
     of_groups = groups(phases)
     _check_sums(text, of_groups)
-    if len({entry["group"] for entry in every}) == 1:
-        of_groups = tuple(map(_started_with_the_report, of_groups))
+    is_only_group = len({entry["group"] for entry in every}) == 1
+    of_groups = tuple(_with_start(phase, is_only_group) for phase in of_groups)
     version = re.match(r"fio-(\S{1,300})", text)
-    return FoundReport(of_groups, version[1] if version else None)
+    return FoundReport(of_groups, version[1] if version else None, notes=stopped(text))
 
 
 def _blocks(
@@ -218,9 +218,17 @@ def _blocks(
             yield entry, block[: status.start()] if status else block
 
 
-def _started_with_the_report(phase: FoundPhase) -> FoundPhase:
-    """With the time of the only group of a report as its start."""
-    return replace(phase, starts_within_s=1.0) if phase.started_utc else phase
+def _with_start(phase: FoundPhase, is_only_group: bool) -> FoundPhase:
+    """With the start of its I/O. fio prints one time for all groups, when the last one has ended,
+    and no options: some of several jobs may have started later (`startdelay`)."""
+    if not is_only_group:
+        return replace(phase, started_utc=None, time_source=None)
+    is_known = phase.started_utc is not None and phase.jobs == 1
+    return replace(phase, starts_within_s=_PRINTED_WITHIN_S if is_known else None)
+
+
+_PRINTED_WITHIN_S = 1.0
+"""fio prints whole seconds."""
 
 
 def _of_entry(entry: re.Match[str], block: str, header: dict[str, str]) -> list[FoundPhase]:
@@ -265,7 +273,7 @@ def _check_directions(phases: Sequence[tuple[str, FoundPhase]]) -> None:
 
 
 _SUMS_AGREE = 0.02
-"""fio cuts digits: it prints 70.0 for 70.9 MiB."""
+"""Of a sum whose digits are rounded."""
 
 
 def _check_sums(text: str, phases: Sequence[FoundPhase]) -> None:
@@ -307,8 +315,18 @@ def _printed_sums(text: str) -> dict[tuple[str, str], str]:
 
 
 def _is_sum(moved: int, printed: str) -> bool:
-    sizes = [size(printed, base) for base in (KIB, 1000)]
-    return any(total and abs(moved / total - 1) <= _SUMS_AGREE for total in sizes)
+    for base in (KIB, 1000):
+        total = size(printed, base) or 0
+        if total and abs(moved / total - 1) <= _SUMS_AGREE:
+            return True
+        unit = size(_NUMBER.sub("1", printed), base) or 0
+        if _NUMBER.search(printed) and total + 0.94 * unit <= moved < total + unit:
+            return True
+    return False
+
+
+_NUMBER = re.compile(r"\d+\.0(?!\d)")
+"""Rounded to one digit without a carry: fio 3.1 prints 24.0 for 24.99 GiB."""
 
 
 _TOTAL = (

@@ -49,8 +49,13 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         raise none_found("IO500", "no line [RESULT] with a rate and a time")
     version = re.search(r"^IO500 version (\S{1,300})", text, re.M)
     names = ", ".join(unscored)
-    notes = (f"IO500 measured these phases without a score: {names}",) if unscored else ()
-    yield FoundReport(tuple(phases), version[1] if version else None, notes=notes)
+    notes = [f"IO500 measured these phases without a score: {names}"] if unscored else []
+    if _SCORE.search(text) is None:
+        notes.append("IO500 printed no score: it did not reach its end, or lines are missing")
+    yield FoundReport(tuple(phases), version[1] if version else None, notes=tuple(notes))
+
+
+_SCORE = re.compile(r"\[SCORE[^\]\n]{0,40}\]|\btot(?:al)?[ _]score\b", re.I)
 
 
 def _is_invalid(line: re.Match[str]) -> bool:

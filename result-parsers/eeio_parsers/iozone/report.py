@@ -40,11 +40,12 @@ def read_text(text: str) -> Iterator[FoundReport]:
     for part, begin in _parts(text):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
-        direct = _is_direct(part, command[1].split() if command else [])
+        words = command[1].split() if command else []
+        direct = _is_direct(part, words)
         options = {"command": command[1].strip()[:500]} if command else {}
         phases = [
             replace(phase, options={**options, **phase.options})
-            for phase in (*_table(part, direct), *_children(part, direct))
+            for phase in (*_table(part, direct, words), *_children(part, direct))
         ]
         if re.search(r"Time Resolution|in microseconds/op|in ops/sec", part) and (
             "Output is in microseconds" in part or "Output is in ops/sec" in part
@@ -95,12 +96,13 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
         yield text[start:end], start
 
 
-def _table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
+def _table(part: str, direct: bool | None, command: Sequence[str]) -> Iterator[FoundPhase]:
+    has_no_second_tests = "-+n" in command  # IOzone prints 0 for them.
     head = table.header(part)
     for row in table.rows(part, head) if head is not None else ():
         for test, rate_kib_per_s, _ in row.cells:
-            if rate_kib_per_s == 0:
-                continue  # The test of this column did not run (-+n).
+            if rate_kib_per_s == 0 and has_no_second_tests:
+                continue
             yield FoundPhase(
                 name=test.name,
                 operation=test.operation,
@@ -112,6 +114,7 @@ def _table(part: str, direct: bool | None) -> Iterator[FoundPhase]:
                 bandwidth_bytes_per_s=float(rate_kib_per_s * KIB),
                 bytes=row.file_kib * KIB,
                 options={"file size": f"{row.file_kib} kB"},
+                error=None if rate_kib_per_s else "IOzone printed a rate of 0",
             )
 
 

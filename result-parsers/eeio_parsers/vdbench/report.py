@@ -60,7 +60,7 @@ def _phase(
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
         error=None if iops or rate else "vdbench counted no I/O in it",
-        name=name, operation={100.0: "read", 0.0: "write"}.get(reads, "mixed"),
+        name=name, operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
         group=str(place), request_bytes=round(request) or None,
         bandwidth_bytes_per_s=rate * MIB, iops=iops,
         options={"read_share": f"{reads:g} %"}

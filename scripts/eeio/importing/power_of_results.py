@@ -46,6 +46,7 @@ _OTHER_START = (
 _NOT_FOR_THIS = (
     "--power-offset is for logs whose clock needs it; that of this one is LOG,offset_s=S"
 )
+_OF_ONE_MACHINE = "several machines worked, and the log may be that of one of them"
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
 _NO_ZONE = (
     "the times of the power log or of the results have no zone: give --power-offset, the seconds "
@@ -66,12 +67,17 @@ class Window:
 
 def window_of(phase: FoundPhase) -> Window | None:
     """None if the file does not report when the phase started, and how long it ran."""
-    if phase.starts_within_s is None or not phase.started_utc or not phase.runtime_s:
+    return None if phase.starts_within_s is None else _near(phase)
+
+
+def _near(phase: FoundPhase) -> Window | None:
+    """As `window_of`, also of a phase whose start is not known well (`ramp_time`)."""
+    if not phase.started_utc or not phase.runtime_s:
         return None
     moment = datetime.fromisoformat(phase.started_utc)
     start_s = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     local = moment.tzinfo is None
-    return Window(start_s, start_s + phase.runtime_s, phase.starts_within_s, local)
+    return Window(start_s, start_s + phase.runtime_s, phase.starts_within_s or 0.0, local)
 
 
 def _why_no_window(phase: FoundPhase) -> str:
@@ -542,7 +548,7 @@ def add_power(
         UsedLog(log, _alignment_of(log, logs, timed, given_s, log.rejected or why)) for log in logs
     ]
     pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
-    together = _together(timed)
+    together = _together(list(filter(None, map(_near, phases))))
     following = iter(windows)
     return [_with_energies(report, following, together, pairs) for report in reports], used
 
@@ -569,7 +575,8 @@ def _energies(
 ) -> tuple[EnergyReading, ...]:
     """Those of a phase; missing with the reason if its time is not known, or shared."""
     if window is not None and window not in together:
-        return energy_of(window, pairs)
+        doubts = [_OF_ONE_MACHINE] if (phase.nodes or 1) > 1 else []
+        return tuple(doubted(reading, doubts) for reading in energy_of(window, pairs))
     reason = _TOGETHER if window is not None else _why_no_window(phase)
     missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
     return energy_of(Window(0.0, 1.0, 0.0, False), missing)
@@ -608,11 +615,14 @@ def _offset_of(
 
 
 def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:
-    """The logs; meters of two logs of one tool have the name of their file, too."""
+    """The logs; meters of two logs of one tool have the name of their file, too: with its folders
+    if these tell two files apart."""
     tools = [log.tool for log in logs]
+    names = [log.path.name for log in logs]
     for log in logs:
         if tools.count(log.tool) > 1:
-            series = [s.renamed(f"{s.meter} {log.path.name}") for s in log.series]
+            name = str(log.path) if names.count(log.path.name) > 1 else log.path.name
+            series = [s.renamed(f"{s.meter} {name}") for s in log.series]
             log = replace(log, series=tuple(series))
         yield log
 

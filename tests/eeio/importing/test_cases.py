@@ -9,6 +9,8 @@ from tests.eeio.importing.importer import Importer
 
 from eeio_parsers.elbencho import report as elbencho
 from eeio_parsers.fio import report as fio
+from eeio_parsers.fio import text as fio_text
+from eeio_parsers.found import FoundPhase
 from eeio_parsers.ior import report as ior
 from eeio_results.errors import ToolOutputError
 from eeio_results.traces import logs
@@ -81,7 +83,6 @@ def test_a_command_after_the_job_makes_its_start_unknown() -> None:
 
     def within_s() -> list[float | None]:
         (report,) = fio.read_json(json.dumps(body))
-        assert all(phase.started_utc for phase in report.phases)
         return [phase.starts_within_s for phase in report.phases]
 
     assert within_s() == [0.1]
@@ -111,8 +112,8 @@ def test_a_rejection_names_the_tool(imported: Importer) -> None:
     assert file["rejected"] == "fio: the report is cut off before `Run status`"
 
 
-def _fio_group(*jobs: dict[str, Any], **options: str) -> list[float | None]:
-    """How well the start of a group is known whose jobs ran for 40 s."""
+def _fio_phases(*jobs: dict[str, Any], **options: str) -> tuple[FoundPhase, ...]:
+    """Those of jobs that ran for 40 s. The report ended 80 s after BEGIN_MS."""
     side = {
         "io_bytes": 10**9,
         "io_kbytes": 976562,
@@ -129,7 +130,12 @@ def _fio_group(*jobs: dict[str, Any], **options: str) -> list[float | None]:
         "global options": {"rw": "read"} | options, "jobs": entries,
     }  # fmt: skip
     (report,) = fio.read_json(json.dumps(body))
-    return [phase.starts_within_s for phase in report.phases]
+    return report.phases
+
+
+def _fio_group(*jobs: dict[str, Any], **options: str) -> list[float | None]:
+    """How well the start of a group is known whose jobs ran for 40 s."""
+    return [phase.starts_within_s for phase in _fio_phases(*jobs, **options)]
 
 
 BEGIN_MS = 1_764_000_100_000
@@ -151,6 +157,61 @@ def test_a_group_that_ended_later_than_its_longest_job_did_not_start_together() 
     reported = {"job options": {"group_reporting": "1"}}
     assert _fio_group(reported | {"job_start": BEGIN_MS}) == [None]
     assert _fio_group(reported | {"job_start": BEGIN_MS + 40_000}) == [0.1]
+
+
+def test_a_group_before_another_ended_when_that_started() -> None:
+    """That waited for it (`stonewall`)."""
+    first = {"job_start": BEGIN_MS, "job options": {"group_reporting": "1"}}
+    second = {"groupid": 1, "job options": {"group_reporting": "1", "stonewall": "1"}}
+    together = second | {"job_start": BEGIN_MS + 40_100}
+    assert _fio_group(first, together) == [0.1, 0.1]
+    # Another job of the first group started 30 s later.
+    later = second | {"job_start": BEGIN_MS + 70_000}
+    assert _fio_group(first, later)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("numjobs", "job_runtime", "within_s"),
+    [("1", 39_999, 0.1), ("3", 119_996, 0.1), ("1", 79_998, None), ("1", None, None)],
+)
+def test_an_entry_with_the_run_times_of_other_jobs_has_no_known_start(
+    numjobs: str, job_runtime: int | None, within_s: float | None
+) -> None:
+    """fio before 3.36 reports the options of the first job of a group only, and before 3.12 not the
+    sum of the run times either."""
+    job: dict[str, Any] = {"job options": {"group_reporting": "1", "numjobs": numjobs}}
+    if job_runtime is not None:
+        job["job_runtime"] = job_runtime
+    assert _fio_group(job) == [within_s]
+
+
+def test_jobs_of_several_hosts_are_counted() -> None:
+    """A power log may be that of one of them."""
+    assert [phase.nodes for phase in _fio_phases({"hostname": "n1"}, {"hostname": "n2"})] == [2]
+    assert [phase.nodes for phase in _fio_phases({"hostname": "n1"}, {"hostname": "n1"})] == [None]
+
+
+def test_groups_have_no_start_where_fio_reports_the_end_of_the_last_one_only() -> None:
+    phases = _fio_phases({}, {"groupid": 1})
+    assert [(phase.started_utc, phase.starts_within_s) for phase in phases] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize(("jobs", "within_s"), [(1, 1.0), (2, None)])
+def test_several_jobs_of_a_text_of_fio_may_have_started_apart(
+    jobs: int, within_s: float | None
+) -> None:
+    text = (
+        "fio-3.33\n{}Run status group 0 (all jobs):\n"
+        "   READ: bw=10.0MiB/s (10.5MB/s), io={}MiB (42MB), run=4000-4000msec\n"
+    ).format(
+        "a: (groupid=0, jobs=1): err= 0: pid=9: Fri Feb  9 12:56:50 2018\n"
+        "  read: IOPS=10, BW=10.0MiB/s (10.5MB/s)(40.0MiB/4000msec)\n" * jobs,
+        40 * jobs,
+    )
+    (report,) = fio_text.read_text(text)
+    (phase,) = report.phases
+    assert phase.starts_within_s == within_s
+    assert phase.started_utc == "2018-02-09T12:56:46.000"
 
 
 @pytest.mark.parametrize(
@@ -203,6 +264,14 @@ def test_a_mixed_phase_of_elbencho_s_csv_has_both_directions() -> None:
     assert phase.bytes == 30_000 << 20
     with pytest.raises(ToolOutputError, match="without its column rwmix read"):
         list(elbencho.read_csv(f"{ELBENCHO_MIX}{row}\n"))
+
+
+def test_the_date_of_an_older_elbencho_is_that_of_the_end() -> None:
+    """2.1 wrote it with whole seconds when it printed the line."""
+    header, row = "ISO date,operation,time ms [last],MiB/s [last],MiB [last]", "WRITE,9000,10,90"
+    text = f"{header}\n2022-03-04T12:03:45-0800,{row}\n2025-11-24T16:01:40.000+0000,{row}\n"
+    phases = [phase for report in elbencho.read_csv(text) for phase in report.phases]
+    assert [phase.started_utc for phase in phases] == [None, "2025-11-24T16:01:40.000+00:00"]
 
 
 def test_elbencho_s_json_has_the_start_of_each_phase() -> None:

@@ -17,7 +17,14 @@ from tests.eeio.importing.importer import Importer
 from tests.plugin import PARSERS, InProcess
 
 from eeio.importing import power_logs
-from eeio.importing.power_of_results import Alignment, Window, aligned, energy_of
+from eeio.importing.power_of_results import (
+    Alignment,
+    Window,
+    add_power,
+    aligned,
+    energy_of,
+)
+from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power import samples
 from eeio_power.calibration import Calibration
 from eeio_power.delay import BMC, Delay
@@ -177,7 +184,8 @@ def kepler() -> str:
 
 
 def ipmi_exporter() -> str:
-    values = [[t, str(round(watts(t)))] for t, _ in means()]
+    # Each scrape has another value: their interval is that of the changes.
+    values = [[t, str(round(watts(t)) + k % 2)] for k, (t, _) in enumerate(means())]
     metric = {"__name__": "ipmi_dcmi_power_consumption_watts", "instance": "n1"}
     body = {"resultType": "matrix", "result": [{"metric": metric, "values": values}]}
     return json.dumps({"status": "success", "data": body})
@@ -691,6 +699,75 @@ def test_a_query_that_repeats_scrapes_is_as_late_as_they_are(
             assert abs(error_j) <= reading["uncertainty_j"]
     (of_log,) = power_logs.read(log).series
     assert of_log.delay is not None and of_log.delay.longest_s >= scrape_s + step_s
+
+
+@pytest.fixture
+def scraped(tmp_path: Path) -> Path:
+    """A BMC whose readings Prometheus takes over each 30 s; the query has a step of 1 s."""
+    body = json.loads(prometheus("ipmi_dcmi_power_consumption_watts", {}))
+    (series,) = body["data"]["result"]
+    series["values"] = [[START_S + k, str(100 + k // 30 % 7)] for k in range(420)]
+    log = tmp_path / "scraped"
+    log.write_text(json.dumps(body))
+    return log
+
+
+def test_a_stated_delay_is_that_of_the_meter_behind_the_scrapes(scraped: Path) -> None:
+    (series,) = power_logs.read(Path(f"{scraped},lag_s=4,averages_s=3")).series
+    assert series.delay is not None
+    assert (series.delay.lag_s, series.delay.lag_within_s) == (4 + 15, 15)
+    assert (series.delay.averages_s, series.delay.averages_within_s) == (3, 0)
+
+
+def test_steps_of_load_do_not_show_when_a_reading_was_scraped(scraped: Path) -> None:
+    (series,) = power_logs.read(scraped).series
+    (channel,) = series.samples(0.0, by_load=True).info.channels
+    assert channel.delay is not None and channel.delay.lag_within_s == 15
+
+
+def test_logs_of_the_same_name_in_two_folders_are_two_meters(
+    tmp_path: Path, imported: Importer
+) -> None:
+    logs = []
+    for folder in ("day1", "day2"):
+        (tmp_path / folder).mkdir()
+        logs.append(tmp_path / folder / "turbostat.txt")
+        logs[-1].write_text(turbostat())
+    results_of = tmp_path / "results"
+    results_of.mkdir()
+    body = imported(*write_results(results_of), "--dry-run", "--power", *logs)
+    found = body["files"][0]["reports"][0]["phases"][0]["energy"]
+    meters = {reading["meter"] for reading in found}
+    assert meters == {f"turbostat {log}" for log in logs}
+
+
+@pytest.mark.parametrize(("nodes", "doubtful"), [(None, False), (1, False), (2, True)])
+def test_the_power_of_one_machine_is_doubtful_for_the_work_of_several(
+    tmp_path: Path, nodes: int | None, doubtful: bool
+) -> None:
+    log = tmp_path / "turbostat.txt"
+    log.write_text(turbostat())
+    begin, end = RUNS[0]
+    phase = FoundPhase(
+        "a", "read", nodes=nodes, starts_within_s=0.1, runtime_s=float(end - begin),
+        started_utc=datetime.fromtimestamp(START_S + begin, UTC).isoformat(),
+    )  # fmt: skip
+    (report,), _ = add_power([FoundReport((phase,))], [log], None)
+    reading = report.phases[0].energy[0]
+    assert reading.valid and reading.doubtful is doubtful
+
+
+def test_a_result_whose_start_is_not_known_well_shares_the_power_too(tmp_path: Path) -> None:
+    """fio with ramp_time, at the same time."""
+    log = tmp_path / "turbostat.txt"
+    log.write_text(turbostat())
+    begin, end = RUNS[0]
+    started_utc = datetime.fromtimestamp(START_S + begin, UTC).isoformat()
+    known = FoundPhase("a", "read", runtime_s=float(end - begin), started_utc=started_utc)
+    phases = (replace(known, starts_within_s=0.1), known)
+    (report,), _ = add_power([FoundReport(phases)], [log], None)
+    reading = report.phases[0].energy[0]
+    assert not reading.valid and "measured at the same time" in reading.reasons[0]
 
 
 def test_perf_reports_its_start_in_whole_seconds(tmp_path: Path, imported: Importer) -> None:

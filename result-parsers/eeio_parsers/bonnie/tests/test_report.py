@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.eeio.importing.importer import Importer
-from tests.eeio.importing.read import KIB, read_one
+from tests.eeio.importing.read import KIB, read_one, why_rejected
 
 from eeio.importing import results
 
@@ -68,3 +68,21 @@ def test_a_table_of_bonnie_without_version_and_machine(tmp_path: Path) -> None:
         93865, 102808, 194487, 312837, 415501]  # fmt: skip
     assert {p.options["file size"] for p in report.phases} == {"4G"}
     assert (report.version, report.host) == (None, None)
+
+
+def test_bonnie_s_csv_of_1_03(tmp_path: Path) -> None:
+    line = (
+        "box,8096M,38449,67,36403,9,19240,5,47427,74,47958,7,330.6,0,256,216,99,+++++,+++,66339,"
+        "55,222,99,+++++,+++,304,35\n"
+    )
+    (report,) = read_one(tmp_path, line).reports
+    rates = {p.name: p.iops or (p.bandwidth_bytes_per_s or 0) / 1024 for p in report.phases}
+    assert rates == {
+        "character write": 38449, "write": 36403, "rewrite": 19240, "character read": 47427,
+        "read": 47958, "seeks": 330.6, "sequential create": 216, "sequential delete": 66339,
+        "random create": 222, "random delete": 304,
+    }  # fmt: skip
+    assert (report.version, report.host) == ("1.03", "box")
+    assert report.phases[0].bytes == 8096 << 20
+    # A line with less fields is none.
+    assert "no result of a known tool" in why_rejected(tmp_path, line.replace(",304,35", ""))

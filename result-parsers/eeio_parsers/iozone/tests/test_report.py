@@ -42,6 +42,18 @@ def test_iozone_leaves_columns_of_other_tests_blank(
     assert [p["name"] for p in imported.phases(path)] == wanted
 
 
+def test_a_rate_of_0_is_an_error_of_iozone(tmp_path: Path) -> None:
+    table = (
+        "     kB  reclen    write  rewrite    read    reread\n"
+        "  81920       4    10696    12957   14985         0\n"
+    )
+    phases = read_one(tmp_path, table).reports[0].phases
+    assert [p.error for p in phases] == [None] * 3 + ["IOzone printed a rate of 0"]
+    command = f"\tCommand line used: iozone -i 0 -i 1 -+n\n{table}"
+    (report,) = read_one(tmp_path, command).reports
+    assert [p.name for p in report.phases] == ["write", "rewrite", "read"]
+
+
 def test_iozone_without_its_first_lines_reports_nothing_of_direct_io(tmp_path: Path) -> None:
     table = (
         "     kB  reclen    write  rewrite    read    reread\n"

@@ -123,6 +123,18 @@ def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None
     assert all(run.validity or run.phases[0].validity for run in campaign.runs)
 
 
+def test_a_share_of_reads_from_two_rates_is_rounded(tmp_path: Path) -> None:
+    """100 * 25773.9167 / 25773.9167 is not 100."""
+    text = (
+        "* Run : Name of run\n  tod timestamp Run Interval Xfersize Threads Reqrate Rate "
+        "MB/sec Read_rate Write_rate\n00:10:02 03/05/2026-00:10:02-CET rd1 avg_2-5 1048576 4 "
+        "9999988 25773.9167 21124.9067 25773.9167 0\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    (phase,) = report.phases
+    assert (phase.operation, phase.options["read_share"]) == ("read", "100 %")
+
+
 def test_vdbench_s_flatfile_as_csv(tmp_path: Path, imported: Importer) -> None:
     head = ["date", "Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "read%", "threads"]
     made = [

@@ -12,7 +12,7 @@ from eeio.importing.power_logs import tools
 from eeio.importing.power_logs.eeio_samples import read_samples
 from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
 from eeio_limits import LimitError, inputs
-from eeio_power.delay import stated
+from eeio_power.delay import later, stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import number_option
 
@@ -58,7 +58,10 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
     lag_s = number_option(series.meter, options, "lag_s")
     averages_s = number_option(series.meter, options, "averages_s")
     if series.recorded is None:
-        return replace(series, delay=stated(series.delay, lag_s, averages_s, series.period_s))
+        delay = stated(series.delay, lag_s, averages_s, series.period_s)
+        if lag_s is not None:
+            delay = later(delay, series.scraped_s)  # The user states that of the meter.
+        return replace(series, delay=delay)
     info = series.recorded.info
     channels = tuple(
         replace(channel, delay=stated(channel.delay, lag_s, averages_s, info.native_period_s))

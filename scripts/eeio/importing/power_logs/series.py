@@ -70,6 +70,9 @@ class Series:
     delay: Delay | None = None
     is_punctual: bool = False
     """The meter is read at the time of its value, so that a delay is that of the scrapes only."""
+    scraped_s: float = 0.0
+    """A value may be that of a reading up to so much earlier: the interval in which Prometheus
+    takes over the readings. The delay contains it."""
     recorded: MeterSamples | None = None
     """The meter as eeio recorded it, with all its channels and calibrations: the energy is computed
     from these. Its times are Unix s, too."""
@@ -100,7 +103,11 @@ class Series:
         mean_s = max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
         # eeio applies a value to the time before it; a sample stands for half a period either way.
         shift_s = (max(0.0, period_s - mean_s) / 2 if self.form == "sample" else 0.0) - ahead_s
-        delay = self.delay.aligned(period_s) if self.delay and by_load else self.delay
+        delay = self.delay
+        if delay and by_load:
+            # The time since the last scrape differs from step to step of load.
+            within_s = self.scraped_s / 2.0
+            delay = replace(delay.aligned(period_s), lag_within_s=within_s)
         steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
         channel = Channel(
             name=self.meter,

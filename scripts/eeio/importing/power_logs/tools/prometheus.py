@@ -212,9 +212,11 @@ def _series(power: _Power, answer: _Answer) -> Series:
     else:
         sums = summed(power.meter, list(chain(*starts)))
     rows = [(time_s, value * metric.unit) for time_s, value in sums]
-    delay = _of_scrapes(power.delay, metric, rows)
+    interval_s = _interval_s(metric.form, rows)
+    delay = _of_scrapes(power.delay, metric, rows, interval_s)
     series = series_of(power.meter, power.domain, cast(Kind, power.kind), metric.form, rows, delay)
-    return replace(series, is_punctual=power.delay is None)
+    scraped_s = interval_s + (_FILE_S if metric.exporter == "eeio" else 0.0)
+    return replace(series, is_punctual=power.delay is None, scraped_s=scraped_s)
 
 
 _LONGEST_SCRAPE_S = 60.0
@@ -238,11 +240,12 @@ def _interval_s(form: Form, rows: Sequence[Row]) -> float:
     return max(_step_s(rows), min(stays_s[len(stays_s) // 10], _LONGEST_SCRAPE_S))
 
 
-def _of_scrapes(delay: Delay | None, metric: _Metric, rows: Sequence[Row]) -> Delay:
+def _of_scrapes(
+    delay: Delay | None, metric: _Metric, rows: Sequence[Row], interval_s: float
+) -> Delay:
     """The delay of scraped values: up to the interval of the scrapes later, and that of the file
     that an exporter may write. A mean is one since the scrape before."""
     known = delay or Delay(source="punctual")
-    interval_s = _interval_s(metric.form, rows)
     most_lag_s = known.lag_s + known.lag_within_s + interval_s
     most_mean_s = known.averages_s + known.averages_within_s
     if metric.form == "mean":  # of a step, the series has it already
