@@ -37,9 +37,7 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         begin = next((start for start in tables if last <= start < line.start), line.start)
         last = line.end
         rates = {name: figures.rate for name, figures in line.tests.items()}
-        phases = tuple(
-            _phases(rates, line.file_size, line.chunk_size, count(line.processes))
-        )
+        phases = tuple(_phases(rates, line.file_size, line.chunk_size, count(line.processes)))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         yield FoundReport(phases, line.version, line.host or None, begins_at=begin)

@@ -51,7 +51,21 @@ class Counted:
         if self.elsewhere_bytes is None or self.elsewhere_bytes < 0:
             return True
         late_bytes = self.until_end.written_bytes - self.until_flush.written_bytes
-        return self.elsewhere_bytes + late_bytes > (1 - _EXACT_SHARE) * written_bytes
+        # The account may be many times what the drive wrote (large pages).
+        most_bytes = max((1 - _EXACT_SHARE) * self.until_flush.written_bytes, SLACK_BYTES)
+        limit_bytes = min((1 - _EXACT_SHARE) * written_bytes, most_bytes)
+        return self.elsewhere_bytes + late_bytes > limit_bytes
+
+    def remark_on_others(self, written_bytes: float) -> str | None:
+        """That other drives wrote, where no control group shows whose bytes these are: a drive's
+        own writes of its journal may stand in for the bytes of the command that went there."""
+        limit_bytes = max((1 - _EXACT_SHARE) * written_bytes, 0 if written_bytes else _COMMIT_BYTES)
+        if self.own is not None or (self.elsewhere_bytes or 0) <= limit_bytes:
+            return None
+        return (
+            f"other drives wrote {_mb(self.elsewhere_bytes or 0)} during the run: if the command "
+            "did that, its bytes, W, J and the time until durable are without it"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,16 +91,19 @@ def at_drive(
 ) -> tuple[PhaseResult, Remarks]:
     """A command's phase with its bytes at the watched drive and why they are not durable, and
     remarks on differences between its account and the drive's count."""
+    account = phase.metrics.get(WRITTEN, 0.0)
     if phase.durable_reason == WROTE_NOTHING:
         # Only with a change of the file system the flush is the command's.
         is_changed = counted.until_flush.written_bytes >= LEAST_CHANGE_BYTES
         phase = replace(phase, durable_reason=None if is_changed else WROTE_NOTHING)
     elif phase.durable_reason is None:
-        late = _why_late(phase.metrics.get(WRITTEN, 0.0), counted)
+        late = _why_late(account, counted)
         phase = replace(phase, durable_reason=late)
     written = _written(phase, counted, target)
     read = _read(phase, counted, target, is_cold, written.count or 0.0)
     remarks = {COMMAND_READ: read.remark, COMMAND_WRITTEN: written.remark}
+    if remarks[COMMAND_WRITTEN] is None and phase.durable_reason in (None, WROTE_NOTHING):
+        remarks[COMMAND_WRITTEN] = counted.remark_on_others(account)
     known = {kind: text for kind, text in remarks.items() if text is not None}
     return _with_bytes(phase, read.count, written.count), known
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
-from eeio.system.below import stack_below
+from eeio.system.below import mount_of_image, stack_below
 from eeio.system.control_groups import own_groups
 from eeio.system.direct_io import compresses
 from eeio.system.durability import is_remote
@@ -106,9 +106,12 @@ def read_by_drive(device: BlockDevice) -> DeviceCounters:
 
 def written_elsewhere(device: BlockDevice) -> int:
     """Bytes that all disks of the machine have written since boot, without those of the device and
-    of what it is on: other drives, and other partitions of the same one."""
+    of what it is on: other drives, and other partitions of the same one. Of the drive with the
+    image of a loop device, those that the device did not write are elsewhere, too."""
     disks = (device.root / "sys/block").glob("*")
     below = {each.sysfs.resolve() for each in stack_below(device)}
+    if mount_of_image(device) is not None:
+        return _written(disks) - len(below) * _written([device.sysfs.resolve()])
     below |= {path.resolve() for each in stack_below(device) for path in nvme_paths(each)}
     return _written(disks) - _written(below)
 

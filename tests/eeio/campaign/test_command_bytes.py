@@ -130,6 +130,37 @@ def test_a_file_system_without_groups_writes_on_no_account() -> None:
     assert phase.metrics["bytes_read"] == 90 and phase.metrics["bytes_written"] == 20 * MB
 
 
+@pytest.mark.parametrize(
+    ("written", "elsewhere", "is_named"),
+    [
+        (40_000.0, 20_000, True),  # half of short writes
+        (29.0 * MB, 29 * MB, True),  # the drive wrote as much for 3600 mkdir
+        (0.0, MB, True),  # rm of files on another drive
+        (100.0 * MB, MB, False),
+        (0.0, 50_000, False),
+        (100.0 * MB, None, False),
+    ],
+)
+def test_writes_of_other_drives_are_named(
+    written: float, elsewhere: int | None, is_named: bool
+) -> None:
+    """A drive's own journal may stand in for bytes that a command wrote elsewhere."""
+    counted = drive(written=int(written), elsewhere=elsewhere)
+    phase, remarks = at_drive(command(written=written), counted, TARGET, False)
+    assert ("other drives wrote" in remarks.get(COMMAND_WRITTEN, "")) is is_named
+    assert phase.metrics["bytes_written"] == written
+    own = DeviceCounters(0, int(written))
+    known = replace(counted, own=own, own_at_flush=own)
+    assert not at_drive(command(written=written), known, TARGET, False)[1], "the group's are known"
+
+
+def test_what_the_drive_wrote_shows_how_much_may_be_elsewhere() -> None:
+    """The account of 98.5 MB is of large pages: 1.5 MB of 5.5 MB were written to another drive."""
+    counted = drive(written=4 * MB, elsewhere=1_500_000)
+    phase, _ = at_drive(command(written=98.5 * MB), counted, TARGET, False)
+    assert phase.durable_reason is not None and "bytes_written" not in phase.metrics
+
+
 def test_small_overwrites_count_what_the_drive_wrote() -> None:
     """The kernel counts a large page of the cache for each of 4 KiB."""
     counted = drive(written=4 * MB, elsewhere=MB)
