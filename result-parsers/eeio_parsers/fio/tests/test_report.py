@@ -469,6 +469,32 @@ def test_fio_json_of_a_status_interval_is_one_run(home: Path, tmp_path: Path) ->
     )
 
 
+def test_fio_json_of_a_status_interval_over_groups_is_one_run(tmp_path: Path) -> None:
+    """As fio 3.33 prints: the second group (stonewall) begins after some reports."""
+    name = "jobs-3.19.json"
+    job = json.loads((OUTPUTS / name).read_text())["jobs"][0]
+
+    def report(ended_ms: int, runtimes_ms: tuple[int, int]) -> str:
+        jobs = []
+        for group, runtime_ms in enumerate(runtimes_ms):
+            side = {"io_bytes": 2048 * runtime_ms, "io_kbytes": 2 * runtime_ms, "bw": 2000,
+                    "bw_bytes": 2_048_000, "runtime": runtime_ms, "total_ios": runtime_ms}  # fmt: skip
+            empty = dict.fromkeys(side, 0)
+            jobs.append({**job, "jobname": "ab"[group], "groupid": group, "job options": {},
+                         "read": empty, "trim": empty, "write": side})  # fmt: skip
+        return json.dumps({"fio version": "fio-3.33", "timestamp_ms": ended_ms, "jobs": jobs})
+
+    begin_ms = 1_764_000_000_000
+    interim = [(1000, (886, 0)), (2000, (1885, 0)), (4000, (3001, 680)), (6000, (3001, 2680))]
+    last = (6338, (3001, 3001))
+    texts = [report(begin_ms + after_ms, runtimes) for after_ms, runtimes in (*interim, last)]
+    (only,) = read_one(tmp_path, "\n".join(texts)).reports
+    assert [p.runtime_s for p in only.phases] == [3.001, 3.001]
+    # A further run of the same jobs begins after the end of the first one.
+    again = report(begin_ms + 12_900, (3001, 3002))
+    assert len(read_one(tmp_path, "\n".join([*texts, again])).reports) == 2
+
+
 def test_fio_s_small_iops_have_the_digits_of_its_counts(home: Path, tmp_path: Path) -> None:
     """fio prints 3 for 3.98 requests a second."""
     path = tmp_path / "a.txt"
