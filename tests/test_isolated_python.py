@@ -33,6 +33,8 @@ def test_no_product_code_starts_python_with_the_current_folder() -> None:
     ).stdout.split()
     started = 0
     for name in listed:
+        if "/tests/" in name:
+            continue
         try:
             text = (ROOT / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -15,6 +15,9 @@ HANGING = """
 import time
 import pytest
 
+def test_that_waits_for_the_imports_of_the_plug_in():
+    pass
+
 @pytest.mark.timeout(0.5)
 def test_that_hangs():
     time.sleep(600)
@@ -61,7 +64,7 @@ def test_a_test_that_hangs_fails_and_the_others_go_on(tmp_path: Path, workers: s
     failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert len(failed) == 2 and "test_own.py::test_that_hangs" in failed[0], done.stdout
     assert "Timeout (>0.5s)" in done.stdout and "Timeout (>0.5 s) while cleaning up" in done.stdout
-    assert "2 failed, 1 passed, 1 error" in done.stdout, done.stdout
+    assert "2 failed, 2 passed, 1 error" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(("marker", "passed"), [("not slow", 2), ("slow", 3), ("", 5)])

@@ -270,6 +270,11 @@ def gated() -> tuple[str, ...]:
     return ("W", *names)
 
 
+def gated_name(text: str) -> str:
+    """That of a metric for `--fail-if` in any case; a text that is none stays as it is."""
+    return {name.lower(): name for name in gated()}.get(text.lower(), text)
+
+
 def summaries(metrics: Sequence[Metric], observations: Sequence[Observation]) -> dict[str, Figure]:
     """Key -> the figure over the repetitions of a row, of which there is at least one."""
     figures: dict[str, Figure] = {}

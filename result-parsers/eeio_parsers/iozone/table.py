@@ -20,6 +20,12 @@ class Test:
     spatiality: str
     width: int = 9
 
+    @property
+    def is_buffered(self) -> bool:
+        """Whether it works through the C library's streams (fwrite, fread), which -I does not
+        change."""
+        return self.name in ("fwrite", "frewrite", "fread", "freread")
+
 
 COLUMNS = (
     Test("write", "write", "sequential"),

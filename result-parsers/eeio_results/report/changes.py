@@ -148,6 +148,11 @@ def _others(changes: Changes) -> Table:
         if metric != changes.headline
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
+    larger = {metric.key for metric in METRICS if metric.better == "more"}
+    smaller = " and ".join(
+        header_and_unit(metric)[0].partition(" (")[0] for metric in metrics if metric not in larger
+    )
+    note = f"change of the geometric mean; ? open, = none above {_share(changes.rule.indifference)}"
     return Table(
         title="Other changes",
         header=("Experiment", *(header_and_unit(metric)[0] for metric in metrics)),
@@ -156,8 +161,7 @@ def _others(changes: Changes) -> Table:
             for e in sorted(changes.experiments, key=lambda e: _order(e.metrics[changes.headline]))
         ),
         numeric=frozenset(range(1, len(metrics) + 1)),
-        note="change of the geometric mean; ? open, = none above "
-        f"{_share(changes.rule.indifference)}; of W and p99 less is better",
+        note=f"{note}; of {smaller} less is better" if smaller else note,
     )
 
 

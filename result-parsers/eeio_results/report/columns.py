@@ -170,11 +170,12 @@ def chosen(
     otherwise: Sequence[TableColumn] | None = None,
 ) -> tuple[TableColumn, ...]:
     """The columns of a table: the load if rows have one, the usual columns that its rows need, or
-    those of them that are named, and then those of the groups that are named. `otherwise` replaces
-    them where none of those named is among the usual ones (default: the usual ones)."""
+    those that are named, also without a value, and then those of the groups that are named.
+    `otherwise` replaces them where none of those named is among the usual ones (default: the usual
+    ones)."""
     columns, further = shown(usual, cells), groups()
     if any(name not in further for name in names):
-        named_ones = tuple(column for column in columns if column.word in names)
+        named_ones = tuple(column for column in usual if column.word in names)
         columns = named_ones or tuple(columns if otherwise is None else otherwise)
     added = (column for name in names for column in further.get(name, ()))
     return (*shown((_LOAD,), cells), *columns, *added)

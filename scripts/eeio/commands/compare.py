@@ -22,7 +22,7 @@ from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
-from eeio_results.metrics import gated
+from eeio_results.metrics import gated, gated_name
 from eeio_results.report.document import Document
 from eeio_results.report.model import build
 from eeio_results.stamps import warnings_of
@@ -272,7 +272,8 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
 
 def _fail_if(text: str) -> FailIf:
     parts = text.split(":")
-    share, metric = parts[1] if len(parts) > 1 else "", parts[2] if len(parts) > 2 else None
+    share = parts[1] if len(parts) > 1 else ""
+    metric = gated_name(parts[2]) if len(parts) > 2 else None
     if parts[0] != "worse" or len(parts) > 3 or (metric is not None and metric not in gated()):
         raise argparse.ArgumentTypeError(
             f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"

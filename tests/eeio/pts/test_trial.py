@@ -124,10 +124,11 @@ def test_a_real_output_reports_its_phases_and_the_drive(
 ) -> None:
     """IOzone's own report (its numbers are made up; the form is that of 3.489)."""
     monkeypatch.delenv("EEIO_DIRECTORY", raising=False)
-    row = "  " + "131072".rjust(14) + "4096".rjust(8) + "1310720".rjust(9)
+    # Without the second test of each kind (-+n).
+    row = "  " + "131072".rjust(14) + "4096".rjust(8) + "1310720".rjust(9) + "0".rjust(9)
     (tmp_path / "stdout.txt").write_text(
         "\tIozone: Performance Test of File I/O\n\tInclude fsync in write timing\n"
-        "\tOutput is in kBytes/sec\n"
+        "\tCommand line used: iozone -i 0 -+n\n\tOutput is in kBytes/sec\n"
         "              kB  reclen    write  rewrite    read    reread    read     write     read   "
         "rewrite      read   fwrite frewrite    fread  freread\n"
         f"{row}\n\niozone test complete.\n"

@@ -477,8 +477,14 @@ def test_fio_json_of_a_status_interval_over_groups_is_one_run(tmp_path: Path) ->
     def report(ended_ms: int, runtimes_ms: tuple[int, int]) -> str:
         jobs = []
         for group, runtime_ms in enumerate(runtimes_ms):
-            side = {"io_bytes": 2048 * runtime_ms, "io_kbytes": 2 * runtime_ms, "bw": 2000,
-                    "bw_bytes": 2_048_000, "runtime": runtime_ms, "total_ios": runtime_ms}  # fmt: skip
+            side = {
+                "io_bytes": 2048 * runtime_ms,
+                "io_kbytes": 2 * runtime_ms,
+                "bw": 2000,
+                "bw_bytes": 2_048_000,
+                "runtime": runtime_ms,
+                "total_ios": runtime_ms,
+            }
             empty = dict.fromkeys(side, 0)
             jobs.append({**job, "jobname": "ab"[group], "groupid": group, "job options": {},
                          "read": empty, "trim": empty, "write": side})  # fmt: skip

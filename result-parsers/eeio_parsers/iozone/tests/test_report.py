@@ -42,6 +42,24 @@ def test_iozone_leaves_columns_of_other_tests_blank(
     assert [p["name"] for p in imported.phases(path)] == wanted
 
 
+def test_streams_of_the_c_library_are_not_direct(tmp_path: Path) -> None:
+    table = (
+        "\tO_DIRECT feature enabled\n\tCommand line used: iozone -a -I\n"
+        "              kB  reclen    write  rewrite    read    reread    read     write     read   "
+        "rewrite      read   fwrite frewrite    fread  freread\n"
+    )
+    rates = [538, 540, 600, 601, 500, 510, 400, 450, 440, 1143223, 1200000, 1300000, 1400000]
+    # As IOzone 3.489 prints them.
+    widths = [9] * 7 + [10] * 2 + [9] * 4
+    cells = "".join(f"{rate:{width}}" for rate, width in zip(rates, widths, strict=True))
+    table += f"{64:16}{4:8}{cells}\n"
+    phases = read_one(tmp_path, table).reports[0].phases
+    assert {p.name for p in phases if p.direct is False} == {
+        "fwrite", "frewrite", "fread", "freread",
+    }  # fmt: skip
+    assert sum(p.direct is True for p in phases) == len(phases) - 4
+
+
 def test_a_rate_of_0_is_an_error_of_iozone(tmp_path: Path) -> None:
     table = (
         "     kB  reclen    write  rewrite    read    reread\n"

@@ -12,7 +12,7 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results.errors import EeioError
-from eeio_results.metrics import gated
+from eeio_results.metrics import gated, gated_name
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign, progress
 
@@ -28,7 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     options = OptionGroup(parser)
     options.add("--machine", metavar="HOST", help="only campaigns of this machine")
     options.add(
-        "--metric", metavar="METRIC", choices=gated()[1:],
+        "--metric", metavar="METRIC", type=gated_name, choices=gated()[1:],
         help="J/GB, MB/s, ... (default: J/GB, or MB/s without energy)",
     )  # fmt: skip
     add_formats(options, pager_is_rare=False)
