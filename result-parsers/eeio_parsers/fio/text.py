@@ -537,11 +537,15 @@ def _digits(text: str) -> int:
     return len(re.sub(r"\D", "", text).lstrip("0"))
 
 
+_ROUNDED_SHARE = 1e-4
+"""Of a rate, by the ms of its run time. A larger difference is of requests that did not end."""
+
+
 def _fits(rate: float, text: str | None, base: int) -> bool:
     """Whether a rate is that of a printed figure within its digits."""
     digits = int(re.sub(r"\D", "", text or "") or 0)
     reported = size(text or "", base)
-    return bool(digits and reported and abs(rate / reported - 1) < 1 / digits + 0.001)
+    return bool(digits and reported and abs(rate / reported - 1) < 1 / digits + _ROUNDED_SHARE)
 
 
 def _rate(
