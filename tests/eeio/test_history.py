@@ -39,7 +39,7 @@ def test_a_change_is_found_with_the_kernel_that_changed(home: Path, in_process: 
     assert (step["campaign"], step["machine"]) == ("day-12", ["kernel: 6.1.0 -> 6.12.9"])
     assert step["change"] == pytest.approx(-0.1, abs=0.02) and step["p"] <= 0.001
     assert len(series["points"]) == 24
-    shown = in_process("history", "nightly", "--metric", "MB/s").out
+    shown = in_process("history", "nightly", "--metric", "mb/s").out
     assert "MB/s changed in 1 of 1 experiments over 24 campaigns" in shown
     assert "kernel: 6.1.0 -> 6.12.9" in shown
     for form in ("csv", "markdown", "latex", "html"):

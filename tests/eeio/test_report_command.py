@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, stored, written
-from tests.plugin import InProcess
+from tests.plugin import PARSERS, InProcess
 
 from eeio.cli import main
 from eeio_results.campaign import NotMeasured
@@ -135,6 +135,14 @@ def test_only_columns_that_are_named(campaign: str, in_process: InProcess) -> No
     page = in_process("report", campaign, "--columns", "mb/j,W,iops").out
     head = next(line for line in page.splitlines() if line.startswith("Operation"))
     assert head.split("Target")[1].split() == ["Power", "(W)", "MB/J", "IOPS", "IOPS/W"]
+
+
+def test_a_named_column_without_values_is_there(home: Path, in_process: InProcess) -> None:
+    in_process("import", str(PARSERS / "fio/outputs/jobs-3.41.json"), "--name", "without-power")
+    assert "above idle" not in in_process("report", "without-power").out
+    page = in_process("report", "without-power", "--columns", "j/gb above idle").out
+    head = next(line for line in page.splitlines() if line.startswith("Operation"))
+    assert head.rstrip().endswith("J/GB above idle") and "MB/s" not in head
 
 
 def test_only_levels_that_are_named(campaign: str, in_process: InProcess) -> None:

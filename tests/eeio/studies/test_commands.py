@@ -95,6 +95,7 @@ def test_compare_as_a_page(imported: Path, eeio: Eeio) -> None:
     [
         (("two-big", "two-small"), "worse:5%:MB/s", 4),
         (("two-big", "two-small"), "worse:0.05:MB/s", 4),
+        (("two-big", "two-small"), "worse:5%:mb/S", 4),
         (("two-small", "two-big"), "worse:5%:MB/s", 0),
         (("two-big", "two-small"), "worse:800%:MB/s", 2),  # nothing can be
         (("two-big", "two-small"), "worse:5%:p99", 1),  # nothing to judge by is no pass
