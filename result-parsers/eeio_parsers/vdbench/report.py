@@ -20,7 +20,7 @@ from eeio_parsers.rules import FoundFile, Rules
 
 TEXT = re.compile(
     r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
-    r"|\bInterval\.{2,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
+    r"|\bInterval\.{1,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
 )
 FLATFILE = re.compile(r"^\s{0,99}tod\s{1,99}(?:timestamp\s{1,99})?Run\s{1,99}Interval\s", re.M)
@@ -29,7 +29,7 @@ FLATFILE = re.compile(r"^\s{0,99}tod\s{1,99}(?:timestamp\s{1,99})?Run\s{1,99}Int
 _LINES = re.compile(
     r"(?P<time>\d\d:\d\d:\d\d\.\d{3}) Starting RD=(?P<name>[^;\s]{1,300});?(?P<rest>[^\n]*)"
     r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
-    r"(?P<header>interval|\.\.Interval)"
+    r"(?P<header>interval|\.{1,2}Interval)"
     r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{0,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
     r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
     re.M,
@@ -101,7 +101,7 @@ _Rates = tuple[float, float, float, float]
 def _rates(row: str, header: str | None) -> _Rates | None:
     """None for a row of another form."""
     cells = [number(cell) for cell in row.split()]
-    of_files = header == "..Interval" or (header is None and len(cells) > 14)
+    of_files = (header or "").startswith(".") or (header is None and len(cells) > 14)
     if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
         return None
     known = [cell or 0.0 for cell in cells]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.eeio.importing.importer import Importer
-from tests.eeio.importing.read import KIB, read_one
+from tests.eeio.importing.read import KIB, read_one, why_rejected
 
 from eeio import paths
 from eeio.importing import results
@@ -87,6 +87,25 @@ def test_vdbench_with_file_systems(tmp_path: Path, imported: Importer) -> None:
         assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
         if name != "flatfile.html":
             assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
+
+
+def test_the_header_of_an_older_vdbench_has_one_dot_less(tmp_path: Path) -> None:
+    """As vdbench 5.04.06 prints it."""
+    text = FILE_SYSTEM.format(
+        name="rd1",
+        date="Mar 04, 2026",
+        time="23:50:00",
+        end="23:51:02",
+        elapsed=60,
+        rows="",
+        loops="",
+    ).replace("..Interval.. .", ".Interval. .")
+    (report,) = read_one(tmp_path, text).reports
+    (phase,) = report.phases
+    assert (phase.iops, phase.request_bytes, phase.operation) == (900, 131072, "mixed")
+    assert phase.started_utc == "2026-03-04T23:50:00.001"
+    cut_off = text[: text.index("23:51:02")]
+    assert "no line `avg_`" in why_rejected(tmp_path, cut_off)
 
 
 def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
