@@ -148,10 +148,9 @@ def _others(changes: Changes) -> Table:
         if metric != changes.headline
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
-    larger = {metric.key for metric in METRICS if metric.better == "more"}
-    smaller = " and ".join(
-        header_and_unit(metric)[0].partition(" (")[0] for metric in metrics if metric not in larger
-    )
+    less = {metric.key: metric.name for metric in METRICS if metric.better == "less"}
+    less |= dict.fromkeys(POWER.values(), "W")
+    smaller = " and ".join(dict.fromkeys(less[metric] for metric in metrics if metric in less))
     note = f"change of the geometric mean; ? open, = none above {_share(changes.rule.indifference)}"
     return Table(
         title="Other changes",
