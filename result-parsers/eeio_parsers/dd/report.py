@@ -65,8 +65,10 @@ def _operation(options: Mapping[str, str]) -> str | None:
     made = options.get("if") in ("/dev/zero", "/dev/random", "/dev/urandom")
     if "of" not in options or made == (options["of"] == "/dev/null"):
         return None
+    if made:
+        return "write"
     # Without `if` it reads a pipe: what fills that is not known.
-    return "write" if made else "read" if "if" in options else None
+    return "read" if "if" in options else None
 
 
 def _is_direct(options: Mapping[str, str]) -> bool:

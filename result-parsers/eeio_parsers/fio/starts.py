@@ -67,16 +67,10 @@ def _apart_s(job: Job, report: Report, direction: Direction) -> float:
 def _end_of_group_s(job: Job, report: Report) -> float | None:
     """When the jobs of a group had ended at the latest: a later group waited for that, or fio
     ended."""
-    later_s = [
-        other.started_s
-        for other in report.jobs
-        if other.started_s is not None
-        and job.started_s is not None
-        and other.started_s > job.started_s
-        and other.group != job.group
-        and _waits(other.options)
-    ]
-    return min(later_s, default=report.ended_s)
+    waiting = [other for other in report.jobs if other.group != job.group and _waits(other.options)]
+    starts_s = [other.started_s or 0.0 for other in waiting]
+    begin_s = job.started_s or 0.0
+    return min((start_s for start_s in starts_s if start_s > begin_s), default=report.ended_s)
 
 
 def _waits(options: Mapping[str, str]) -> bool:

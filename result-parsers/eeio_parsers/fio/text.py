@@ -319,13 +319,13 @@ def _is_sum(moved: int, printed: str) -> bool:
         total = size(printed, base) or 0
         if total and abs(moved / total - 1) <= _SUMS_AGREE:
             return True
-        unit = size(_NUMBER.sub("1", printed), base) or 0
-        if _NUMBER.search(printed) and total + 0.94 * unit <= moved < total + unit:
+        unit = size(_WITHOUT_CARRY.sub("1", printed), base) or 0
+        if _WITHOUT_CARRY.search(printed) and total + 0.94 * unit <= moved < total + unit:
             return True
     return False
 
 
-_NUMBER = re.compile(r"\d+\.0(?!\d)")
+_WITHOUT_CARRY = re.compile(r"\d+\.0(?!\d)")
 """Rounded to one digit without a carry: fio 3.1 prints 24.0 for 24.99 GiB."""
 
 
@@ -445,7 +445,7 @@ def _issued(block: str, direction: str) -> int | None:
     issued = _ISSUED.search(block)
     if issued is None:
         return None
-    counts = [int(one) for one in issued.groups()]
+    counts = [int(digits) for digits in issued.groups()]
     return sum(counts) if direction == MIXED else counts[DIRECTIONS.index(direction)]
 
 
@@ -562,9 +562,10 @@ def _rate(
         return measured if _fits(measured, line["bw"], base) else None
     if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
         return measured  # bytes and requests agree; both printed rates are cut
-    found = [float(rate), measured, requested]
-    found.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
-    return statistics.median(one for one in found if one and abs(one / rate - 1) < 0.1)
+    rates = [float(rate), measured, requested]
+    rates.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
+    known = [each for each in rates if each]
+    return statistics.median(each for each in known if abs(each / rate - 1) < 0.1)
 
 
 def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
@@ -586,15 +587,15 @@ def _scaled(text: str) -> float | None:
 def _text_request(text: str, direction: str) -> int | None:
     """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
     if direction == MIXED:
-        return only_one(_text_request(text, one) for one in DIRECTIONS)
+        return only_one(_text_request(text, each) for each in DIRECTIONS)
     letter = direction[0].upper()
     new = re.search(rf"\({letter}\) ({_FIGURE})-({_FIGURE})", text)
     if new is not None:
         least, most = new[1], new[2]
     else:
         ranges = text.rstrip(", ").replace(",", "/").split("/")
-        place = min(DIRECTIONS.index(direction), len(ranges) - 1)
-        least, _, most = ranges[place].partition("-")
+        position = min(DIRECTIONS.index(direction), len(ranges) - 1)
+        least, _, most = ranges[position].partition("-")
     return size(least) if least == (most or least) else None
 
 

@@ -64,7 +64,9 @@ def _is_invalid(line: re.Match[str]) -> bool:
 
 
 def _io500_pattern(name: str) -> str | None:
-    return "random" if "rnd" in name else "sequential" if "easy" in name else None
+    if "rnd" in name:
+        return "random"
+    return "sequential" if "easy" in name else None
 
 
 def _reject_summaries(files: Sequence[FoundFile]) -> None:

@@ -59,7 +59,7 @@ class Counted:
     def remark_on_others(self, written_bytes: float) -> str | None:
         """That other drives wrote, where no control group shows whose bytes these are: a drive's
         own writes of its journal may stand in for the bytes of the command that went there."""
-        limit_bytes = max((1 - _EXACT_SHARE) * written_bytes, 0 if written_bytes else _COMMIT_BYTES)
+        limit_bytes = (1 - _EXACT_SHARE) * written_bytes if written_bytes else _COMMIT_BYTES
         if self.own is not None or (self.elsewhere_bytes or 0) <= limit_bytes:
             return None
         return (

@@ -27,10 +27,10 @@ def found(arguments: Sequence[Path]) -> list[FoundFile]:
     made: list[FoundFile] = []
     seen: dict[str, Path] = {}
     for path, place in _files(arguments):
-        one, *further = _read(path, place)
-        if one.sha256 and (first := seen.setdefault(one.sha256, path)) != path:
-            one, further = replace(one, reports=[], rejected=f"the same content as {first}"), []
-        made += (one, *further)
+        file, *further = _read(path, place)
+        if file.sha256 and (first := seen.setdefault(file.sha256, path)) != path:
+            file, further = replace(file, reports=[], rejected=f"the same content as {first}"), []
+        made += (file, *further)
     for rules in formats.rules().values():
         rules.reject_repeated(made)
     return made
@@ -57,24 +57,24 @@ def _files(arguments: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 def _read(path: Path, place: tuple[str, ...]) -> list[FoundFile]:
     """One for each tool whose output is in the file."""
-    one = FoundFile(path, place)
+    file = FoundFile(path, place)
     try:
         body = _body(path)
-        one.sha256 = hashlib.sha256(body).hexdigest()
+        file.sha256 = hashlib.sha256(body).hexdigest()
         if body[8:16] in darshan.MAGIC:
-            one.tool, one.form = "darshan", "log"
-            _take(one, darshan.read_log(path))
-            return [one]
+            file.tool, file.form = "darshan", "log"
+            _take(file, darshan.read_log(path))
+            return [file]
         text = _text(body)
         if "<PhoronixTestSuite>" in text[: formats.HEAD_CHARACTERS]:
-            one.tool, one.form = "pts", "xml"
-            one.parsed = pts.read_file(path)
-            one.reports = list(_pts_reports(one.parsed))
-            return [one]
-        return [one, *_read_tools(formats.unlabelled(text), one)]
+            file.tool, file.form = "pts", "xml"
+            file.parsed = pts.read_file(path)
+            file.reports = list(_pts_reports(file.parsed))
+            return [file]
+        return [file, *_read_tools(formats.unlabelled(text), file)]
     except _DAMAGED as error:
-        one.rejected, one.reports = _why(error), []
-    return [one]
+        file.rejected, file.reports = _why(error), []
+    return [file]
 
 
 def _body(path: Path) -> bytes:
@@ -103,21 +103,21 @@ def _text(body: bytes) -> str:
     return text
 
 
-def _read_tools(text: str, one: FoundFile) -> list[FoundFile]:
-    """Reads the first tool into `one`; the further ones are returned."""
-    form = formats.format_of(text, one.path)
+def _read_tools(text: str, file: FoundFile) -> list[FoundFile]:
+    """Reads the first tool into `file`; the further ones are returned."""
+    form = formats.format_of(text, file.path)
     if (tool := formats.in_json_string(text, form)) is not None:
         raise EeioError(
             f"the output of {tool} is inside a string of JSON: write it to a file of its own"
         )
     if form is None:
         raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
-    _read_by(form, text, one)
-    begins = [report.begins_at for report in one.reports if report.begins_at is not None]
-    one.above = "" if form.keys else text[: min(begins, default=0)]
+    _read_by(form, text, file)
+    begins = [report.begins_at for report in file.reports if report.begins_at is not None]
+    file.above = "" if form.keys else text[: min(begins, default=0)]
     further = []
     for other in formats.others_in(text, form):
-        part = FoundFile(one.path, one.place, one.sha256)
+        part = FoundFile(file.path, file.place, file.sha256)
         _read_by(other, text, part)
         further.append(part)
     return further
@@ -130,17 +130,17 @@ def _is_binary(head: bytes) -> bool:
     return nuls > 0 and (nuls > 16 or head.decode("utf-8", "replace").count("\ufffd") > nuls)
 
 
-def _read_by(form: Format, text: str, one: FoundFile) -> None:
-    one.tool, one.form = form.tool, form.name
+def _read_by(form: Format, text: str, file: FoundFile) -> None:
+    file.tool, file.form = form.tool, form.name
     try:
-        _take(one, form.reports(text))
-        if not any(report.phases for report in one.reports):
-            notes = [note for report in one.reports for note in report.notes]
+        _take(file, form.reports(text))
+        if not any(report.phases for report in file.reports):
+            notes = [note for report in file.reports for note in report.notes]
             raise EeioError(": ".join(["no result in it", *notes[:1]]))
     except _DAMAGED as error:
         why = _why(error)
         is_named = form.tool.lower() in why.lower()
-        one.rejected, one.reports = why if is_named else f"{form.tool}: {why}", []
+        file.rejected, file.reports = why if is_named else f"{form.tool}: {why}", []
 
 
 _DAMAGED = (
@@ -157,10 +157,10 @@ def _why(error: BaseException) -> str:
     return str(error) if known else f"not understood: {error!r:.150}"
 
 
-def _take(one: FoundFile, reports: Iterator[FoundReport]) -> None:
+def _take(file: FoundFile, reports: Iterator[FoundReport]) -> None:
     for report in reports:
         phases = (replace(p.checked(), options=_shared(p.options)) for p in report.phases)
-        one.reports.append(replace(report, phases=tuple(phases)))
+        file.reports.append(replace(report, phases=tuple(phases)))
 
 
 def _shared(options: Mapping[str, str]) -> Mapping[str, str]:

@@ -12,9 +12,9 @@ def table(taken: Taken) -> Table | None:
     """One line per row of the files; None if there is none."""
     rows = tuple(
         (
-            str(one.path),
-            f"{one.tool} {report.version or ''}".strip(),
-            str(place),
+            str(file.path),
+            f"{file.tool} {report.version or ''}".strip(),
+            str(position),
             phase.group,
             phase.operation or NONE,
             phase.access_pattern or NONE,
@@ -24,10 +24,10 @@ def table(taken: Taken) -> Table | None:
             _cell(phase.jobs),
             _cell(phase.bandwidth_bytes_per_s, MB),
             _cell(phase.iops),
-            taken.before.get(one.sha256, ""),
+            taken.before.get(file.sha256, ""),
         )
-        for one in taken.files
-        for place, report in enumerate(one.reports)
+        for file in taken.files
+        for position, report in enumerate(file.reports)
         for phase in report.phases
     )
     if not rows:
@@ -47,14 +47,14 @@ def energy_table(taken: Taken) -> Table | None:
     """One line per reading of power; None if there is none."""
     rows = tuple(
         (
-            str(one.path), str(place), phase.group, phase.operation or NONE,
+            str(file.path), str(position), phase.group, phase.operation or NONE,
             f"{mark(reading.kind)}{reading.domain}", reading.meter,
             _cell(reading.power_w), _cell(reading.energy_j), _cell(reading.uncertainty_j),
             number(100 * reading.coverage),
             ("doubtful: " if reading.doubtful else "") + "; ".join(reading.reasons),
         )
-        for one in taken.files
-        for place, report in enumerate(one.reports)
+        for file in taken.files
+        for position, report in enumerate(file.reports)
         for phase in report.phases
         for reading in phase.energy
     )  # fmt: skip

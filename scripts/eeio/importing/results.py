@@ -65,7 +65,7 @@ class Taken:
     @property
     def rejected(self) -> int:
         logs = sum(used.log.rejected is not None for used in self.logs)
-        return logs + sum(one.rejected is not None for one in self.files)
+        return logs + sum(file.rejected is not None for file in self.files)
 
 
 def take(
@@ -80,22 +80,22 @@ def take(
     if not files:
         raise RejectedError(f"{arguments[0]}: no file in it")
     logs = _with_power(files, power, power_offset_s, dry_run) if power else []
-    new = [one for one in files if one.reports and one.sha256 not in before]
-    others = [one for one in new if one.tool != "pts"]
+    new = [file for file in files if file.reports and file.sha256 not in before]
+    others = [file for file in new if file.tool != "pts"]
     of_pts = _named(new, name)
     prefix = name or free_name(slug(arguments[0].resolve().stem))
-    names = dict.fromkeys(filter(None, (before.get(one.sha256) for one in files)))
+    names = dict.fromkeys(filter(None, (before.get(file.sha256) for file in files)))
     if dry_run:
         names |= dict.fromkeys(names_of(others, prefix).values())
-        for one, wanted in of_pts:
-            names |= dict.fromkeys(one.parsed.names(wanted))
+        for file, wanted in of_pts:
+            names |= dict.fromkeys(file.parsed.names(wanted))
         return Taken(files, list(names), (), before, logs)
     stored = store(campaigns(others, prefix), "")
-    for one, wanted in of_pts:
+    for file, wanted in of_pts:
         try:
-            stored += pts.store(one.parsed, wanted)
+            stored += pts.store(file.parsed, wanted)
         except EeioError as error:
-            one.rejected = str(error)
+            file.rejected = str(error)
     return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)
 
 
@@ -105,25 +105,25 @@ def _with_power(
     """Adds the energy of the logs to the reports. Raises RejectedError for a log that cannot be
     used, but in a dry run."""
     # PTS's results have the energy that eeio's module measured, if any.
-    measured = [one for one in files if one.tool != "pts"]
-    reports = [report for one in measured for report in one.reports]
+    measured = [file for file in files if file.tool != "pts"]
+    reports = [report for file in measured for report in file.reports]
     made, logs = add_power(reports, power, offset_s)
     for log in (used.log for used in logs if used.log.rejected and not dry_run):
         raise RejectedError(
             f"{log.path}: {log.rejected}. No result was stored: correct --power, or omit it"
         )
     following = iter(made)
-    for one in measured:
-        one.reports = [next(following) for _ in one.reports]
+    for file in measured:
+        file.reports = [next(following) for _ in file.reports]
     return logs
 
 
 def _named(files: Sequence[FoundFile], name: str | None) -> list[tuple[FoundFile, str]]:
     """Files of PTS with the names of their campaigns: several may have one title."""
     names = list[str]()
-    of_pts = [one for one in files if one.tool == "pts"]
-    for one in of_pts:
-        wanted = one.parsed.title if name is None else name
+    of_pts = [file for file in files if file.tool == "pts"]
+    for file in of_pts:
+        wanted = file.parsed.title if name is None else name
         is_first = name is not None and not names
         names.append(wanted if is_first else free_name(wanted, names))
     return list(zip(of_pts, names, strict=True))
@@ -133,16 +133,16 @@ def remarks(taken: Taken) -> Iterator[str]:
     """Notes on the files and power logs, then the rejected ones with their reasons."""
     for used in taken.logs:
         yield from (f"{used.log.path}: {text}" for text in _on_log(used, taken))
-    for one in taken.files:
-        for note in dict.fromkeys(note for report in one.reports for note in report.notes):
-            yield f"{one.path}: {note}"
-        if equal := _equal_reports(one):
+    for file in taken.files:
+        for note in dict.fromkeys(note for report in file.reports for note in report.notes):
+            yield f"{file.path}: {note}"
+        if equal := _equal_reports(file):
             yield (
-                f"{one.path}: reports {', '.join(map(str, equal))} have equal settings: they are "
+                f"{file.path}: reports {', '.join(map(str, equal))} have equal settings: they are "
                 "separate experiments. To name them, or to state that they are repetitions, use a "
                 "map (docs/how-to/import-results.md)"
             )
-    yield from (f"{one.path}: rejected: {one.rejected}" for one in taken.files if one.rejected)
+    yield from (f"{file.path}: rejected: {file.rejected}" for file in taken.files if file.rejected)
 
 
 def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
     else:
         yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
     yield from (note for note in (*log.notes, alignment.doubt) if note)
-    old = [taken.before[one.sha256] for one in taken.files if one.sha256 in taken.before]
+    old = [taken.before[file.sha256] for file in taken.files if file.sha256 in taken.before]
     if old:
         yield (
             f"adds no energy to {len(old)} files that were imported before; to import them with "
@@ -163,10 +163,10 @@ def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
         )
 
 
-def _equal_reports(one: FoundFile) -> list[int]:
+def _equal_reports(file: FoundFile) -> list[int]:
     """The numbers of the first reports of a file that no setting tells apart."""
     numbers: dict[tuple[object, ...], list[int]] = {}
-    for index, report in enumerate(one.reports):
+    for index, report in enumerate(file.reports):
         settings = tuple(
             (phase.name, phase.operation, phase.access_pattern, phase.request_bytes, phase.direct,
              phase.iodepth, phase.jobs, phase.engine, *sorted(phase.options.items()))

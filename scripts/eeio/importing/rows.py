@@ -34,15 +34,15 @@ class _Row:
 
 
 def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
-    for one in files:
-        for place, report in enumerate(one.reports):
+    for file in files:
+        for place, report in enumerate(file.reports):
             of_group: dict[str, list[FoundPhase]] = {}
             for index, phase in enumerate(report.phases):
-                at_once = formats.rules_of(one.tool).groups_at_once
+                at_once = formats.rules_of(file.tool).groups_at_once
                 group = phase.group if at_once else f"{phase.group} {index}"
                 of_group.setdefault(group, []).append(phase)
             for phases in of_group.values():
-                yield _Row(one, place, report, tuple(phases))
+                yield _Row(file, place, report, tuple(phases))
 
 
 _SHOWN = (
@@ -239,7 +239,7 @@ class _Runs(Sequence[Run]):
 def names_of(files: Sequence[FoundFile], name: str) -> dict[str, str]:
     """Host that the files name, or `unknown` -> the name of its campaign."""
     hosts = dict.fromkeys(
-        report.host or "unknown" for one in files for report in one.reports if report.phases
+        report.host or "unknown" for file in files for report in file.reports if report.phases
     )
     return {host: slug(name if host == "unknown" else f"{name}-{host}") for host in hosts}
 
@@ -255,7 +255,7 @@ def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
 
 def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name: str) -> Imported:
     rows = sorted(rows, key=lambda row: (row.phases[0].started_utc or "", str(row.file.path)))
-    remarks = [f"{one.path}: rejected: {one.rejected}" for one in files if one.rejected]
+    remarks = [f"{file.path}: rejected: {file.rejected}" for file in files if file.rejected]
     missing = dict.fromkeys(_UNKNOWN, "imported: the file does not report it")
     unknown: dict[str, Any] = dict.fromkeys(_UNKNOWN)
     machine = Machine(

@@ -226,12 +226,7 @@ def series_of(
             )
         last_s = time_s
         of_time.setdefault(time_s, []).append(value if possible.contains(value) else math.nan)
-    values = []
-    for of in of_time.values():
-        known = [value for value in of if value == value]
-        values.append(
-            math.nan if not known else known[-1] if form == "counter" else statistics.fmean(known)
-        )
+    values = [_value_of_a_time(values, form) for values in of_time.values()]
     if accuracy is None:
         accuracy = default_accuracy(domain)
     series = Series(
@@ -241,6 +236,13 @@ def series_of(
     if delay is None or len(of_time) < 2:
         return series
     return replace(series, delay=of_form(delay, form, series.period_s))
+
+
+def _value_of_a_time(values: Sequence[float], form: Form) -> float:
+    known = [value for value in values if value == value]
+    if not known:
+        return math.nan
+    return known[-1] if form == "counter" else statistics.fmean(known)
 
 
 def of_form(delay: Delay, form: Form, period_s: float) -> Delay:
