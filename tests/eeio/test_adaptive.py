@@ -374,8 +374,17 @@ def _plan_reports(home: Path, eeio: Eeio) -> None:
     assert "random" in pair["experiment"] and len(requested["questions"]) == 5
     assert 10 < pair["repetitions"] < 200, "5 % of a spread of 5 %"
     table = eeio(*arguments, "--detect", "5%", "--from", "c")
-    assert "to see 5.0% in 8 of 10 campaigns, by the spread of c" in table.stdout
+    assert "to see 5.0% in 9 of 10 campaigns, by the spread of c" in table.stdout
+    gate = ("--detect", "10%", "--fail-if", "worse:5%:MB/s", "--from", "c")
+    planned = eeio.json(*arguments, *gate)["gate"]
+    assert (planned["detect"], planned["share"], planned["metric"]) == (0.1, 0.05, "MB/s")
+    assert planned["experiments"] == 6 and not planned["without_answer"]
+    assert planned["repetitions"] > 6 and planned["seconds"] > 0
+    first = eeio(*arguments, *gate).stdout.splitlines()[0]
+    assert first.startswith(f"--repetitions {planned['repetitions']}, about "), first
     for wrong, message in (
+        (("--detect", "5%", "--fail-if", "worse:5%"), "a change of 5 % is tolerated"),
+        (("--fail-if", "worse:5%"), "--fail-if requires --detect"),
         (("--detect", "0.5%"), "is below the minimum effect"),
         (("--from", "c"), "--from requires --detect"),
         (("--detect", "5%", "--from", "nobody"), "nobody"),

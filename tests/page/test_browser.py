@@ -47,10 +47,12 @@ def _experiment(
     cell = Cell({"level": "device", "tool": "fio", "target": "file"}, {}, command=label)
     change = Change("open", ratio, interval, None, None, (6, 6))
     metrics = {
-        metric: MetricChange(metric, "not compared", replace(change, ratio=None), None, None, "few")
+        metric: MetricChange(
+            metric, "not compared", replace(change, ratio=None), (None, None), "few"
+        )
         for metric in change_metrics()
     }
-    metrics[J_PER_GB] = MetricChange(J_PER_GB, verdict, change, 20.0, 21.0, "few")
+    metrics[J_PER_GB] = MetricChange(J_PER_GB, verdict, change, (20.0, 21.0), "few")
     return ExperimentChange(cell, cell, metrics)
 
 
@@ -71,7 +73,7 @@ def test_a_comparison_answers_on_top_and_draws_its_intervals(
 ) -> None:
     reader.open(write("compared", compared))
     answers = reader.run("return [...document.querySelectorAll('.answer')].map((a) => a.innerText)")
-    assert answers[1].startswith("B against A: yes, it helps: J/GB better in 1 of 2 experiments")
+    assert answers[1].startswith("B against A: J/GB is better by more than 1 % in 1 of 2")
     rows = reader.run(
         "return [...document.querySelectorAll('.forest')].map((f) => f.parentNode.parentNode)"
         ".map((row) => row.innerText)"

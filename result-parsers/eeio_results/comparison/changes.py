@@ -40,16 +40,14 @@ PLACE = ("machine", "device", "type")
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One metric of one experiment; `reason` is why there is no answer. `before` and `after` are
-    medians, `means` the geometric means, whose ratio the change is."""
+    """One metric of one experiment; `reason` is why there is no answer. `means` are the geometric
+    means before and after, whose ratio the change is."""
 
     metric: str
     verdict: Verdict
     change: Change
-    before: float | None
-    after: float | None
+    means: tuple[float | None, float | None]
     reason: str | None = None
-    means: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -115,16 +113,13 @@ def changes(
     after: tuple[str, Sequence[Cell]],
     rule: Rule,
     adjustment: Adjustment = "benjamini-hochberg",
-    most_uncertain: float = MOST_UNCERTAIN,
 ) -> Changes:
     """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
-    an energy with an uncertainty above the share `most_uncertain` has no answer."""
+    an energy that is known to worse than MOST_UNCERTAIN has an answer only where the change exceeds
+    what both meters may be wrong."""
     first, second = (by_what(cells) for _, cells in (before, after))
     pairs = [(first[key], second[key]) for key in first if key in second]
-    columns = {
-        metric: _column(pairs, metric, rule, adjustment, most_uncertain)
-        for metric in change_metrics()
-    }
+    columns = {metric: _column(pairs, metric, rule, adjustment) for metric in change_metrics()}
     return Changes(
         before=before[0],
         after=after[0],
@@ -177,9 +172,13 @@ def _column(
     metric: str,
     rule: Rule,
     adjustment: Adjustment,
-    most_uncertain: float,
 ) -> list[MetricChange]:
-    found = [change(before.values(metric), after.values(metric), rule) for before, after in pairs]
+    found = [
+        change(
+            before.values(metric), after.values(metric), rule, _finite(doubt(before, after, metric))
+        )
+        for before, after in pairs
+    ]
     p_values = [one.p_direction for one in found if one.p_direction is not None]
     adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [
@@ -187,29 +186,25 @@ def _column(
             pair,
             metric,
             answered(one, next(adjusted), rule) if one.p_direction is not None else one,
-            most_uncertain,
         )
         for pair, one in zip(pairs, found, strict=True)
     ]
 
 
-def _metric_change(
-    pair: tuple[Cell, Cell], metric: str, found: Change, most_uncertain: float
-) -> MetricChange:
-    before, after = (cell.known(metric) for cell in pair)
+def _metric_change(pair: tuple[Cell, Cell], metric: str, found: Change) -> MetricChange:
     first, second = (_geometric_mean(cell.values(metric)) for cell in pair)
     means = first, second
-    why = _why_not(pair, metric, most_uncertain)
+    why = _why_not(pair, metric, found)
     if why is not None:
         open_ = replace(found, answer="open")
-        return MetricChange(metric, "not compared", open_, before, after, why, means)
+        return MetricChange(metric, "not compared", open_, means, why)
     verdict: Verdict
     if found.answer in ("higher", "lower"):
         better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)
         verdict = "better" if better else "worse"
     else:
         verdict = "none above" if found.answer == "none above" else "open"
-    return MetricChange(metric, verdict, found, before, after, found.reason, means)
+    return MetricChange(metric, verdict, found, means, found.reason)
 
 
 def _geometric_mean(values: Sequence[float]) -> float | None:
@@ -218,16 +213,36 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
     return statistics.geometric_mean(values)
 
 
-def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str | None:
+def _why_not(pair: tuple[Cell, Cell], metric: str, found: Change) -> str | None:
     for cell in pair:
         if not cell.n(metric):
             return f"not measured: {cell.why(metric) or 'the tool does not report it'}"
-    if metric not in OF_EFFICIENCY and metric not in POWER.values():
-        return None
     first, second = pair
     if metric in OF_EFFICIENCY and first.efficiency_of != second.efficiency_of:
         return "the energies are of different power domains"
-    worst = largest_uncertainty(*pair)
-    if worst > most_uncertain:
-        return imprecise_energy(worst)
+    limit = doubt(*pair, metric)
+    if limit == math.inf or (limit > 0 and found.answer not in ("higher", "lower")):
+        return imprecise_energy(largest_uncertainty(*pair))
     return None
+
+
+def doubt(before: Cell, after: Cell, metric: str) -> float:
+    """What the meters may be wrong in a change, on the logarithmic scale: 0 where they are known
+    well enough, because two campaigns have the same meter; else all that both may be wrong, and
+    infinite where one of them may be wrong by its whole value."""
+    if metric not in OF_EFFICIENCY and metric not in POWER.values():
+        return 0.0
+    if largest_uncertainty(before, after) <= MOST_UNCERTAIN:
+        return 0.0
+    first, second = largest_uncertainty(before), largest_uncertainty(after)
+    if max(first, second) >= 1:
+        return math.inf
+    return max(
+        math.log1p(first) - math.log1p(-second),
+        math.log1p(second) - math.log1p(-first),
+    )
+
+
+def _finite(limit: float) -> float:
+    """A doubt for a test; one that is infinite has no answer anyway."""
+    return 0.0 if limit == math.inf else limit

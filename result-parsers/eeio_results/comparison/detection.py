@@ -1,7 +1,5 @@
-"""How many repetitions it takes to see a difference, by the spread of a campaign that was run.
-
-How many repetitions it takes to see a difference, and how well a spread is known.
-"""
+"""How many repetitions it takes to see a difference, by the spread of a campaign that was run, and
+how well a spread is known."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +15,7 @@ from eeio_results.errors import EeioError
 from eeio_results.statistics.decision import MOST_REPETITIONS, Rule
 from eeio_results.store import Campaign
 
-POWER = 0.8
+POWER = 0.9
 """The share of campaigns that see it."""
 
 
@@ -72,22 +70,24 @@ class Needed:
     repetitions: int | None
 
 
-def needed(earlier: Campaign, share: float, rule: Rule) -> list[Needed]:
-    """Of each question whose two experiments have a spread, and of each experiment without such a
-    question against itself in a later campaign; those that take most first. Raises EeioError for a
-    share that the rule's floor hides."""
-    cells = compared_cells(earlier)
-    requested = [one for one in questions(cells, rule) if one.change.interval is not None]
-    paired = {cell.experiment_id for one in requested for cell in (one.before, one.after)}
-    requested += [
-        one
-        for cell in cells
-        if cell.experiment_id not in paired
-        for one in against_itself(cell, rule)
-        if one.change.interval is not None
-    ]
-    found = [Needed(one, repetitions_to_detect(share, _spread(one), rule)) for one in requested]
-    return sorted(found, key=lambda one: one.repetitions or 10**9, reverse=True)
+def needed(earlier: Campaign, share: float, within: Rule) -> list[Needed]:
+    """Of each question whose two experiments have a spread, by the rule `within` a campaign, and of
+    each experiment without such a question against itself in a later campaign, by the rule of
+    `eeio compare`; those that take most first. Raises EeioError for a share that the floor of a
+    rule hides."""
+    cells, between = compared_cells(earlier), Rule()
+    pairs = [pair for pair in questions(cells, within) if pair.change.interval is not None]
+    paired = {cell.experiment_id for pair in pairs for cell in (pair.before, pair.after)}
+    alone = [cell for cell in cells if cell.experiment_id not in paired]
+    found = [_needed(pair, share, within) for pair in pairs]
+    for cell in alone:
+        later = against_itself(cell, between)
+        found += [_needed(q, share, between) for q in later if q.change.interval is not None]
+    return sorted(found, key=lambda need: need.repetitions or 10**9, reverse=True)
+
+
+def _needed(question: Question, share: float, rule: Rule) -> Needed:
+    return Needed(question, repetitions_to_detect(share, _spread(question), rule))
 
 
 def hardest(found: Sequence[Needed]) -> Mapping[str, int]:

@@ -28,7 +28,8 @@ def header_and_unit(key: str) -> tuple[str, float]:
 
 
 def answer(changes: Changes) -> str:
-    """Did it help? In the headline's metric, over all experiments that both campaigns have."""
+    """Did it help? In the headline's metric, over all experiments that both campaigns have. The
+    limit is named: a gate asks for another one."""
     metric, limit = changes.headline, _share(changes.rule.indifference)
     counts = changes.counted(metric)
     better, worse = counts.get("better", 0), counts.get("worse", 0)
@@ -39,7 +40,7 @@ def answer(changes: Changes) -> str:
         head += "demo power, so this is no result: "
     if tested == 0:
         why = next((e.metrics[metric].reason for e in changes.experiments), None)
-        return f"{head}not answered: {why or 'they have no experiment in common'}."
+        return f"{head}not decided: {why or 'they have no experiment in common'}."
     text = _verdict(changes, counts, tested)
     rest = []
     if none and (better or worse):
@@ -58,22 +59,22 @@ def answer(changes: Changes) -> str:
 def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> str:
     """The first part of the answer: what the tests of the headline's metric say."""
     name = header_and_unit(changes.headline)[0]
+    beyond = f"by more than {_share(changes.rule.floor)}"
     better, worse = counts.get("better", 0), counts.get("worse", 0)
     still_open = counts.get("open", 0)
     most_better = _most(changes, 1) if better else ""
     most_worse = _most(changes, -1) if worse else ""
     if better and not worse:
-        helps = "partly" if still_open > better else "yes, it helps"
-        return f"{helps}: {name} better in {better} of {tested} experiments{most_better}"
+        return f"{name} is better {beyond} in {better} of {tested} experiments{most_better}"
     if worse and not better:
-        return f"no, it is worse: {name} worse in {worse} of {tested} experiments{most_worse}"
+        return f"{name} is worse {beyond} in {worse} of {tested} experiments{most_worse}"
     if better:
         return (
-            f"mixed: {name} better in {better}{most_better} and worse in {worse}{most_worse} of "
-            f"{tested} experiments"
+            f"mixed: {name} is better {beyond} in {better}{most_better} and worse in "
+            f"{worse}{most_worse} of {tested} experiments"
         )
     if still_open:
-        return f"not answered: {name} is open in {still_open} of {tested} experiments"
+        return f"not decided: {name} is open in {still_open} of {tested} experiments"
     limit = _share(changes.rule.indifference)
     return f"no difference: {name} differs by no more than {limit} in any of {tested} experiments"
 
@@ -173,6 +174,7 @@ def to_json(changes: Changes) -> dict[str, Any]:
         "headline": changes.headline,
         "indifference": changes.rule.indifference,
         "floor": changes.rule.floor,
+        "statistic": "geometric mean",
         "experiments": [_experiment_json(e) for e in changes.experiments],
         "only_before": list(changes.only_before),
         "only_after": list(changes.only_after),
@@ -192,7 +194,7 @@ def records(changes: Changes) -> list[dict[str, Any]]:
                     "experiment": body["experiment"],
                     "metric": metric,
                     **{
-                        f"{name}_median" if name in ("before", "after") else name: value
+                        f"{name}_mean" if name in ("before", "after") else name: value
                         for name, value in figures.items()
                     },
                     "interval_low_percent": low,
@@ -211,8 +213,8 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
         "metrics": {
             name: {
                 "verdict": found.verdict,
-                "before": found.before,
-                "after": found.after,
+                "before": found.means[0],
+                "after": found.means[1],
                 "change_percent": found.change.percent,
                 "interval_percent": found.change.interval_percent,
                 "p_direction": found.change.p_direction,
@@ -255,9 +257,26 @@ def verdict(found: MetricChange, changes: Changes) -> str:
     if found.reason is not None:
         return f"open: {found.reason}"
     needed = found.change.needed
-    return "open" + (
-        f": about {needed} repetitions decide half of such cases" if needed else ": too scattered"
-    )
+    because = "too scattered"
+    if needed is not None:
+        because = f"about {needed} repetitions decide half of such cases"
+    if _is_beyond(found, changes):
+        # Its interval is of this row alone, the verdict is over all of them.
+        because = f"the interval is of this row alone, over all rows p = {_p(found)}; {because}"
+    return f"open: {because}"
+
+
+def _is_beyond(found: MetricChange, changes: Changes) -> bool:
+    """Whether the interval excludes every change below the floor."""
+    if found.change.interval is None:
+        return False
+    low, high = found.change.interval
+    floor = 1.0 + changes.rule.floor
+    return low > floor or high < 1.0 / floor
+
+
+def _p(found: MetricChange) -> str:
+    return "unknown" if found.change.p_direction is None else f"{found.change.p_direction:.2g}"
 
 
 def _short(found: MetricChange) -> str:

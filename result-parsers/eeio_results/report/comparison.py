@@ -103,6 +103,7 @@ def document(comparison: Comparison, page: Callable[[], str] | None = None) -> D
         records=lambda: _records(comparison),
         warnings=tuple(comparison.warnings),
         page=page,
+        answer=tuple(changes.answer(found) for found in comparison.changes),
     )
 
 
@@ -119,7 +120,6 @@ def _effects(group: Group) -> Iterator[Table]:
 
 def _parts(comparison: Comparison) -> Iterator[Table | str]:
     for found in comparison.changes:
-        yield changes.answer(found)
         yield from changes.tables(found)
     for group in comparison.groups:
         yield from _effects(group)

@@ -18,8 +18,9 @@ from eeio_results.report.parts import Table
 
 @dataclass(frozen=True)
 class Document:
-    """An answer, the same in every format. `parts` are tables, sentences, and the lines of a
-    paragraph in the order in which they are read; `warnings` come before any number. `data` is the
+    """An answer, the same in every format. `answer` are the lines that say it, which come first;
+    then come the `warnings`. `parts` are tables, sentences, and the lines of a paragraph in the
+    order in which they are read. `data` is the
     body of the JSON; `records` are the lines of the CSV, with values in SI units at full precision.
     `page` makes a separate HTML page; without it the page has the tables."""
 
@@ -31,6 +32,7 @@ class Document:
     page: Callable[[], str] | None = None
     hint: str = ""
     """The next step; for readers of the terminal and of Markdown."""
+    answer: tuple[str, ...] = ()
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -56,7 +58,9 @@ def render_terminal(document: Document, width: int | None = None) -> str:
         shown = [harmless.shown(line) for line in _lines(part)]
         return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
 
-    parts = [lines(f"*** {warning}") for warning in document.warnings]
+    parts = [lines(document.answer)] if document.answer else []
+    if document.warnings:
+        parts.append(lines(tuple(f"*** {warning}" for warning in document.warnings)))
     parts += [
         text.render_table(part, width) if isinstance(part, Table) else lines(part)
         for part in document.parts
@@ -103,6 +107,7 @@ def _cell(value: Any) -> Any:
 def render_markdown(document: Document) -> str:
     """For a repository or an issue: GitHub-flavoured Markdown."""
     parts = [f"# {harmless.markdown(document.title)}"]
+    parts += map(harmless.markdown, document.answer)
     parts += [f"> **{harmless.markdown(warning)}**" for warning in document.warnings]
     parts += [
         _markdown_table(part)
@@ -137,6 +142,7 @@ def render_latex(document: Document) -> str:
     """For a paper, in a file to \\input. Warnings are part of each table's caption."""
     warned = " ".join(document.warnings)
     parts = [latex.HEAD, *(f"% {harmless.latex(warning)}" for warning in document.warnings)]
+    parts += map(harmless.latex, document.answer)
     tables: list[str] = []
     for part in document.parts:
         if isinstance(part, Table):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from eeio_limits.number_text import number
@@ -12,29 +12,56 @@ from eeio_results.report.parts import Table
 
 _SHOWN = 20
 
+Level = Literal["pass", "fail"]
+"""What an experiment that is not decided does to the gate: `--undecided`."""
 
-def summary(found: Gate) -> str:
-    """`gate worse:5%:MB/s: 2 of 10 experiments worse, 1 not tested`."""
-    worse, untested = found.of("worse"), found.of("not tested")
+
+def fails(row: GateRow, undecided: Level) -> bool:
+    """Whether the gate fails by this experiment."""
+    return row.verdict in ("worse", "not tested") or (
+        row.verdict == "not decided" and undecided == "fail"
+    )
+
+
+def name(found: Gate) -> str:
+    """The gate as it was requested: `worse:3%:J/GB`, or with `--detect`."""
+    requested = f"worse:{100 * found.share:g}%:{found.metric}"
+    return requested if found.detect is None else f"{requested}, detect {100 * found.detect:g}%"
+
+
+def summary(found: Gate, undecided: Level) -> str:
+    """The verdict in one line: `gate worse:5%:MB/s: failed: 2 of 10 experiments worse by more than
+    5 %, 1 not decided, 1 not tested`."""
+    worse, open_ = found.of("worse"), found.of("not decided")
+    untested = found.of("not tested")
+    verdict = "passed"
+    if worse:
+        verdict = "failed"
+    elif untested or open_:
+        verdict = "not decided"
+    failing = " (which fails the gate)" if open_ and undecided == "fail" else ""
     return (
-        f"gate worse:{100 * found.share:g}%:{found.metric}: {len(worse)} of {len(found.rows)} "
-        f"experiments worse, {len(untested)} not tested"
+        f"gate {name(found)}: {verdict}: {len(worse)} of {len(found.rows)} experiments worse by "
+        f"more than {100 * found.share:g} %, {len(open_)} not decided{failing}, "
+        f"{len(untested)} not tested"
     )
 
 
 def remarks(found: Gate, of_sessions: bool) -> list[str]:
-    """How large a change would have been detected, and the effect of the session."""
-    lines = []
+    """The error rates, how large a change would have been found, and the effect of the session."""
+    lines = [error_rates(found)]
     if found.detectable is not None:
         median, most = found.detectable
         lines.append(
             f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
-            "would be detected in 9 of 10 such comparisons"
+            "would be found in 9 of 10 such comparisons"
         )
-        if most > found.share:
+        detect = _detect(found)
+        if most > detect:
             lines[-1] += (
-                f"; `eeio plan SUITE --detect {100 * found.share or 5:g}% --from {found.before}` "
-                "shows the repetitions for less; for commands increase `eeio bench -r`"
+                f"; `eeio plan SUITE --detect {100 * detect:g}% --fail-if "
+                f"worse:{100 * found.share:g}%:{found.metric} --from {found.before}` shows the "
+                f"repetitions for {100 * detect:g} %; for commands increase `eeio bench -r`"
             )
     if not of_sessions:
         lines.append(
@@ -44,31 +71,53 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
     return lines
 
 
-def lines(found: Gate, of_sessions: bool) -> list[str]:
-    """For the log of a CI job: the experiments that fail, by name, then the summary."""
-    worse, untested = found.of("worse"), found.of("not tested")
-    made = [
-        f"worse in {found.after}: {row.label}: {_change(row)} {found.metric} "
-        f"(adjusted p = {row.p_adjusted:.2g}, n = {row.n[0]} and {row.n[1]})"
-        for row in worse[:_SHOWN]
-    ]
+def _detect(found: Gate) -> float:
+    """The change to plan for; where none was stated, twice the one that is tolerated."""
+    if found.detect is not None:
+        return found.detect
+    return min(2.0 * found.share or 0.05, 0.5 * (1.0 + found.share))
+
+
+def error_rates(found: Gate) -> str:
+    """What the verdicts of the gate may be wrong in."""
+    passed = found.share if found.detect is None else found.detect
+    return (
+        f"worse: surely by more than {100 * found.share:g} % (a comparison without such a change "
+        f"has one in at most 5 of 100); passed: surely by less than {100 * passed:g} % (an "
+        "experiment that is worse by that or more passes in at most 5 of 100); not decided: neither"
+    )
+
+
+def lines(found: Gate, of_sessions: bool, undecided: Level) -> list[str]:
+    """For the log of a CI job: the verdict, then by name the experiments that did not pass."""
+    worse, open_ = found.of("worse"), found.of("not decided")
+    untested = found.of("not tested")
+    made = [f"worse in {found.after}: {row.label}: {_why(found, row)}" for row in worse[:_SHOWN]]
     made += [f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]]
-    hidden = len(worse) + len(untested) - len(made)
+    if undecided == "fail":
+        made += [
+            f"not decided in {found.after}: {row.label}: {_why(found, row)}"
+            for row in open_[:_SHOWN]
+        ]
+    hidden = sum(fails(row, undecided) for row in found.rows) - len(made)
     made += [f"and {hidden} more"] if hidden else []
     if untested:
         made.append(
             "not tested: measure longer (--preset standard) or more often (--repetitions), or gate "
             "on a metric that is known better (worse:5%:MB/s)"
         )
-    return [*made, summary(found), *remarks(found, of_sessions)]
+    return [summary(found, undecided), *made, *remarks(found, of_sessions)]
+
+
+_ORDER = ("worse", "not tested", "not decided", "passed")
 
 
 def table(found: Gate, of_sessions: bool) -> Table:
     """One line per experiment, those that fail first."""
-    failed_first = sorted(found.rows, key=lambda row: row.verdict == "passed")
+    failed_first = sorted(found.rows, key=lambda row: _ORDER.index(row.verdict))
     return Table(
-        title=f"{found.after} against {found.before}: {summary(found)}",
-        header=("Experiment", "Result", found.metric, "Adjusted p", "n", "Detectable", "Reason"),
+        title=f"{found.after} against {found.before}: gate {name(found)}",
+        header=("Experiment", "Verdict", found.metric, "Adjusted p", "n", "Detectable", "Reason"),
         rows=tuple(
             (
                 row.label,
@@ -86,12 +135,18 @@ def table(found: Gate, of_sessions: bool) -> Table:
     )
 
 
-def to_json(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+def to_json(gates: Sequence[Gate], undecided: Level) -> list[dict[str, Any]]:
     """`gate` of `eeio compare --format json`: null values were not tested."""
     return [
         {
-            **{name: getattr(found, name) for name in ("before", "after", "metric", "share")},
+            **{
+                field: getattr(found, field)
+                for field in ("before", "after", "metric", "share", "detect")
+            },
+            "verdict": summary(found, undecided),
+            "failed": any(fails(row, undecided) for row in found.rows),
             "worse": len(found.of("worse")),
+            "not_decided": len(found.of("not decided")),
             "not_tested": len(found.of("not tested")),
             "detectable": found.detectable and list(found.detectable),
             "experiments": [asdict(row) for row in found.rows],
@@ -100,33 +155,47 @@ def to_json(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     ]
 
 
-def junit(gates: Sequence[Gate]) -> str:
+def junit(gates: Sequence[Gate], undecided: Level) -> str:
     """JUnit XML: a test suite per gate, a test case per experiment. `worse` is a failure, and
-    `not tested` an error, because the gate does not pass then."""
+    `not tested` an error, because the gate does not pass then. `not decided` is an error where it
+    fails the gate, else skipped. The output of each case has the change and the detectable one."""
     root = ElementTree.Element("testsuites", name="eeio")
     for found in gates:
-        gate = f"worse:{100 * found.share:g}%:{found.metric}"
+        open_ = len(found.of("not decided"))
+        failing = open_ if undecided == "fail" else 0
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=f"{found.after} against {found.before}, {gate}",
+            name=f"{found.after} against {found.before}, {name(found)}",
             tests=str(len(found.rows)),
             failures=str(len(found.of("worse"))),
-            errors=str(len(found.of("not tested"))),
+            errors=str(len(found.of("not tested")) + failing),
+            skipped=str(open_ - failing),
         )
         for row in found.rows:
             case = ElementTree.SubElement(suite, "testcase", classname="eeio", name=row.label)
-            if row.verdict != "passed":
-                kind = "failure" if row.verdict == "worse" else "error"
+            kind = _junit_kind(row, undecided)
+            if kind is not None:
                 ElementTree.SubElement(case, kind, message=_why(found, row))
+            ElementTree.SubElement(case, "system-out").text = _why(found, row)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def workflow_commands(gates: Sequence[Gate]) -> list[str]:
-    """Annotations of GitHub Actions: an error per experiment that fails."""
+def _junit_kind(row: GateRow, undecided: Level) -> str | None:
+    if row.verdict == "worse":
+        return "failure"
+    if fails(row, undecided):
+        return "error"
+    return "skipped" if row.verdict == "not decided" else None
+
+
+def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
+    """Annotations of GitHub Actions: an error per experiment that fails the gate, and a warning per
+    experiment that is not decided and does not fail it."""
     return [
-        f"::error title=eeio {row.verdict}::{_escaped(f'{row.label}: {_why(found, row)}')}"
+        f"::{'error' if fails(row, undecided) else 'warning'} title=eeio {row.verdict}::"
+        + _escaped(f"{row.label}: {_why(found, row)}")
         for found in gates
         for row in found.rows
         if row.verdict != "passed"
@@ -138,12 +207,16 @@ def _escaped(text: str) -> str:
 
 
 def _why(found: Gate, row: GateRow) -> str:
-    if row.verdict == "not tested":
+    """The change of an experiment with its test, or why it was not tested."""
+    if row.p_adjusted is None:
         return row.reason or "not tested"
-    return (
+    text = (
         f"{_change(row)} {found.metric}, adjusted p = {row.p_adjusted:.2g}, "
         f"n = {row.n[0]} and {row.n[1]}"
     )
+    if row.verdict != "worse" and row.detectable is not None:
+        text += f", a change of {_percent(row.detectable)} would be found in 9 of 10"
+    return text if row.reason is None else f"{text}: {row.reason}"
 
 
 def _change(row: GateRow) -> str:

@@ -28,7 +28,8 @@ def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
     """The answer of `eeio compare --sessions`; `warnings` are those of the campaigns."""
     return Document(
         title=f"eeio compare: {'; '.join(', '.join(names) for names in found.groups)}",
-        parts=(*(changes.answer(one) for one in found.changes), *tables(found)),
+        parts=tuple(tables(found)),
+        answer=tuple(changes.answer(one) for one in found.changes),
         data=lambda: {**_to_json(found), "warnings": list(warnings)},
         records=lambda: _records(found),
         warnings=warnings,

@@ -67,8 +67,11 @@ class Change:
         return None if self.interval is None else [100 * (edge - 1) for edge in self.interval]
 
 
-def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Change:
-    """The answer from these samples only. Raises EeioError for values that are not finite."""
+def change(
+    before: Sequence[float], after: Sequence[float], rule: Rule, doubt: float = 0.0
+) -> Change:
+    """The answer from these samples only. `doubt` is what the meters may be wrong in the difference
+    of the logarithms; an answer exceeds it. Raises EeioError for values that are not finite."""
     first, second = finite(before, "the values before"), finite(after, "the values after")
     n = len(first), len(second)
     if not first or not second:
@@ -91,11 +94,11 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
         "open",
         ratio,
         (math.exp(difference - half), math.exp(difference + half)),
-        _p_beyond(abs(difference), math.log1p(rule.floor), error, degrees),
-        _p_within(abs(difference), math.log1p(rule.indifference), error, degrees),
+        _p_beyond(abs(difference), math.log1p(rule.floor) + doubt, error, degrees),
+        _p_within(abs(difference), math.log1p(rule.indifference) - doubt, error, degrees),
         n,
     )
-    needed = _needed(abs(difference), spread, max(n), rule)
+    needed = None if doubt > 0 else _needed(abs(difference), spread, max(n), rule)
     return answered(replace(found, needed=needed), found.p_direction, rule)
 
 

@@ -12,12 +12,13 @@ from eeio.campaign.plan import Plan
 from eeio.campaign.progress import duration_text
 from eeio.errors import RejectedError
 from eeio_limits.text import shown
-from eeio_results.campaign import AdaptiveProtocol, Design, PlannedExperiment, PlannedRun
+from eeio_results.campaign import Design, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign, load, read_design
 
 if TYPE_CHECKING:
     from eeio_results.comparison.detection import Needed
+    from eeio_results.comparison.gate_plan import GatePlan
 
 _LINES = 12
 
@@ -93,20 +94,23 @@ class Detection:
 
     def to_json(self) -> dict[str, Any]:
         """`detect` of `eeio plan --detect --format json`."""
+        questions = [
+            {
+                "experiment": needed.question.label,
+                "metric": needed.question.metric,
+                "repetitions": needed.repetitions,
+            }
+            for needed in self.needed
+        ]
         return {
-            "share": self.share,
-            "earlier": self.earlier,
-            "expected_s": self.times.expected_s,
-            "repetitions": dict(self.times.repetitions),
-            "questions": [
-                {
-                    "experiment": one.question.label,
-                    "metric": one.question.metric,
-                    "repetitions": one.repetitions,
-                }
-                for one in self.needed
-            ],
-            "unknown": list(self.times.unknown),
+            "detect": {
+                "share": self.share,
+                "earlier": self.earlier,
+                "expected_s": self.times.expected_s,
+                "repetitions": dict(self.times.repetitions),
+                "questions": questions,
+                "unknown": list(self.times.unknown),
+            }
         }
 
     def lines(self) -> list[str]:
@@ -114,7 +118,7 @@ class Detection:
         counts = sorted(set(self.times.repetitions.values()))
         least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
         lines = [
-            f"to see {self.share:.1%} in 8 of 10 campaigns, by the spread of {self.earlier}: "
+            f"to see {self.share:.1%} in 9 of 10 campaigns, by the spread of {self.earlier}: "
             f"{least}{counts[-1]} repetitions, about {duration_text(self.times.expected_s)} (all "
             f"with {counts[-1]}: about {duration_text(self.times.equal_s)}); each pair that "
             "differs in one factor, and each experiment without one in two campaigns:"
@@ -141,9 +145,10 @@ def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
     from eeio_results.comparison.detection import hardest, needed
     from eeio_results.statistics.decision import Rule
 
-    adaptive = plan.protocol.adaptive or AdaptiveProtocol()
+    adaptive = plan.protocol.adaptive
+    within = Rule() if adaptive is None else Rule(adaptive.indifference, adaptive.floor)
     try:
-        found = needed(earlier, share, Rule(adaptive.indifference, adaptive.floor))
+        found = needed(earlier, share, within)
     except EeioError as error:
         raise RejectedError(f"--detect: {error}") from error
     times = repeated(plan, earlier.design, hardest(found))
@@ -153,6 +158,80 @@ def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
             "spread is unknown. Run more repetitions first"
         )
     return Detection(share, earlier.name, tuple(found), times)
+
+
+@dataclass(frozen=True)
+class GateDetection:
+    """The effort with which the gate of `eeio compare` finds a change, by the campaign `earlier`;
+    `seconds` is the time of one campaign with these repetitions."""
+
+    plan: "GatePlan"
+    earlier: str
+    seconds: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """`gate` of `eeio plan --detect --fail-if --format json`."""
+        return {
+            "gate": {
+                "repetitions": self.plan.repetitions,
+                "detect": self.plan.detect,
+                "share": self.plan.share,
+                "metric": self.plan.metric,
+                "experiments": self.plan.experiments,
+                "seconds": self.seconds,
+                "without_answer": [
+                    {"experiment": unanswered.experiment, "reason": unanswered.reason}
+                    for unanswered in self.plan.without_answer
+                ],
+                "earlier": self.earlier,
+            }
+        }
+
+    def lines(self) -> list[str]:
+        """The answer first, then its error rates, then experiments without an answer."""
+        gate = f"worse:{100 * self.plan.share:g}%:{self.plan.metric}"
+        detect = f"{100 * self.plan.detect:g} %"
+        without = self.plan.without_answer
+        answered = self.plan.experiments - len(without)
+        if self.plan.repetitions is None or self.seconds is None:
+            lines = [f"no number of repetitions finds {detect} with --fail-if {gate}"]
+        else:
+            lines = [
+                f"--repetitions {self.plan.repetitions}, about {duration_text(self.seconds)} a "
+                f"campaign: --fail-if {gate} then finds one experiment that is {detect} worse in 9 "
+                "of 10 comparisons",
+                f"  by the spread of {shown(self.earlier)}, for each of {answered} of "
+                f"{self.plan.experiments} experiments; a comparison in which no experiment is more "
+                f"than {100 * self.plan.share:g} % worse fails in at most 5 of 100",
+            ]
+        lines += [
+            f"  no answer: {shown(unanswered.experiment)}: {unanswered.reason}"
+            for unanswered in without[:_LINES]
+        ]
+        if len(without) > _LINES:
+            lines.append(f"  and {len(without) - _LINES} more (--format json has all)")
+        return lines
+
+
+def gate_detection(
+    plan: Plan, earlier: Campaign, share: float, metric: str | None, detect: float
+) -> GateDetection:
+    """Raises RejectedError for a gate that no result could decide, and where the earlier campaign
+    does not have the metric."""
+    from eeio_results.comparison.cells import cells_of
+    from eeio_results.comparison.gate import Side
+    from eeio_results.comparison.gate_plan import gate_plan
+
+    side = Side(earlier.name, cells_of(earlier), [earlier])
+    try:
+        planned = gate_plan(side, share, metric, detect)
+    except EeioError as error:
+        raise RejectedError(str(error)) from error
+    seconds = None
+    if planned.repetitions is not None:
+        repetitions = {each.experiment.id: planned.repetitions for each in plan.experiments}
+        seconds = _expected_s(plan, repetitions)
+    return GateDetection(planned, earlier.name, seconds)
 
 
 def newest(plan: Plan, suite: str) -> Campaign:

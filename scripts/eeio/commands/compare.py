@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.amounts import seconds
@@ -17,12 +17,12 @@ from eeio.commands.campaign_folders import (
     save_figures,
 )
 from eeio.commands.experiments import FACTORS, add_where, wanted
+from eeio.commands.gate_options import FailIf, add_detect, add_fail_if, check_detect
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
-from eeio_results.metrics import gated, gated_name
 from eeio_results.report.document import Document
 from eeio_results.report.model import build
 from eeio_results.stamps import warnings_of
@@ -35,29 +35,6 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-
-
-@dataclass(frozen=True)
-class FailIf:
-    """`--fail-if`: how much worse, as a share, and in which metric (None: the headline's)."""
-
-    share: float
-    metric: str | None
-
-
-class _Once(argparse.Action):
-    """Rejects the option if it is given again: only the last one would count."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option_string}: give it once, and run compare again for another metric")
-        setattr(namespace, self.dest, values)
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -86,10 +63,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="compare session means: one list per machine, A1,A2,A3 B1,B2",
     )  # fmt: skip
     gate_options = OptionGroup(parser, "gate for CI")
+    add_fail_if(gate_options, "exit with 4 if worse, 1 if untested")
+    add_detect(gate_options, "the change that must not pass unnoticed, above that of --fail-if")
     gate_options.add(
-        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
-        help="exit with 4 if worse, 1 if untested, e.g. worse:5%%:J/GB; METRIC: "
-        f"{', '.join(gated())}",
+        "--undecided", choices=("fail", "pass"),
+        help="an experiment that is not decided: exit with 1 or 0 (default: fail with --detect)",
     )  # fmt: skip
     gate_options.add(
         "--junit", metavar="FILE", type=Path, help="also write the gate's result as JUnit XML"
@@ -135,8 +113,7 @@ def compare(arguments: argparse.Namespace) -> int:
         raise RejectedError(str(error)) from error
     if arguments.fail_if is not None and len(arguments.campaigns) < 2:
         raise RejectedError("--fail-if: name two campaigns, the one before first")
-    if arguments.fail_if is None and (arguments.junit or arguments.annotations):
-        raise RejectedError("--junit, --annotations: the result of a gate; give --fail-if too")
+    _check_gate(arguments)
     if arguments.sessions:
         return compare_sessions(arguments, rule)
     campaigns = load_campaigns(arguments.campaigns)
@@ -160,9 +137,27 @@ def compare(arguments: argparse.Namespace) -> int:
         for campaign, of_one in zip(campaigns, cells, strict=True)
     ]
     gates = _gates(sides, arguments)
-    document = report.document(found, lambda: _page(campaigns, found, gates))
+    page = _page(campaigns, found, gates, _undecided(arguments))
+    document = report.document(found, page)
     save_figures(campaigns)
     return _answer(arguments, document, gates)
+
+
+def _check_gate(arguments: argparse.Namespace) -> None:
+    """Raises RejectedError for options of a gate without one, and for a change to detect that is
+    tolerated."""
+    for option in ("junit", "annotations", "detect", "undecided"):
+        if arguments.fail_if is None and getattr(arguments, option) is not None:
+            raise RejectedError(f"--{option}: an option of the gate; give --fail-if too")
+    if arguments.detect is not None:
+        check_detect(arguments.fail_if, arguments.detect)
+
+
+def _undecided(arguments: argparse.Namespace) -> Literal["pass", "fail"]:
+    """A change that must not pass unnoticed must not pass undecided."""
+    if arguments.undecided is not None:
+        return "fail" if arguments.undecided == "fail" else "pass"
+    return "pass" if arguments.detect is None else "fail"
 
 
 def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
@@ -196,12 +191,20 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     return _answer(arguments, document, _gates(sides, arguments))
 
 
-def _page(campaigns: "Sequence[Campaign]", found: "Comparison", gates: "Sequence[Gate]") -> str:
-    with analysis():
-        from eeio.power_series import power_series
-        from eeio_results.report import gate, page
-    remarks = [line for one in gates for line in gate.lines(one, False)]
-    return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
+def _page(
+    campaigns: "Sequence[Campaign]",
+    found: "Comparison",
+    gates: "Sequence[Gate]",
+    undecided: Literal["pass", "fail"],
+) -> Callable[[], str]:
+    def rendered() -> str:
+        with analysis():
+            from eeio.power_series import power_series
+            from eeio_results.report import gate, page
+        remarks = [line for one in gates for line in gate.lines(one, False, undecided)]
+        return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
+
+    return rendered
 
 
 def _gates(
@@ -233,10 +236,16 @@ def _gates(
         ]  # fmt: skip
         try:
             found.append(
-                gate(before, replace(after, cells=fast), requested.share, requested.metric)
+                gate(
+                    before,
+                    replace(after, cells=fast),
+                    requested.share,
+                    requested.metric,
+                    detect=arguments.detect,
+                )
             )
         except EeioError as error:
-            if requested.share >= 1:
+            if max(requested.share, arguments.detect or 0.0) >= 1:
                 raise RejectedError(str(error)) from error
             raise
     return found
@@ -250,41 +259,24 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
         return EXIT_DONE
     with analysis():
         from eeio_results.report import gate as report
-    of_comparison = document.data
+    of_comparison, undecided = document.data, _undecided(arguments)
     tables = tuple(report.table(found, arguments.sessions) for found in gates)
+    verdicts = tuple(report.summary(found, undecided) for found in gates)
     document = replace(
         document,
-        parts=(*document.parts, *tables),
-        data=lambda: {**of_comparison(), "gate": report.to_json(gates)},
+        answer=(*verdicts, *document.answer),
+        parts=(*tables, *document.parts),
+        data=lambda: {**of_comparison(), "gate": report.to_json(gates, undecided)},
     )
     write_document(arguments, document)
     for found in gates:
-        for line in report.lines(found, arguments.sessions):
+        for line in report.lines(found, arguments.sessions, undecided):
             print(shown(line), file=sys.stderr)
     if arguments.junit is not None:
-        write_file(arguments.junit, report.junit(gates))
+        write_file(arguments.junit, report.junit(gates, undecided))
     if arguments.annotations == "github":
-        print("\n".join(report.workflow_commands(gates)))
+        print("\n".join(report.workflow_commands(gates, undecided)))
     if any(found.of("worse") for found in gates):
         return EXIT_WORSE
-    return EXIT_FAILED if any(found.of("not tested") for found in gates) else EXIT_DONE
-
-
-def _fail_if(text: str) -> FailIf:
-    parts = text.split(":")
-    share = parts[1] if len(parts) > 1 else ""
-    metric = gated_name(parts[2]) if len(parts) > 2 else None
-    if parts[0] != "worse" or len(parts) > 3 or (metric is not None and metric not in gated()):
-        raise argparse.ArgumentTypeError(
-            f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"
-        )
-    try:
-        found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
-    except ValueError:
-        found = -1.0
-    # `worse:5` would be 500 %, and `worse:1` may be meant as 1 %.
-    if not 0 <= found < (10 if share.endswith("%") else 1):
-        raise argparse.ArgumentTypeError(
-            f"{text}: {share!r} is not a share; give such as 5% or 0.05"
-        )
-    return FailIf(found, metric)
+    failed = any(report.fails(row, undecided) for found in gates for row in found.rows)
+    return EXIT_FAILED if failed else EXIT_DONE

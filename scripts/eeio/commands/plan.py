@@ -9,11 +9,18 @@ from pathlib import Path
 from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign import plan_text
-from eeio.campaign.detection import Detection, detection, newest
+from eeio.campaign.detection import (
+    Detection,
+    GateDetection,
+    detection,
+    gate_detection,
+    newest,
+)
 from eeio.commands import campaign_options
 from eeio.commands.amounts import decimal_bytes
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.doctor import add_replay
+from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.examination import recorded
 from eeio.machine.replay import replayed
@@ -38,11 +45,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="drive endurance (TBW), e.g. 150T; shows the share to be used",
     )  # fmt: skip
     add_format(parser)
-    parser.add_argument(
-        "--detect", metavar="SHARE", type=campaign_options.share,
-        help="show repetitions to detect this difference, e.g. 5%%, at 80 %% power",
-    )  # fmt: skip
-    parser.add_argument(
+    gate = OptionGroup(parser, "repetitions")
+    add_detect(gate, "show the repetitions that find this difference in 9 of 10 campaigns")
+    add_fail_if(gate, "with --detect: those with which the gate of `eeio compare` finds it")
+    gate.add(
         "--from", dest="earlier", metavar="NAME",
         help="with --detect: campaign for the spread (default: newest of the suite)",
     )  # fmt: skip
@@ -66,7 +72,7 @@ def show(arguments: argparse.Namespace) -> int:
     detected = _detected(plan, suite, arguments)
     if arguments.format == "json":
         body = plan_text.to_json(plan, suite)
-        print(json.dumps(body | ({"detect": detected.to_json()} if detected else {}), indent=1))
+        print(json.dumps(body | (detected.to_json() if detected else {}), indent=1))
     else:
         lengths_of, meters = plan_text.lengths(plan)
         lines = plan_text.described(
@@ -79,7 +85,7 @@ def show(arguments: argparse.Namespace) -> int:
             arguments.rated_writes,
         )
         if detected is not None:
-            lines += ["", *detected.lines()]
+            lines = [*detected.lines(), "", *lines]
         touched = [f"  {line}" for line in plan_text.touched(plan)]
         print("\n".join([*lines, "", "would be touched:", *touched]))
     refusals = plan_text.refusals(plan)
@@ -92,18 +98,25 @@ def show(arguments: argparse.Namespace) -> int:
 
 def _detected(
     plan: plans.Plan, suite: suites.Suite, arguments: argparse.Namespace
-) -> Detection | None:
+) -> Detection | GateDetection | None:
     """The requested detection; None if not requested."""
     if arguments.detect is None:
-        if arguments.earlier is not None:
-            raise RejectedError("--from requires --detect SHARE: the difference to detect")
+        for option, value in (("--from", arguments.earlier), ("--fail-if", arguments.fail_if)):
+            if value is not None:
+                raise RejectedError(f"{option} requires --detect SHARE: the difference to detect")
         return None
+    if arguments.fail_if is not None:
+        check_detect(arguments.fail_if, arguments.detect)
     with analysis():
         named = arguments.earlier
         earlier = newest(plan, suite.name) if named is None else load_campaigns([named])[0]
         if (of := Path(earlier.design.suite).name) != suite.name:
             raise RejectedError(f"--from {named}: it is a campaign of {of}, not of {suite.name}")
-        return detection(plan, earlier, arguments.detect)
+        if arguments.fail_if is None:
+            return detection(plan, earlier, arguments.detect)
+        return gate_detection(
+            plan, earlier, arguments.fail_if.share, arguments.fail_if.metric, arguments.detect
+        )
 
 
 def _show_described(options: Options, suite: suites.Suite, arguments: argparse.Namespace) -> int:

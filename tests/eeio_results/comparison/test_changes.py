@@ -55,8 +55,9 @@ def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
     assert [e.metrics[BANDWIDTH].verdict for e in made.experiments] == verdicts
     assert [e.metrics[SYSTEM].verdict for e in made.experiments] == ["none above"] * 3
     assert report.answer(made) == (
-        "new against old: mixed: J/GB better in 1, by up to 16.67 % and worse in 1, by up to "
-        "11.11 % of 3 experiments; 1 without a difference above 5 %; on average -2.53 %."
+        "new against old: mixed: J/GB is better by more than 1 % in 1, by up to 16.67 % and worse "
+        "in 1, by up to 11.11 % of 3 experiments; 1 without a difference above 5 %; on average "
+        "-2.53 %."
     )
     (headline, others) = report.tables(made)
     assert [row[-1] for row in headline.rows] == ["worse", "better", "no difference above 5 %"]
@@ -66,10 +67,10 @@ def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
 @pytest.mark.parametrize(
     ("factor", "scatter", "message"),
     [
-        (1.2, 0.005, "yes, it helps: J/GB better in 1 of 1 experiments, by up to 16.67 %"),
-        (0.8, 0.005, "no, it is worse: J/GB worse in 1 of 1 experiments, by up to 25 %"),
+        (1.2, 0.005, "J/GB is better by more than 1 % in 1 of 1 experiments, by up to 16.67 %"),
+        (0.8, 0.005, "J/GB is worse by more than 1 % in 1 of 1 experiments, by up to 25 %"),
         (1.0, 0.005, "no difference: J/GB differs by no more than 5 % in any of 1 experiments"),
-        (1.05, 0.2, "not answered: J/GB is open in 1 of 1 experiments"),
+        (1.05, 0.2, "not decided: J/GB is open in 1 of 1 experiments"),
     ],
 )
 def test_the_answer(factor: float, scatter: float, message: str) -> None:
@@ -93,18 +94,43 @@ def test_an_open_question_reports_what_it_would_take() -> None:
 def test_without_energy_bandwidth_answers() -> None:
     made = found([cell("a", "4 KiB", around(100), None)], [cell("b", "4 KiB", around(120), None)])
     assert made.headline == BANDWIDTH
-    assert "yes, it helps: MB/s better in 1 of 1" in report.answer(made)
+    assert "MB/s is better by more than 1 % in 1 of 1" in report.answer(made)
     assert made.experiments[0].metrics[J_PER_GB].verdict == "not compared"
 
 
 def test_what_is_not_comparable_has_no_verdict() -> None:
-    rough = found([cell("a", "4 KiB", around(100), known=0.3)], [cell("b", "4 KiB", around(200))])
+    rough = found([cell("a", "4 KiB", around(100), known=0.3)], [cell("b", "4 KiB", around(120))])
     assert rough.experiments[0].metrics[J_PER_GB].reason == "the energy is known only to ±30 %"
-    assert "not answered: the energy is known only to ±30 %" in report.answer(rough)
+    assert "not decided: the energy is known only to ±30 %" in report.answer(rough)
     assert rough.experiments[0].metrics[BANDWIDTH].verdict == "better", "no meter is in it"
     apart = found([cell("a", "4 KiB", around(100))], [cell("b", "1 MiB", around(200))])
     assert apart.experiments == () and len(apart.only_before) == len(apart.only_after) == 1
-    assert "not answered: they have no experiment in common" in report.answer(apart)
+    assert "not decided: they have no experiment in common" in report.answer(apart)
+
+
+def test_a_change_beyond_what_the_meters_may_be_wrong_has_a_verdict() -> None:
+    """-64 % of J/GB by a meter that is known to 12 % is no question of the meter."""
+    before = [cell("a", "4 KiB", around(100), known=0.12)]
+    halved = found(before, [cell("b", "4 KiB", around(280), known=0.12)])
+    assert halved.experiments[0].metrics[J_PER_GB].verdict == "better"
+    small = found(before, [cell("b", "4 KiB", around(115), known=0.12)])
+    assert small.experiments[0].metrics[J_PER_GB].verdict == "not compared"
+    broken = found(
+        [cell("a", "4 KiB", around(100), known=1.0)], [cell("b", "4 KiB", around(900), known=1.0)]
+    )
+    assert broken.experiments[0].metrics[J_PER_GB].verdict == "not compared"
+
+
+def test_before_after_and_change_are_of_one_statistic() -> None:
+    before = [cell("a", "4 KiB", [100, 101, 160])]
+    after = [cell("b", "4 KiB", [50, 50.5, 51])]
+    made = found(before, after)
+    figures = report.to_json(made)["experiments"][0]["metrics"][BANDWIDTH]
+    assert figures["before"] == pytest.approx(1e6 * (100 * 101 * 160) ** (1 / 3))
+    ratio = figures["after"] / figures["before"]
+    assert 100 * (ratio - 1) == pytest.approx(figures["change_percent"])
+    (line,) = [row for row in report.records(made) if row["metric"] == BANDWIDTH]
+    assert (line["before_mean"], line["after_mean"]) == (figures["before"], figures["after"])
 
 
 def test_many_questions_are_adjusted() -> None:
@@ -117,4 +143,8 @@ def test_many_questions_are_adjusted() -> None:
     alone = changes(("old", before[19:]), ("new", after[19:]), Rule())
     assert alone.experiments[0].metrics[BANDWIDTH].verdict == "better"
     together = found(before, after)
-    assert together.experiments[19].metrics[BANDWIDTH].verdict == "open"
+    last = together.experiments[19].metrics[BANDWIDTH]
+    assert last.verdict == "open"
+    assert last.change.interval is not None and last.change.interval[0] > 1.01
+    text = report.verdict(last, together)
+    assert text.startswith("open: the interval is of this row alone, over all rows p = 0.")

@@ -22,9 +22,13 @@ from eeio_results.store import Campaign
 
 
 def judged(
-    before: Sequence[Cell], after: Sequence[Cell], share: float = 0.05, metric: str | None = None
+    before: Sequence[Cell],
+    after: Sequence[Cell],
+    share: float = 0.05,
+    metric: str | None = None,
+    detect: float | None = None,
 ) -> Gate:
-    return gate(Side("old", before, []), Side("new", after, []), share, metric)
+    return gate(Side("old", before, []), Side("new", after, []), share, metric, detect=detect)
 
 
 def verdicts(found: Gate) -> list[str]:
@@ -68,9 +72,41 @@ def test_bandwidth_cannot_become_worse_by_all_of_it() -> None:
 
 def test_more_repetitions_fail_no_change_below_the_share() -> None:
     """It failed in 71 of 100 campaigns with +3 % and 10 repetitions."""
-    for n in (3, 6, 10, 100):
-        after = [cell("b", "4 KiB", around(100 / 1.03, 0.01, n))]
-        assert verdicts(judged([cell("a", "4 KiB", around(100, 0.01, n))], after)) == ["passed"]
+    for n, verdict in ((3, "not decided"), (6, "not decided"), (10, "not decided"), (40, "passed")):
+        after = [cell("b", "4 KiB", around(100 / 1.03, 0.1 / n, n))]
+        assert verdicts(judged([cell("a", "4 KiB", around(100, 0.1 / n, n))], after)) == [verdict]
+
+
+def test_what_could_be_anything_is_not_decided() -> None:
+    """A comparison of a thing with itself that could have found 262 % was `passed`."""
+    noisy = [cell("a", "4 KiB", [100, 180, 60])]
+    found = judged(noisy, noisy)
+    assert verdicts(found) == ["not decided"]
+    assert found.detectable is not None and found.detectable[0] > 2
+    quiet = [cell("a", "4 KiB", around(100))]
+    assert verdicts(judged(quiet, quiet)) == ["passed"]
+
+
+def test_passed_is_surely_below_the_change_to_detect() -> None:
+    before = [cell("a", "4 KiB", around(100, 0.01))]
+    after = [cell("b", "4 KiB", around(100 / 1.03, 0.01))]
+    assert verdicts(judged(before, after, 0.03)) == ["not decided"]
+    assert verdicts(judged(before, after, 0.03, detect=0.2)) == ["passed"]
+    worse = [cell("b", "4 KiB", around(100 / 1.2, 0.01))]
+    assert verdicts(judged(before, worse, 0.03, detect=0.2)) == ["worse"]
+    with pytest.raises(EeioError, match="a change of 5 % is tolerated"):
+        judged(before, after, 0.05, detect=0.05)
+    with pytest.raises(EeioError, match="--detect: MB/s cannot become 100 % worse"):
+        judged(before, after, 0.05, "MB/s", detect=1.0)
+
+
+def test_a_meter_that_is_known_badly_decides_a_large_change() -> None:
+    before = [cell("a", "4 KiB", around(100), known=0.12)]
+    assert verdicts(judged(before, [cell("b", "4 KiB", around(50), known=0.12)])) == ["worse"]
+    small = judged(before, [cell("b", "4 KiB", around(85), known=0.12)])
+    (row,) = small.rows
+    assert (row.verdict, row.reason) == ("not tested", "the energy is known only to ±12 %")
+    assert verdicts(judged(before, before, 0.05, detect=0.5)) == ["passed"]
 
 
 def test_what_cannot_be_tested_is_named() -> None:
@@ -127,7 +163,7 @@ def test_a_quiet_row_among_noisy_ones_is_no_finding() -> None:
     after = [cell("b", f"{k} KiB", [116, 100, 100]) for k in range(1, 20)]
     before.append(cell("a", "last", [116, 116.1, 115.9]))
     after.append(cell("b", "last", [100, 100.1, 99.9]))
-    assert set(verdicts(judged(before, after))) == {"passed"}
+    assert set(verdicts(judged(before, after))) == {"not decided"}
     slow = [*after[:-1], cell("b", "last", [10, 10.1, 9.9])]
     assert verdicts(judged(before, slow))[-1] == "worse"
 
@@ -172,10 +208,12 @@ def test_every_format_has_the_result_of_the_gate(
         code = main([*arguments, form])
         shown[form], log = capsys.readouterr()
         assert (code == 0) == (", 0 not tested" in log and " 0 of " in log)
+        assert log.startswith("gate worse:5%:MB/s: ")
         assert "gate worse:5%:MB/s" in shown[form] + log
     (gate,) = json.loads(shown["json"])["gate"]
     assert (gate["metric"], gate["share"]) == ("MB/s", 0.05)
     assert f"{gate['worse']} of {len(gate['experiments'])} experiments worse" in shown["html"]
-    rows = [row for row in gate["experiments"] if row["verdict"] == "passed"]
+    assert shown["table"].startswith(gate["verdict"])
+    rows = [row for row in gate["experiments"] if row["verdict"] == "not decided"]
     assert rows and all(f"{100 * row['change']:+.1f} %" in shown["table"] for row in rows)
     assert "gate" not in json.loads(in_process(*arguments[:3], "--format", "json").out)

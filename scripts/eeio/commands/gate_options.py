@@ -1,0 +1,79 @@
+"""The gate of `compare`, `check` and `plan`: which change is tolerated, and which must be found."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eeio.arguments import OptionGroup
+from eeio.errors import RejectedError
+from eeio_results.metrics import gated, gated_name
+
+
+@dataclass(frozen=True)
+class FailIf:
+    """`--fail-if`: how much worse, as a share, and in which metric (None: the headline's)."""
+
+    share: float
+    metric: str | None
+
+
+class _Once(argparse.Action):
+    """Rejects the option if it is given again: only the last one would count."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string}: give it once, and run the command again for another")
+        setattr(namespace, self.dest, values)
+
+
+def add_fail_if(options: OptionGroup, help: str) -> None:
+    options.add(
+        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
+        help=f"{help}, e.g. worse:5%%:J/GB; METRIC: {', '.join(gated())}",
+    )  # fmt: skip
+
+
+def add_detect(options: OptionGroup, help: str) -> None:
+    options.add("--detect", metavar="SHARE", type=share, help=f"{help}, e.g. 5%%")
+
+
+def check_detect(fail_if: FailIf, detect: float) -> None:
+    """Raises RejectedError for a change that is tolerated."""
+    if detect <= fail_if.share:
+        raise RejectedError(
+            f"--detect {100 * detect:g}%: a change of {100 * fail_if.share:g} % is tolerated "
+            f"(--fail-if worse:{100 * fail_if.share:g}%); give a larger change to detect"
+        )
+
+
+def share(text: str) -> float:
+    """`5%` or `0.05`. `5` would be 500 %, and `1` may be meant as 1 %: both are rejected."""
+    is_percent = text.endswith("%")
+    try:
+        value = float(text.removesuffix("%")) / (100 if is_percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < (10 if is_percent else 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; give such as 5% or 0.05")
+    return value
+
+
+def _fail_if(text: str) -> FailIf:
+    parts = text.split(":")
+    metric = gated_name(parts[2]) if len(parts) > 2 else None
+    known = metric is None or metric in gated()
+    if parts[0] != "worse" or len(parts) not in (2, 3) or not known:
+        raise argparse.ArgumentTypeError(
+            f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"
+        )
+    try:
+        return FailIf(share(parts[1]), metric)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
