@@ -20,11 +20,17 @@ _TABLE = re.compile(
     re.M,
 )
 _SUMMARY = re.compile(r"^SUMMARY[^\n]*\n[ \t]{1,99}Operation ", re.M)
-_HEADER = re.compile(r"^[ \t]{1,99}Operation ", re.M)
+# With -v, a line above the running times begins with "Operation Duration".
+_HEADER = re.compile(r"^[ \t]{1,99}Operation[ \t]{1,99}Max", re.M)
 _ROW = re.compile(
     r"^[ \t]{1,99}((?:Directory|File|Tree) [a-z]{1,20})[ \t]{0,99}:?"
     r"((?:[ \t]{1,99}[\d.]{1,30}){4})[ \t]*$"
 )
+_UNTIL_STONEWALL = re.compile(
+    r"^[ \t]{1,99}(?:Directory|File) [a-z]{1,20} \(stonewall\)[ \t]{0,99}:"
+    r"[ \t]{1,99}NA[ \t]{1,99}NA[ \t]{1,99}[\d.]{1,30}[ \t]{1,99}NA[ \t]*$"
+)
+"""The rate until the time limit of -W. The row of the operation has that of all items."""
 _STARTED = re.compile(r"started at (\d{1,20})/(\d{1,20})/(\d{4}) (\S{1,300})")
 _COMMAND = re.compile(r"^Command line used\s{0,99}:\s{0,99}\S{1,999}(.*)$", re.M)
 _LAST = "Tree removal"
@@ -89,6 +95,8 @@ def _means(rows: str) -> dict[str, float]:
     """Operation -> the mean of its rate, 1/s."""
     means: dict[str, float] = {}
     for line in rows.splitlines():
+        if _UNTIL_STONEWALL.match(line):
+            continue
         row = _ROW.match(line)
         if row is None:
             raise none_found("mdtest", f"a line of its summary is not understood: {line:.80}")

@@ -25,6 +25,24 @@ def test_a_second_table_of_times_is_ignored(tmp_path: Path) -> None:
     assert report.phases[4].iops == 31755.772 and len(report.phases) == 10
 
 
+def test_a_rate_until_the_time_limit_is_no_result_of_its_own(tmp_path: Path) -> None:
+    """A real output of `mdtest -v -F -C -W 1`."""
+    text = (OUTPUTS / "mdtest-3.3.0-stonewall.txt").read_text()
+    (report,) = read_one(tmp_path, text).reports
+    assert {phase.name: phase.iops for phase in report.phases} == {
+        "file creation": 55613.920, "tree creation": 10347.147,
+    }  # fmt: skip
+    damaged = text.replace("55676.093             NA", "55676.093")
+    assert "is not understood" in why_rejected(tmp_path, damaged)
+
+
+def test_the_heading_of_running_times_is_no_table(tmp_path: Path) -> None:
+    """With -v, mdtest 1.9.3 writes it without a prefix."""
+    heading = "   Operation               Duration              Rate\n   ---------\n"
+    (report,) = read_one(tmp_path, TEXT.replace("SUMMARY rate", f"{heading}SUMMARY rate")).reports
+    assert len(report.phases) == 10
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
