@@ -24,7 +24,12 @@ from eeio_results.studies import Source
 from eeio_results.studies.pavan2018.printed import Claim, printed
 from eeio_results.studies.pavan2018.values import VALUES, Data, names_of
 
-_MEANING = """\
+DEFINITION = (
+    "efficiency by the paper's definition: the median over ten repetitions of bandwidth over mean "
+    "power of each; elsewhere eeio shows 1000 divided by the median J/GB"
+)
+_MEANING = f"""\
+{DEFINITION}
 match: within half a unit of the printed figure; truncated: cut off instead of rounded
 partial: the figure is there, but the test does not confirm it, or a larger one is there too
 no: the data does not give it
@@ -74,6 +79,7 @@ class Replication:
         return {
             "schema_version": 1,
             "study": "pavan2018",
+            "definition": DEFINITION,
             "claims": [answer.to_json() for answer in self.answers],
             "experiments": [_experiment_json(cell) for cell in self.cells],
             "normality": [asdict(count) for count in self.normality],

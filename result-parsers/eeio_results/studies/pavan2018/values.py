@@ -3,11 +3,20 @@ difference between two experiments, computed anew."""
 
 import statistics as descriptive
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of, fits
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    POWER,
+    Cell,
+    Measured,
+    cells_of,
+    fits,
+)
 from eeio_results.comparison.differences import Difference, differences, largest
 from eeio_results.comparison.pairing import pairs
 from eeio_results.statistics.pairs import mann_whitney
@@ -39,8 +48,9 @@ class Data:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The 96 experiments."""
-        return [cell for source in self.main.values() for cell in cells_of(source.campaign)]
+        """The 96 experiments, with efficiencies by the paper's definition."""
+        sources = self.main.values()
+        return [with_paper_efficiency(cell) for s in sources for cell in cells_of(s.campaign)]
 
     def missing(self) -> list[str]:
         """Configurations that the paper has and the data does not."""
@@ -71,6 +81,18 @@ class Data:
             if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
         ]
         return max(chosen, key=lambda cell: cell.median(metric))
+
+
+def with_paper_efficiency(cell: Cell) -> Cell:
+    """The efficiency of each run is its bandwidth over its mean power (section 3), and that of the
+    experiment their median. Elsewhere eeio divides the bytes by the energy of the window, which
+    contains the start and end of a run, too, and takes the reciprocal of the median J/GB."""
+    of_runs, _ = cell.together(BANDWIDTH, POWER["system"])
+    values = tuple(bandwidth / watts for bandwidth, watts in of_runs)
+    if not values:
+        return cell
+    figures = {name: figure for name, figure in cell.figures.items() if name != J_PER_GB}
+    return replace(cell, figures={**figures, EFFICIENCY: Measured(values)})
 
 
 _SYSTEM, _DEVICE = POWER["system"], POWER["device"]
