@@ -50,6 +50,7 @@ compare --sessions before,after
 cost before after --tool dummy --demo
 cost before --tool dummy --demo --price-per-kwh 0.3 --grid-g-per-kwh 350 --format json
 cost before --tool dummy --demo --format markdown
+cost before --tool dummy --demo --duty-cycle 10% --idle-w 20
 cost before --tool dummy --demo --format html
 cost before --tool dummy --demo --format csv -o cost.csv
 cost before after --tool dummy --demo -o cost.tex
@@ -122,6 +123,7 @@ _STATUS: dict[str, dict[str, set[int]]] = {
     "history made --metric MB/s --machine": _all({2}),
     "meter calibrate": _all({2}),  # an invented meter is no reference
     "cost --traditional": _all({2}),
+    "cost before --tool dummy --demo --duty-cycle": _all({2}),  # it measured its idle power
     "cost": {"none": {2}},
     "export pts": _all({1}),
     "study reference": _all({2}),

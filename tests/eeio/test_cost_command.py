@@ -62,6 +62,30 @@ def test_the_worked_example_of_the_page(
     assert f"```\n{printed.strip()}\n```" in page
 
 
+def test_idle_power_that_the_campaign_did_not_measure(
+    campaign: str, tmp_path: Path, in_process: InProcess
+) -> None:
+    """Three idle seconds per busy second: 3 x 20 W / 0.2 GB/s = 300 J/GB more than busy."""
+    runs = [run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS)]
+    without = str(stored(tmp_path / "imported", runs, machine=MACHINE))
+    command = ("cost", without, "--duty-cycle", "25%", "--format", "json")
+    missing = json.loads(in_process(*command).out)["j_per_gb"]
+    assert missing["value"] is None and "--idle-w is not given" in missing["reason"]
+    body = json.loads(in_process(*command, "--idle-w", "20").out)
+    assert body["j_per_gb"]["value"] == pytest.approx(550) and body["idle_power_w"] == 20
+    assert any("given by --idle-w" in message for message in body["messages"])
+    inputs = tmp_path / "site.yaml"
+    inputs.write_text("idle_w: 20\n")
+    of_file = json.loads(in_process(*command, "--inputs", str(inputs)).out)
+    assert of_file["j_per_gb"] == body["j_per_gb"]
+    measured = in_process("cost", campaign, "--duty-cycle", "25%", "--idle-w", "20", code=2)
+    assert "board measured its idle power itself: 30 W of the system" in measured.err
+    own = json.loads(in_process("cost", campaign, *command[2:]).out)
+    assert any("measured by the campaign" in message for message in own["messages"])
+    sides = ("cost", "--traditional", campaign, "--low-power", campaign, "--idle-w", "20")
+    assert "--idle-w: not with --traditional" in in_process(*sides, code=2).err
+
+
 def test_markdown(campaign: str, in_process: InProcess) -> None:
     done = in_process("cost", campaign, *GIVEN, "--format", "markdown")
     assert "| Energy (kWh/TB) | 0.2917 [" in done.out

@@ -39,6 +39,7 @@ from eeio_results.statistics.bootstrap import RESAMPLES, SEED, Estimate, Floats
 TB = 1e12
 _S_PER_YEAR = 365.25 * 86400
 _J_PER_KWH = 3.6e6
+_NO_IDLE = "its idle power is not known: the campaign did not measure it, and --idle-w is not given"
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,7 @@ def _terms(
 ) -> _Terms:
     values = {f.name: getattr(given, f.name) for f in fields(CostInputs)}
     values.pop("currency")
+    values.pop("idle_w")  # `idle_power_w` is that, or the campaign's
     grid = values.pop("grid")
     intensity = None if grid is None else grid.g_per_kwh
     return _Terms(bandwidth, power, idle_power_w, grid_g_per_kwh=intensity, **values)
@@ -289,7 +291,7 @@ def _j_per_byte(terms: _Terms) -> Answer:
     if terms.duty is None or terms.duty >= 1.0:
         return busy
     if terms.idle_power_w is None:
-        return "the machine idles part of the time, and the campaign has no idle power"
+        return f"the machine idles part of the time, and {_NO_IDLE}"
     between: Floats = terms.idle_power_w * (1.0 / terms.duty - 1.0) / terms.bandwidth
     return busy + between
 
@@ -299,7 +301,7 @@ def _stored_kwh(terms: _Terms, pue: float) -> Answer:
     if terms.capacity_bytes is None:
         return "not given: --capacity"
     if terms.idle_power_w is None:
-        return "the campaign has no idle power"
+        return _NO_IDLE
     kwh = terms.idle_power_w * KWH_PER_W_YEAR * pue / (terms.capacity_bytes / TB)
     return np.full_like(terms.power, kwh)
 

@@ -41,6 +41,7 @@ class CostInputs:
     Prices are in `currency`, whichever it is; `purchase` and `embodied_kg` (CO2e) are of the
     complete machine with its drives, and are spread over `years`. `duty` is the share of the time
     in which it moves bytes, `capacity_bytes` its storage capacity. `pue` multiplies all energy.
+    `idle_w` is the power in W of the idle machine, for campaigns that did not measure it.
     """
 
     price_per_kwh: float | None = None
@@ -51,6 +52,7 @@ class CostInputs:
     embodied_kg: float | None = None
     years: float | None = None
     capacity_bytes: float | None = None
+    idle_w: float | None = None
     currency: str = ""
 
     def over(self, other: "CostInputs") -> "CostInputs":
@@ -68,6 +70,7 @@ KINDS: Mapping[str, q.Quantity] = {
     "embodied_kg": q.CARBON,
     "years": q.YEARS,
     "capacity_bytes": q.SIZE,
+    "idle_w": q.POWER,
 }
 """Each numeric key of the YAML file, and its valid values."""
 

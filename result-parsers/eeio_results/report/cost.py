@@ -154,7 +154,8 @@ def _inputs(cost: Cost, several: str) -> Table:
             assert least is not None and most is not None
             text += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
     rows.insert(1, ("grid (g CO2e/kWh)", text))
-    rows.append(("idle power, measured (W)", plain(cost.idle_power_w)))
+    how = "measured" if given.idle_w is None else "given"
+    rows.append((f"idle power, {how} (W)", plain(cost.idle_power_w)))
     return Table(
         title=f"Inputs{several}", header=("Input", "Value"), rows=tuple(rows),
         numeric=frozenset({1}),

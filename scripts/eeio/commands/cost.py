@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 
-_ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity")
+_ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity", "idle_w")
 """Options without a meaning for the replacement of servers."""
 
 
@@ -76,6 +76,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     prices.add(
         "--capacity", metavar="SIZE[,SIZE]", type=_each(decimal_bytes), default=(),
         help="stored data, e.g. 4T; adds the cost of storing a TB for a year",
+    )  # fmt: skip
+    prices.add(
+        "--idle-w", metavar="N[,N]", type=_each(_number("idle_w")), default=(),
+        help="idle power in W, for campaigns that did not measure it; also one per campaign",
     )  # fmt: skip
     prices.rare("--currency", metavar="TEXT", default="")
     prices.rare(
@@ -186,7 +190,14 @@ def cost_of(arguments: argparse.Namespace) -> int:
     _reject_demo([] if arguments.demo else demo)
     choice = choice_of(arguments)
     domain = chosen_domain(campaigns, choice)
-    systems = [_system(campaign, choice, domain) for campaign in campaigns]
+    idles = [
+        _idle(campaign, domain, inputs.idle_w)
+        for campaign, inputs in zip(campaigns, given, strict=True)
+    ]
+    systems = [
+        _system(campaign, choice, domain, idle_w)
+        for campaign, (idle_w, _) in zip(campaigns, idles, strict=True)
+    ]
     if len({system.name for system in systems}) < len(systems):
         systems = [replace(s, name=c.name) for s, c in zip(systems, campaigns, strict=True)]
     made, verdicts = costs(systems, workload, given)
@@ -194,6 +205,11 @@ def cost_of(arguments: argparse.Namespace) -> int:
     if (remark := domain_remark(domain, len(campaigns))) is not None:
         remarks.append(remark)
     remarks += _not_given(given[0])
+    if given[0].duty is not None or given[0].capacity_bytes is not None:
+        remarks += [
+            f"{campaign.name}: {source}"
+            for campaign, (_, source) in zip(campaigns, idles, strict=True)
+        ]
     if len(names) > 1:
         remarks.append(
             "one session each: what changed between the campaigns (temperature, updates) is part "
@@ -226,12 +242,31 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
         embodied_kg=own("embodied_kg"),
         years=arguments.years,
         capacity_bytes=own("capacity"),
+        idle_w=own("idle_w"),
         currency=arguments.currency,
     )
     return given if arguments.inputs is None else given.over(load_inputs(arguments.inputs))
 
 
-def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
+def _idle(campaign: "Campaign", domain: str, given_w: float | None) -> tuple[float | None, str]:
+    """The idle power in W with its source in words. Raises RejectedError if the user gives one for
+    a campaign that measured it."""
+    measured_w = campaign.idle_power_w(domain)
+    if measured_w is None and given_w is None:
+        return None, "its idle power is not known; give --idle-w"
+    if measured_w is None:
+        return given_w, f"idle power {given_w:g} W, given by --idle-w or in --inputs"
+    if given_w is not None:
+        raise RejectedError(
+            f"--idle-w {given_w:g}: {campaign.name} measured its idle power itself: "
+            f"{measured_w:.4g} W of the {domain}; leave the option out"
+        )
+    return measured_w, f"idle power {measured_w:.4g} W, measured by the campaign"
+
+
+def _system(
+    campaign: "Campaign", choice: "Choice", domain: str, idle_power_w: float | None
+) -> "Server":
     from eeio_results.guideline.measured import LeftOut, cells
     from eeio_results.guideline.servers import Server
 
@@ -247,5 +282,5 @@ def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
     return Server(
         name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
         cells=tuple(found),
-        idle_power_w=campaign.idle_power_w(domain),
+        idle_power_w=idle_power_w,
     )
