@@ -201,6 +201,8 @@ class Phase:
     spatiality_seen_by: Literal["requests", "drive"] | None = field(default=None, metadata=LATER)
     spatiality_seen_reason: str | None = field(default=None, metadata=LATER)
     stretches: tuple[Stretch, ...] = field(default=(), metadata=LATER)
+    edges_unsure_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
+    """How far both edges of the window together may be from those of the I/O."""
 
     @property
     def lasted_s(self) -> float | None:

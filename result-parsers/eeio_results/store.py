@@ -311,6 +311,17 @@ class Store:
         if new:
             _sync_directory(self.folder)
 
+    def replace_runs(self, runs: Sequence[Run]) -> None:
+        """All runs anew, atomically: a process that is killed leaves the ones before."""
+        new = self.runs_path.with_suffix(".new")
+        with new.open("w", encoding="utf-8") as file:
+            for run in runs:
+                file.write(_line(run))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.runs_path)
+        _sync_directory(self.folder)
+
     def drop_partial_line(self) -> None:
         """Removes a last line that a crash or a power cut damaged; its run is run again."""
         if not self.runs_path.exists():

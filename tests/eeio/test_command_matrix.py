@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,9 @@ study replicate
 import old-results --dry-run
 import old-results --dry-run --format json
 import old-results --power watts.log --power-offset 0
+import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0 --dry-run --format json
+import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0
+import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0 --replace
 import old-results
 fleet collect data/eeio/results/before
 fleet submit --show-template
@@ -132,6 +136,7 @@ _STATUS: dict[str, dict[str, set[int]]] = {
     "profile install": _all({0, 1}),
     "setup --no-packages": _all({2}),  # nobody confirms it
     "record power": {"none": {2}},
+    "import old-results --power": _all({3}),  # the log is of another day
     "record journal": {"nobody": {2}},
     "plan eeio-suite --directory target --detect": _all({2}),
 }
@@ -187,6 +192,10 @@ def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
         assert done.returncode == 0, done.stderr
     stored = home / "data/eeio/results"
     shutil.copytree(stored / "before", stored / "third")
+    begin_s = datetime.fromisoformat(load(stored / "before").runs[0].started_utc).timestamp() - 60
+    (home / "w.csv").write_text(
+        "time,watts\n" + "".join(f"{begin_s + k / 10:.1f},50.{k % 10}\n" for k in range(3000))
+    )
     bundles.write(home / "packed", bundles.data_files(load(stored / "before"), False), {})
 
 

@@ -106,6 +106,12 @@ class CsvMeter:
                 f"{self._file}: this machine's clock was set by {step_s:+.3f} s while measuring: "
                 "the log cannot be aligned"
             )
+        times_s, values = self.readings()
+        shift_s = self._opened_offset_s - self._offset_s
+        return [t + shift_s for t in times_s], (values,)
+
+    def readings(self) -> tuple[Sequence[float], Sequence[float]]:
+        """All readings: Unix s by the clock of the log, and W or J. Raises PowerError."""
         try:
             status = self._file.stat()
             if self._observed != (status.st_mtime_ns, status.st_size):
@@ -115,8 +121,7 @@ class CsvMeter:
             raise PowerError(f"{self._file}: {error.strerror}") from error
         except PowerError as error:
             raise PowerError(f"{self._file}: {error}") from error
-        shift_s = self._opened_offset_s - self._offset_s
-        return [t + shift_s for t in self._log.times_s], (self._log.values,)
+        return self._log.times_s, self._log.values
 
     def read(self) -> Sequence[float | None]:
         """The newest value of the log, for a look at it. Raises PowerError without one."""

@@ -13,7 +13,7 @@ from eeio_results.report.parts import Table
 _SHOWN = 20
 
 Level = Literal["pass", "fail"]
-"""What an experiment that is not decided does to the gate: `--undecided`."""
+"""The effect of an experiment that is not decided on the gate: `--undecided`."""
 
 
 def fails(row: GateRow, undecided: Level) -> bool:

@@ -235,7 +235,7 @@ class PhaseResult:
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
     ) -> Phase:
         """The phase of a run record, with its energy; `validity` replaces `invalid`."""
-        own = ("metrics", "invalid", "edges_unsure_s")
+        own = ("metrics", "invalid")
         alike = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
         return Phase(
             **alike,

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eeio.arguments import add_format
+from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
-from eeio.importing import imported, mapping, result_tables, results, runs
+from eeio.importing import imported, mapping, power_later, result_tables, results, runs
 from eeio.pts import read as pts
 from eeio_limits import LimitError
+from eeio_limits.number_text import number
 from eeio_limits.quantities import TIMESTAMP
 from eeio_limits.text import shown
 from eeio_results.report import text
 
-_FILES, _PTS, _RUNS = "files", "pts", "runs"
+_FILES, _PTS, _RUNS, _POWER = "files", "pts", "runs", "power"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.
 _SHOWN = 8
 
@@ -39,19 +41,30 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
     files.add_argument(
         "--power", metavar="LOG", nargs="+", type=Path, default=[],
-        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, clock",
+        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, "
+        "clock; tables: csv:FILE,map=time:NAME+power_w:NAME",
     )  # fmt: skip
-    files.add_argument(
-        "--power-offset",
-        metavar="S",
-        type=_offset,
-        help="seconds that the logs' clock is ahead of the results' clock, for logs that need it; "
-        "times without a zone count as UTC (default: by the load steps if the clocks may differ)",
-    )
+    _add_offset(files)
     files.add_argument("--name", metavar="NAME", help="campaign name (default: from the path)")
-    files.add_argument("--dry-run", action="store_true", help="show what was found, store nothing")
+    files.add_argument("--dry-run", action="store_true", help="show the results, store none")
     add_format(files)
     files.set_defaults(action=import_files)
+    power = sources.add_parser(
+        _POWER,
+        help="add the energy of power logs to a stored campaign",
+        description="Adds energy from power logs that came after the campaign, by eeio or "
+        "imported. An imported campaign needs its result files where they were. The earlier "
+        "records stay in the folder of the campaign, in before-power-N.",
+    )
+    power.add_argument("name", metavar="NAME", help="stored campaign")
+    power.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="as of --power")
+    _add_offset(power)
+    power.add_argument(
+        "--replace", action="store_true", help="replace the energy that the same meters have"
+    )
+    power.add_argument("--dry-run", action="store_true", help="show the results, store none")
+    add_format(power)
+    power.set_defaults(action=import_power)
     from_pts = sources.add_parser(
         _PTS,
         help="import a Phoronix Test Suite result file",
@@ -76,6 +89,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         data_set.set_defaults(map=path)
 
 
+def _add_offset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--power-offset",
+        metavar="S",
+        type=_offset,
+        help="seconds that the logs' clock is ahead of the results' clock, for logs that need it; "
+        "times without a zone count as UTC (default: by the load steps if the clocks may differ)",
+    )
+
+
 def _add_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder of the results")
     parser.add_argument("--name", metavar="NAME", help="campaign name prefix")
@@ -84,7 +107,7 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 def with_source(argv: Sequence[str]) -> list[str]:
     """`import PATH` -> `import files PATH`; anything else as it is."""
-    known = (_FILES, _PTS, _RUNS, *mapping.shipped(), "-h", "--help")
+    known = (_FILES, _PTS, _RUNS, _POWER, *mapping.shipped(), "-h", "--help")
     if len(argv) > 1 and argv[0] == "import" and argv[1] not in known:
         return ["import", _FILES, *argv[1:]]
     return list(argv)
@@ -119,11 +142,44 @@ def import_files(arguments: argparse.Namespace) -> int:
             print("--dry-run: no result was stored")
         elif not taken.stored and taken.names:
             print(f"no run was added: the files are in {', '.join(taken.names)} already")
+    for added in taken.added:
+        print(_of_added(added), file=sys.stderr if arguments.format == "json" else sys.stdout)
     for line in results.remarks(taken):
         print(f"eeio: {shown(line)}", file=sys.stderr)
     if all(one.rejected is not None for one in taken.files):
         return EXIT_REJECTED
-    return EXIT_DONE_WITH_INVALID_RUNS if taken.rejected else EXIT_DONE
+    without_energy = bool(taken.logs) and not taken.has_energy
+    return EXIT_DONE_WITH_INVALID_RUNS if taken.rejected or without_energy else EXIT_DONE
+
+
+def import_power(arguments: argparse.Namespace) -> int:
+    added = power_later.add(
+        campaign_folder(arguments.name),
+        arguments.logs,
+        arguments.power_offset,
+        arguments.replace,
+        arguments.dry_run,
+    )
+    if arguments.format == "json":
+        print(json.dumps(added.to_json(), indent=1, allow_nan=False))
+    else:
+        print(_of_added(added))
+        for reason, phases in added.without.items():
+            print(f"no energy in {phases} phases: {shown(reason)}")
+        for used in added.logs:
+            for line in results.on_log(used):
+                print(f"{shown(str(used.log.path))}: {shown(line)}")
+    if arguments.dry_run:
+        print("--dry-run: no energy was stored", file=sys.stderr)
+    return EXIT_DONE
+
+
+def _of_added(added: power_later.Added) -> str:
+    """The answer in one line."""
+    idle = "" if added.idle_w is None else f", idle power {number(added.idle_w)} W"
+    kept = "" if added.before is None else f"; the records before are in {added.before}"
+    logs = ", ".join(str(used.log.path) for used in added.logs)
+    return shown(f"{added.name}: {added.phases} phases have energy from {logs}{idle}{kept}")
 
 
 def import_pts(arguments: argparse.Namespace) -> int:

@@ -511,10 +511,12 @@ def _unsure(
 
 @dataclass(frozen=True)
 class UsedLog:
-    """A log with the alignment that was used."""
+    """A log with the alignment that was used. `busy` is when any result was measured; empty if that
+    is not known of each."""
 
     log: PowerLog
     alignment: Alignment
+    busy: tuple[Window, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         log, alignment = self.log, self.alignment
@@ -540,17 +542,40 @@ def add_power(
     windows = [window_of(phase) for phase in phases]
     timed = list(filter(None, windows))
     hosts = {report.host for report in reports if report.host}
-    logs = list(_named([power_logs.read(path) for path in paths]))
     why = None if timed else _NO_START
     if len(hosts) > 1:
         why = f"results of {len(hosts)} hosts: import those of one"
-    used = [
-        UsedLog(log, _alignment_of(log, logs, timed, given_s, log.rejected or why)) for log in logs
-    ]
-    pairs = [(one.log, one.alignment) for one in used if not one.log.rejected]
-    together = _together(list(filter(None, map(_near, phases))))
+    near = list(filter(None, map(_near, phases)))
+    used = used_logs(paths, timed, given_s, why, near if len(near) == len(phases) else ())
+    pairs = pairs_of(used)
+    together = _together(near)
     following = iter(windows)
     return [_with_energies(report, following, together, pairs) for report in reports], used
+
+
+def used_logs(
+    paths: Sequence[Path],
+    windows: Sequence[Window],
+    given_s: float | None,
+    why: str | None = None,
+    busy: Sequence[Window] = (),
+) -> list[UsedLog]:
+    """The logs, aligned with the windows of results; `why` is the reason if there is no energy from
+    them, `given_s` is --power-offset."""
+    logs = list(_named([power_logs.read(path) for path in paths]))
+    return [
+        UsedLog(
+            log,
+            _alignment_of(log, logs, windows, given_s, log.rejected or why),
+            tuple(busy) if why is None else (),
+        )
+        for log in logs
+    ]
+
+
+def pairs_of(used: Sequence[UsedLog]) -> list[tuple[PowerLog, Alignment]]:
+    """Those that can be used."""
+    return [(each.log, each.alignment) for each in used if not each.log.rejected]
 
 
 def _with_energies(

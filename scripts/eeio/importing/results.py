@@ -9,18 +9,22 @@ that count the files, the text above a report, and each option in which runs of 
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import paths
+from eeio.campaign.runner import store_lock
 from eeio.errors import RejectedError
 from eeio.importing.files import found
+from eeio.importing.idle_of_logs import idle_readings
 from eeio.importing.imported import store
-from eeio.importing.power_of_results import UsedLog, add_power
+from eeio.importing.power_later import Added, add_of_files, with_energy
+from eeio.importing.power_of_results import UsedLog
 from eeio.importing.rows import campaigns, names_of, slug
 from eeio.pts import read as pts
 from eeio_parsers.rules import FoundFile
 from eeio_results.errors import EeioError
+from eeio_results.store import load
 
 _SOURCE = re.compile(rb"imported from [^\n]{1,5000}?SHA-256 ([0-9a-f]{64})")
 
@@ -61,6 +65,22 @@ class Taken:
     stored: Sequence[tuple[str, Path, int]]
     before: Mapping[str, str]
     logs: Sequence[UsedLog] = ()
+    added: Sequence[Added] = ()
+    """Energies of the logs that campaigns imported earlier have now."""
+    not_added: Sequence[str] = ()
+    """Why others of them have none."""
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether any row has one."""
+        readings = (
+            reading
+            for file in self.files
+            for report in file.reports
+            for phase in report.phases
+            for reading in phase.energy
+        )
+        return any(reading.power_w is not None for reading in readings)
 
     @property
     def rejected(self) -> int:
@@ -73,9 +93,9 @@ def take(
     power: Sequence[Path] = (), power_offset_s: float | None = None,
 ) -> Taken:  # fmt: skip
     """Reads the files and stores those that no campaign has. `power` are logs whose clocks are
-    ahead by `power_offset_s`, if that is known. Raises RejectedError if there is no file, if a
-    campaign has the name, and if a log cannot be used: a file is stored once, and its energy cannot
-    be added later."""
+    ahead by `power_offset_s`, if that is known. Files that a campaign has already are not stored
+    again; the energy of the logs is added to that campaign. Raises RejectedError if there is no
+    file, if a campaign has the name, and if a log cannot be used."""
     files, before = found(arguments), stored_before()
     if not files:
         raise RejectedError(f"{arguments[0]}: no file in it")
@@ -90,13 +110,37 @@ def take(
         for file, wanted in of_pts:
             names |= dict.fromkeys(file.parsed.names(wanted))
         return Taken(files, list(names), (), before, logs)
-    stored = store(campaigns(others, prefix), "")
+    made = campaigns(others, prefix)
+    if logs and len(made) == 1:
+        made = [replace(made[0], idle=idle_readings(logs, logs[0].busy))]
+    stored = store(made, "")
+    added, not_added = _added_later(files, before, logs)
     for file, wanted in of_pts:
         try:
             stored += pts.store(file.parsed, wanted)
         except EeioError as error:
             file.rejected = str(error)
-    return Taken(files, [*names, *(name for name, *_ in stored)], stored, before, logs)
+    return Taken(
+        files, [*names, *(name for name, *_ in stored)], stored, before, logs, added, not_added
+    )
+
+
+def _added_later(
+    files: Sequence[FoundFile], before: Mapping[str, str], logs: Sequence[UsedLog]
+) -> tuple[list[Added], list[str]]:
+    """The energies that were added to campaigns that have the files already, and why they were not
+    added to the others."""
+    added, why_not = list[Added](), list[str]()
+    names = dict.fromkeys(before[file.sha256] for file in files if file.sha256 in before)
+    for name in names if logs else ():
+        folder = paths.campaigns()[name]
+        of_campaign = [file for file in files if before.get(file.sha256) == name]
+        try:
+            with store_lock(folder):
+                added.append(add_of_files(load(folder), of_campaign, logs, False, False))
+        except RejectedError as error:
+            why_not.append(str(error))
+    return added, why_not
 
 
 def _with_power(
@@ -104,17 +148,11 @@ def _with_power(
 ) -> list[UsedLog]:
     """Adds the energy of the logs to the reports. Raises RejectedError for a log that cannot be
     used, but in a dry run."""
-    # PTS's results have the energy that eeio's module measured, if any.
-    measured = [file for file in files if file.tool != "pts"]
-    reports = [report for file in measured for report in file.reports]
-    made, logs = add_power(reports, power, offset_s)
+    _, logs = with_energy(files, power, offset_s)
     for log in (used.log for used in logs if used.log.rejected and not dry_run):
         raise RejectedError(
             f"{log.path}: {log.rejected}. No result was stored: correct --power, or omit it"
         )
-    following = iter(made)
-    for file in measured:
-        file.reports = [next(following) for _ in file.reports]
     return logs
 
 
@@ -132,7 +170,8 @@ def _named(files: Sequence[FoundFile], name: str | None) -> list[tuple[FoundFile
 def remarks(taken: Taken) -> Iterator[str]:
     """Notes on the files and power logs, then the rejected ones with their reasons."""
     for used in taken.logs:
-        yield from (f"{used.log.path}: {text}" for text in _on_log(used, taken))
+        yield from (f"{used.log.path}: {text}" for text in on_log(used))
+    yield from taken.not_added
     for file in taken.files:
         for note in dict.fromkeys(note for report in file.reports for note in report.notes):
             yield f"{file.path}: {note}"
@@ -145,7 +184,7 @@ def remarks(taken: Taken) -> Iterator[str]:
     yield from (f"{file.path}: rejected: {file.rejected}" for file in taken.files if file.rejected)
 
 
-def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
+def on_log(used: UsedLog) -> Iterator[str]:
     log, alignment = used.log, used.alignment
     if log.rejected:
         yield f"rejected: {log.rejected}"
@@ -155,12 +194,6 @@ def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
     else:
         yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
     yield from (note for note in (*log.notes, alignment.doubt) if note)
-    old = [taken.before[file.sha256] for file in taken.files if file.sha256 in taken.before]
-    if old:
-        yield (
-            f"adds no energy to {len(old)} files that were imported before; to import them with "
-            f"it, delete the campaign first: `eeio rm {', '.join(dict.fromkeys(old))}`"
-        )
 
 
 def _equal_reports(file: FoundFile) -> list[int]:

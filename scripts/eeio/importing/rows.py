@@ -16,6 +16,26 @@ from eeio_results.record import CacheLayers, Experiment, Machine, Run
 
 _NO_DEVICE = "imported: nothing was counted at the device"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
+_SOURCE = re.compile(
+    r"imported from (.+), report (\d{1,9}), group (.*), SHA-256 ([0-9a-f]{64})", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """The place of a run in the file that it was imported from, wherever that is now."""
+
+    sha256: str
+    report: str
+    group: str
+
+
+def source_of(run: Run) -> tuple[Path, RowSource] | None:
+    """The file that a run was imported from; None if its notes name none."""
+    match = next(filter(None, map(_SOURCE.fullmatch, run.notes)), None)
+    if match is None:
+        return None
+    return Path(match[1]), RowSource(sha256=match[4], report=match[2], group=match[3])
 
 
 def slug(text: str) -> str:

@@ -429,9 +429,8 @@ def test_energy_is_stored_and_reported(
     (row,) = imported.rows("x")
     (figures,) = row["domains"]
     assert figures["power_domain"] == "system" and figures["n"] == 5
-    # Later, power cannot be added.
     done = in_process("import", *map(str, results), "--power", str(log))
-    assert "adds no energy to 5 files" in done.err
+    assert "x has the energy of the meter wattsup (system) already" in done.err
 
 
 @pytest.mark.parametrize(
@@ -483,10 +482,10 @@ def test_times_without_a_zone_need_the_offset(tmp_path: Path, imported: Importer
     results = write_results(tmp_path)
     log = tmp_path / "power"
     log.write_text(ptdaemon())
-    found = readings(imported(*results, "--dry-run", "--power", log))
+    found = readings(imported(*results, "--dry-run", "--power", log, code=3))
     assert all("--power-offset" in one["reasons"][0] and not one["valid"] for one in found)
     log.write_text(perf().partition("\n\n")[2])
-    body = imported(*results, "--dry-run", "--power", log)
+    body = imported(*results, "--dry-run", "--power", log, code=3)
     assert "minus the Unix time of that start" in readings(body)[0]["reasons"][0]
     body = imported(*results, "--dry-run", "--power", log, "--power-offset", str(-START_S))
     assert all(one["valid"] for one in readings(body))
@@ -825,7 +824,7 @@ def test_codecarbon_without_a_figure_in_a_row(tmp_path: Path) -> None:
 def test_results_wait_for_a_power_log_that_can_be_used(
     home: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
-    """A file is stored once: without its energy it could not be added later."""
+    """A log that cannot be used is known before anything is stored."""
     results = write_results(tmp_path)
     log = tmp_path / "power.txt"
     log.write_text("no power in it\n")
@@ -1021,7 +1020,7 @@ def test_a_start_that_may_be_another_s_is_the_reason(tmp_path: Path, imported: I
     result.write_text(json.dumps(body))
     log = tmp_path / "power"
     log.write_text(turbostat())
-    for reading in readings(imported(result, "--dry-run", "--power", log)):
+    for reading in readings(imported(result, "--dry-run", "--power", log, code=3)):
         assert not reading["valid"] and "jobs that start later" in reading["reasons"][0]
 
 

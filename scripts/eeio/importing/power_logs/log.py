@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio.importing.power_logs import tools
+from eeio.importing.power_logs import csv_table, tools
 from eeio.importing.power_logs.eeio_samples import read_samples
 from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
 from eeio_limits import LimitError, inputs
@@ -74,6 +74,8 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
 def read(named: Path) -> PowerLog:
     """The series of a log, or the reason for its rejection. Its name may be followed by the delay
     of the readings and the offset of its clock: `power.log,lag_s=2,averages_s=10,offset_s=3600`."""
+    if str(named).startswith(csv_table.PREFIX):
+        return _of_table(str(named))
     path, options = _split(named)
     log = PowerLog(path)
     try:
@@ -110,6 +112,24 @@ def read(named: Path) -> PowerLog:
     )  # fmt: skip
 
 
+def _of_table(spec: str) -> PowerLog:
+    """That of a table with its map, or the reason for its rejection."""
+    log = PowerLog(Path(spec), tool="csv")
+    try:
+        path, offset_s = csv_table.file_and_offset(spec)
+        data = inputs.read_bytes(path, inputs.TABLE_BYTES)
+        log = replace(log, path=path, sha256=hashlib.sha256(data).hexdigest())
+        log = replace(log, offset_s=_offset_s({} if offset_s is None else {"offset_s": offset_s}))
+        found = csv_table.read_table(spec)
+        for series in found.series:
+            check(series)
+    except OSError as error:
+        return replace(log, rejected=error.strerror or str(error))
+    except (PowerError, LimitError) as error:
+        return replace(log, rejected=str(error))
+    return replace(log, series=tuple(found.series))
+
+
 _HEAD = 65536
 
 
@@ -134,4 +154,7 @@ def _reader_of(text: str) -> tuple[str, Callable[[str], ReadLog]]:
         raise PowerError("means of SPECpower's load levels without times: give PTDaemon's log")
     if _PERF_TOTALS.search(head):
         raise PowerError("perf's totals, or a table for readers: run `perf stat -I 1000 -x,`")
-    raise PowerError("no known power log (docs/how-to/import-results.md); a table needs a map")
+    raise PowerError(
+        "no known power log (docs/how-to/import-results.md); a table needs a map of its columns: "
+        "csv:FILE,map=time:NAME+power_w:NAME"
+    )
