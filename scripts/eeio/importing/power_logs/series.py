@@ -10,6 +10,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from eeio.importing.power_logs.one_meter import check_equal_times
 from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
@@ -200,7 +201,7 @@ def check_steps(series: Series) -> None:
         if any(abs(step_s - zone_s) <= 2 * series.period_s for zone_s in _ZONE_STEPS_S):
             raise PowerError(
                 f"{series.meter}: the local times step ahead by {after_s - before_s:.0f} s, as by "
-                "summer time: cut the log there, and import the parts with offsets of their own"
+                "summer time: cut the log there, and import the parts with separate offsets"
             )
 
 
@@ -212,7 +213,8 @@ def series_of(
     a clock of whole seconds gives, the mean counts, and of a counter the last one. `delay` is that
     of the readings which the program logs, adds up or averages.
 
-    Raises PowerError if the clock runs backwards.
+    Raises PowerError if the clock runs backwards, or if values with one time may be of several
+    meters.
     """
     possible = COUNTER_SAMPLE if form == "counter" else POWER_SAMPLE
     of_time: dict[float, list[float]] = {}
@@ -226,6 +228,8 @@ def series_of(
             )
         last_s = time_s
         of_time.setdefault(time_s, []).append(value if possible.contains(value) else math.nan)
+    if form != "counter":
+        check_equal_times(meter, [t for t, values in of_time.items() for _ in values])
     values = [_value_of_a_time(values, form) for values in of_time.values()]
     if accuracy is None:
         accuracy = default_accuracy(domain)

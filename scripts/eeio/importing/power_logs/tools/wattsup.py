@@ -5,8 +5,9 @@ import re
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explain, matching
+from eeio.importing.power_logs.one_meter import check_one_meter
 from eeio.importing.power_logs.series import ANALYSER, ReadLog, series_of
-from eeio.importing.power_logs.times import STAMP, time_of
+from eeio.importing.power_logs.times import STAMP, LogTimes
 from eeio_power.errors import PowerError
 from eeio_power.reading import WALL
 
@@ -19,7 +20,8 @@ _ANOTHER_RECORD = r"[^#]{0,80}#[a-ce-z],[-\w]?,\d{1,3}[,;]"
 def _read(text: str) -> ReadLog:
     """Records with a time in front of each, or the table of its logger."""
     log = ReadLog(same_machine=False)
-    rows = []
+    rows: list[tuple[float, float]] = []
+    times = LogTimes()
 
     def record(line: str) -> bool:
         power = _RECORD.search(line)
@@ -28,11 +30,13 @@ def _read(text: str) -> ReadLog:
         stamp = STAMP.search(line[: power.start()])
         if stamp is None:
             raise PowerError("records without a time: log them with one in front of each")
-        time_s, log.clock = time_of(stamp[1])
+        time_s = times.read(stamp[1])
         rows.append((time_s, math.nan if power["power"] == "_" else int(power["power"]) / 10))
         return True
 
     explain(text, record, matching(_ANOTHER_RECORD))
+    check_one_meter("wattsup", rows)
+    log.clock = times.clock
     log.series.append(
         series_of("wattsup", "system", "measured", "mean", rows, ANALYSER, 0.015, WALL)
     )
