@@ -154,7 +154,7 @@ def _on_log(used: UsedLog, taken: Taken) -> Iterator[str]:
         yield f"no energy from it: {alignment.source}"
     else:
         yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
-    yield from (note for note in (*log.notes, alignment.doubt) if note)
+    yield from (note for note in (*log.notes, *(doubt.text for doubt in alignment.doubts)))
     old = [taken.before[file.sha256] for file in taken.files if file.sha256 in taken.before]
     if old:
         yield (

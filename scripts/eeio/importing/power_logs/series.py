@@ -152,6 +152,8 @@ class PowerLog:
     clock: Clock = "utc"
     same_machine: bool = False
     unsure_s: float = 0.0
+    is_elapsed: bool = False
+    """Its times count from a start of which it has the date."""
     offset_s: float | None = None
     """How far its clock is ahead, as the user states behind its name."""
     series: tuple[Series, ...] = ()
@@ -167,6 +169,7 @@ class ReadLog:
     clock: Clock = "utc"
     same_machine: bool = True
     unsure_s: float = 0.0
+    is_elapsed: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -189,16 +192,17 @@ def check(series: Series) -> None:
 
 _ZONE_STEPS_S = (1800.0, 3600.0, 7200.0)
 """Local times step by one of them when the zone changes (summer time)."""
-_LONGEST_PERIOD_S = 120.0
+_STEPS_WITHIN_S = 240.0
 
 
 def check_steps(series: Series) -> None:
     """Raises PowerError if local times step ahead as by summer time."""
-    if series.form == "counter" or series.period_s > _LONGEST_PERIOD_S:
+    if series.form == "counter":
         return
+    within_s = min(2 * series.period_s, _STEPS_WITHIN_S)
     for before_s, after_s in pairwise(series.times_s):
         step_s = after_s - before_s - series.period_s
-        if any(abs(step_s - zone_s) <= 2 * series.period_s for zone_s in _ZONE_STEPS_S):
+        if any(abs(step_s - zone_s) <= within_s for zone_s in _ZONE_STEPS_S):
             raise PowerError(
                 f"{series.meter}: the local times step ahead by {after_s - before_s:.0f} s, as by "
                 "summer time: cut the log there, and import the parts with separate offsets"
