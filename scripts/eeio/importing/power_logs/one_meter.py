@@ -93,7 +93,7 @@ def check_one_meter(meter: str, rows: Sequence[tuple[float, float]]) -> None:
         if quantity:
             raise PowerError(
                 f"{meter}: the {quantity} repeat every {count} readings from {times_s[0]:.3f} s, "
-                f"as those of {count} meters in turn: {_REMEDY}"
+                f"as those of {count} meters in turn, or of a load in step with the log: {_REMEDY}"
             )
 
 

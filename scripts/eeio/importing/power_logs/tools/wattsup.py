@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explain, matching
@@ -15,6 +16,12 @@ _RECORD = re.compile(r"#d,-,(?P<fields>\d{1,3}),(?P<rest>(?P<power>-?\d{1,9}|_),
 """It states the number of its fields, of which the first is the power in 0.1 W."""
 _ANOTHER_RECORD = r"[^#]{0,80}#[a-ce-z],[-\w]?,\d{1,3}[,;]"
 """Headers, settings and limits of the meter."""
+
+_LONGEST_MEAN_S = 1.5
+"""The meter has a mean of each second. A logger that asks it less often sees some of them."""
+_SECOND = replace(
+    ANALYSER, averages_s=1.0, source="the mean of a second: up to 1 s late, and a part of the time"
+)
 
 
 def _read(text: str) -> ReadLog:
@@ -37,9 +44,10 @@ def _read(text: str) -> ReadLog:
     explain(text, record, matching(_ANOTHER_RECORD))
     check_one_meter("wattsup", rows)
     log.clock = times.clock
-    log.series.append(
-        series_of("wattsup", "system", "measured", "mean", rows, ANALYSER, 0.015, WALL)
-    )
+    series = series_of("wattsup", "system", "measured", "mean", rows, ANALYSER, 0.015, WALL)
+    if series.period_s > _LONGEST_MEAN_S:
+        series = series_of("wattsup", "system", "measured", "sample", rows, _SECOND, 0.015, WALL)
+    log.series.append(series)
     return log
 
 
