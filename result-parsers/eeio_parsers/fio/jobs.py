@@ -57,7 +57,8 @@ class Direction:
 @dataclass(frozen=True, slots=True)
 class Job:
     """One entry: a job, or all jobs of its group with group_reporting. `started_s` is Unix time;
-    `runtimes_s` is the sum of the run times of the entry's jobs."""
+    `runtimes_s` is the sum of the run times of the entry's jobs; `elapsed_s` is the time since the
+    start of fio, rounded up."""
 
     name: str
     group: str
@@ -69,16 +70,19 @@ class Job:
     latency_depth: int | None
     started_s: float | None
     runtimes_s: float | None
+    elapsed_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`ended_s` is Unix time, known within `ended_within_s`."""
+    """`ended_s` is Unix time, known within `ended_within_s`. `drives` are those of its files, of
+    which fio knows none on network file systems."""
 
     version: str | None
     jobs: tuple[Job, ...]
     ended_s: float | None
     ended_within_s: float
+    drives: tuple[str, ...]
 
 
 def reports(text: str) -> Iterator[tuple[Report, int]]:
@@ -137,6 +141,7 @@ def report(body: Mapping[str, Any]) -> Report:
         ended_s, within_s = body.get("timestamp"), 1.0
         if body.get("timestamp_ms"):
             ended_s, within_s = body["timestamp_ms"] / 1000, WITHIN_MS_S
+        drives = tuple(str(drive["name"]) for drive in body.get("disk_util") or ())
     except LimitError as error:
         raise none_found("fio", str(error)) from error
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -144,7 +149,7 @@ def report(body: Mapping[str, Any]) -> Report:
     except KeyError as error:
         raise none_found("fio", f"a job without {error}, which fio always reports") from error
     version = str(body.get("fio version", "")).removeprefix("fio-") or None
-    return Report(version, jobs, ended_s or None, within_s)
+    return Report(version, jobs, ended_s or None, within_s, drives)
 
 
 _OF_ALL = ("jobname", "groupid", "hostname", "job options", *DIRECTIONS, MIXED)
@@ -197,6 +202,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         latency_depth=entry.get("latency_depth"),
         started_s=entry["job_start"] / 1000 if entry.get("job_start") else None,
         runtimes_s=entry["job_runtime"] / 1000 if "job_runtime" in entry else None,
+        elapsed_s=float(entry["elapsed"]) if "elapsed" in entry else None,
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from eeio_parsers.fio import settings
 from eeio_parsers.fio.jobs import WITHIN_MS_S, Direction, Job, Report
 from eeio_parsers.found import count, utc
 
@@ -27,7 +28,7 @@ def start(
     elif report.ended_s is not None and _is_last_work(job, report):
         started_s = report.ended_s - direction.runtime_s
         source = "fio's time stamp at the end, less its run time"
-        within_s = report.ended_within_s
+        within_s = _with_close(report.ended_within_s, job, report, direction)
     else:
         return None, None, None
     if within_s is not None and direction.runtime_s:
@@ -35,6 +36,47 @@ def start(
         is_together = apart_s <= _MOST_APART_SHARE * direction.runtime_s
         within_s = within_s + apart_s if is_together else None
     return utc(started_s), source, within_s
+
+
+def _with_close(
+    ended_within_s: float, job: Job, report: Report, direction: Direction
+) -> float | None:
+    """How well a start is known that is the end of fio less the run time: fio closes the files in
+    between. On network file systems, close() waits until the data are written."""
+    close_s = _close_s(job, report)
+    if close_s is None or close_s > direction.runtime_s:
+        return None
+    return ended_within_s + close_s
+
+
+_BEGIN_AND_END_S = 2.0
+"""Of fio, without its I/O: its time since the start is in whole seconds, too."""
+_WAITS_BEFORE = ("ramp_time", "startdelay")
+_SYNC = ("sync", "end_fsync", "fsync_on_close")
+
+
+def _is_written_before_close(options: Mapping[str, str]) -> bool:
+    is_direct = settings.is_direct(options.get("direct"), options.get("buffered"))
+    return bool(is_direct) or any(options.get(name, "0") not in ("0", "none") for name in _SYNC)
+
+
+def _close_s(job: Job, report: Report) -> float | None:
+    """How long close() may have taken at most; None where that is not known. It does not wait for
+    data that are written before, nor on file systems of a drive. fio's time since its start
+    contains that time, and the time before the I/O, in which fio makes the files that a job
+    reads."""
+    operations = {direction.operation for direction in job.directions}
+    if operations == {"read"} or _is_written_before_close(job.options):
+        return 0.0
+    other_s = None
+    if job.elapsed_s is not None:
+        longest_s = max(direction.runtime_s for direction in job.directions)
+        other_s = max(0.0, job.elapsed_s - longest_s)
+    if report.drives:
+        is_before = operations != {"write"} or any(name in job.options for name in _WAITS_BEFORE)
+        if other_s is None or is_before or other_s <= _BEGIN_AND_END_S:
+            return 0.0
+    return other_s
 
 
 def _is_last_work(job: Job, report: Report) -> bool:

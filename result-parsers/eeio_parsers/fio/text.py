@@ -170,10 +170,14 @@ _DISK = re.compile(r"^\s{1,99}([\w.!-]{1,80}): ios=\d", re.M)
 
 
 def _on_disks(report: FoundReport, after: str) -> FoundReport:
-    """With the drives that fio names below the report."""
+    """With the drives that fio names below the report. It names none on network file systems, where
+    close() waits until the data are written: so the begin of writes is not known there."""
     disks = ", ".join(dict.fromkeys(_DISK.findall(after)))
     if not disks:
-        return report
+        if all(phase.operation == "read" for phase in report.phases):
+            return report
+        phases = (replace(phase, starts_within_s=None) for phase in report.phases)
+        return replace(report, phases=tuple(phases))
     phases = (replace(p, options={**p.options, "disks": disks}) for p in report.phases)
     return replace(report, phases=tuple(phases))
 

@@ -105,6 +105,8 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
+        if all(campaign.design.suite == "imported" for campaign in campaigns):
+            return "; they have no power: `eeio import power NAME LOG` adds that of a power log"
         return "; no power was measured: `eeio doctor` shows the meters' requirements"
     text = f"; measured was {', '.join(known)}"
     if choice.domain is not None:

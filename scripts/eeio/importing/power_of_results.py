@@ -6,38 +6,34 @@ from the load steps, and used only if it is distinct (`estimated`).
 """
 
 import math
-import statistics
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from itertools import pairwise
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 from eeio.importing import power_logs
+from eeio.importing.load_steps import (
+    LEAST_OF_PART,
+    LEAST_PULSES,
+    MOST_PARTS,
+    LoadOffset,
+    LoadSteps,
+    clock_by_load,
+    cut_at,
+    gaps_of,
+    parts_of,
+)
 from eeio.importing.power_logs import PowerLog, Series
 from eeio_parsers.found import FoundPhase, FoundReport
-from eeio_power.alignment import FINE_S, SEARCH_S, Energy, Offset, Pulse
+from eeio_power.alignment import Pulse
 from eeio_power.doubts import doubted
 from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, Domain, EnergyReading
 from eeio_power.samples import MeterSamples, Samples
 from eeio_results.windows import known
 
-DISTINCT_SHARE = 0.8
-"""An offset is distinct if no other place within the search reaches this share of its contrast."""
-LEAST_CONTRAST = 0.7
-"""Of the spread of the readings: less shows that something else changed the power."""
-LEAST_SIGMAS = 5.0
-LEAST_PULSES = 3
-"""Results with pauses between them: one or two fit other work as well."""
-MOST_PULSES = 2000
-MOST_REPEATED = 0.74
-"""The share of the results' time that may lie on results again after a shift."""
-LEAST_UNREPEATED = 1.05
-"""Of the longest result's time: what must not lie on results again. Less is what one other load can
-look like."""
 _NO_START = "the file reports no start of this phase, so its power is not known"
 _OTHER_START = (
     "the start that the file reports may not be that of this phase: other phases, jobs that start "
@@ -64,6 +60,10 @@ class Window:
     local: bool
     """Its times have no zone and count as UTC."""
 
+    @property
+    def pulse(self) -> Pulse:
+        return Pulse(self.start_s, self.end_s)
+
 
 def window_of(phase: FoundPhase) -> Window | None:
     """None if the file does not report when the phase started, and how long it ran."""
@@ -87,199 +87,13 @@ def _why_no_window(phase: FoundPhase) -> str:
 # ---- offset of the clocks ----
 
 
-def estimated(
-    series: Series, windows: Sequence[Window], around_s: float, search_s: float = SEARCH_S
-) -> Offset:
-    """How far the readings are later than the results, within `search_s` of `around_s`: the offset
-    of the log's clock, and the delay of the meter.
+@dataclass(frozen=True)
+class ClockDoubt:
+    """What the load steps show against an offset, for results in a time of their clock."""
 
-    It is where the mean power of the windows exceeds that of the pauses most. Raises PowerError if
-    that is not distinct: there are less than LEAST_PULSES results, the contrast is below
-    LEAST_CONTRAST of the readings' spread or LEAST_SIGMAS of its noise, another place reaches
-    DISTINCT_SHARE of it, some results have less than half of it, the place is at an end of the
-    search, or the log does not cover all windows there.
-    """
-    times_s, power_w = _powers(series)
-    period_s = series.period_s
-    pulses = _pulses(windows, 2 * period_s)
-    if not LEAST_PULSES <= len(pulses) <= MOST_PULSES:
-        raise PowerError(
-            f"{len(pulses)} results with pauses between them, and {LEAST_PULSES} to {MOST_PULSES} "
-            "are needed"
-        )
-    if times_s[-1] - times_s[0] < pulses[-1].end_s - pulses[0].start_s:
-        raise PowerError("the log does not cover all results")
-    if _repeats(pulses):
-        raise PowerError("the results repeat evenly, so that several offsets fit")
-    longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
-    if longest_s < 3 * period_s:
-        raise PowerError(f"no result lasts 3 readings of {series.meter} ({period_s:g} s each)")
-    energy = Energy(times_s, power_w)
-    step_s = max(0.05, period_s / 4)
-    count = math.ceil(search_s / step_s)
-    contrasts = {
-        k: _contrast_w(energy, pulses, longest_s, around_s + k * step_s)
-        for k in range(-count, count + 1)
-    }
-    best = max(contrasts, key=lambda k: contrasts[k])
-    best_s = around_s + best * step_s
-    _check_distinct(contrasts, best, search_s)
-    _check_visible(energy, pulses, best_s, contrasts[best], period_s)
-    offset = _refined(energy, pulses, longest_s, best_s, step_s, period_s)
-    half = len(pulses) // 2
-    if half < 2:
-        return offset
-    # A clock that drifts fits the first and the last results at different places.
-    parts = [
-        _refined(energy, part, longest_s, offset.offset_s, step_s, period_s)
-        for part in (pulses[:half], pulses[half:])
-    ]
-    drift_s = abs(parts[0].offset_s - parts[1].offset_s)
-    return replace(offset, uncertainty_s=offset.uncertainty_s + drift_s)
-
-
-def _check_distinct(contrasts: Mapping[int, float], best: int, search_s: float) -> None:
-    """Raises PowerError if another place of the search fits, or one beyond its ends may."""
-    low = high = best
-    limit_w = DISTINCT_SHARE * contrasts[best]
-    while contrasts.get(low - 1, -math.inf) >= limit_w:
-        low -= 1
-    while contrasts.get(high + 1, -math.inf) >= limit_w:
-        high += 1
-    if sum(contrast_w >= limit_w for contrast_w in contrasts.values()) > high - low + 1:
-        raise PowerError(
-            "several offsets fit, because the results repeat evenly or other work was done"
-        )
-    if low == min(contrasts) or high == max(contrasts):
-        raise PowerError(f"the best fit is at an end of the search ({search_s:g} s either way)")
-
-
-def _check_visible(
-    energy: Energy, pulses: Sequence[Pulse], best_s: float, contrast_w: float, period_s: float
-) -> None:
-    """Raises PowerError if the power does not follow the results at that offset."""
-    times_s, power_w = energy.times_s, energy.power_w
-    begin_s, end_s = pulses[0].start_s + best_s, pulses[-1].end_s + best_s
-    first, last = bisect_left(times_s, begin_s), bisect_right(times_s, end_s)
-    near = sorted(power_w[max(0, first - 2) : last + 2])
-    spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
-    noise_w = _noise_w(power_w, pulses, period_s)
-    if not contrast_w > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * noise_w):
-        raise PowerError("the power does not follow the results")
-    if not _all_visible(energy, pulses, best_s, contrast_w):
-        raise PowerError("some results do not change the power")
-    if begin_s < times_s[0] or end_s > times_s[-1]:
-        raise PowerError("the log does not cover all results")
-
-
-def _repeats(pulses: Sequence[Pulse]) -> bool:
-    """Whether all pulses but one, or most of them, lie on pulses again after a shift. One other
-    load at an end would make the shifted place look better than the true one."""
-    total_s = sum(p.end_s - p.start_s for p in pulses)
-    longest_s = max(p.end_s - p.start_s for p in pulses)
-    limit_s = min(MOST_REPEATED * total_s, total_s - LEAST_UNREPEATED * longest_s)
-    shifts = {q.start_s - p.start_s for p in pulses[:2] for q in pulses if q.start_s > p.start_s}
-    for shift_s in sorted(shifts):
-        if shift_s > 2 * SEARCH_S:
-            break
-        common_s, place = 0.0, 0
-        for pulse in pulses:
-            begin_s, end_s = pulse.start_s + shift_s, pulse.end_s + shift_s
-            while place < len(pulses) and pulses[place].end_s <= begin_s:
-                place += 1
-            for other in pulses[place:]:
-                if other.start_s >= end_s:
-                    break
-                common_s += min(end_s, other.end_s) - max(begin_s, other.start_s)
-        if common_s > limit_s:
-            return True
-    return False
-
-
-def _all_visible(
-    energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float
-) -> bool:
-    """Whether nine of ten results have at least half of the contrast."""
-    means_w = [
-        (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))
-        / (p.end_s - p.start_s)
-        for p in pulses
-    ]
-    # Half of the contrast below the mean of them all.
-    limit_w = statistics.fmean(means_w) - contrast_w / 2
-    return sum(mean_w < limit_w for mean_w in means_w) <= len(pulses) // 10
-
-
-def _powers(series: Series) -> tuple[list[float], list[float]]:
-    """Times and mean powers, each of the time since the one before."""
-    # Of a meter that eeio recorded: the sum of the domain's channels.
-    meter = replace(series, recorded=None).samples(0.0)
-    readings = [(t, v) for t, v in zip(meter.times_s, meter.values[0], strict=True) if v == v]
-    if series.form == "counter":
-        readings = [
-            (t, max(0.0, now - before) / (t - t0))
-            for (t0, before), (t, now) in pairwise(readings)
-        ]  # fmt: skip
-    if len(readings) < 3:
-        raise PowerError(f"{series.meter}: {len(readings)} readings are too few")
-    return [t for t, _ in readings], [v for _, v in readings]
-
-
-def _pulses(windows: Sequence[Window], shortest_s: float) -> list[Pulse]:
-    """The windows in order; pauses that the log cannot show are no pauses."""
-    pulses: list[Pulse] = []
-    for window in sorted(windows, key=lambda window: window.start_s):
-        if pulses and window.start_s - pulses[-1].end_s < shortest_s:
-            last = pulses.pop()
-            pulses.append(Pulse(last.start_s, max(last.end_s, window.end_s)))
-        else:
-            pulses.append(Pulse(window.start_s, window.end_s))
-    return pulses
-
-
-def _contrast_w(energy: Energy, pulses: Sequence[Pulse], margin_s: float, ahead_s: float) -> float:
-    """Mean power of the pulses minus that of the pauses, and of as much time before and after."""
-    margin_s = min(margin_s, SEARCH_S)
-    first_s, last_s = pulses[0].start_s, pulses[-1].end_s
-    around = [Pulse(first_s - margin_s, first_s - margin_s), *pulses,
-              Pulse(last_s + margin_s, last_s + margin_s)]  # fmt: skip
-    return energy.contrast_w(around, ahead_s)
-
-
-def _noise_w(power_w: Sequence[float], pulses: Sequence[Pulse], period_s: float) -> float:
-    """The standard error of a contrast, from the differences of neighbouring readings."""
-    steps = [abs(b - a) for a, b in pairwise(power_w)]
-    count = max(1.0, sum(p.end_s - p.start_s for p in pulses) / period_s)
-    return 1.05 * statistics.median(steps) * math.sqrt(2 / count)
-
-
-def _refined(
-    energy: Energy, pulses: Sequence[Pulse], margin_s: float, near_s: float, step_s: float,
-    period_s: float,
-) -> Offset:  # fmt: skip
-    """The best place near one, and how far the contrast does not change by more than its noise."""
-    fine_s = max(FINE_S, period_s / 50)
-    reach = math.ceil(3 * step_s / fine_s)
-    found = {
-        k: _contrast_w(energy, pulses, margin_s, near_s + k * fine_s)
-        for k in range(-reach, reach + 1)
-    }
-    best = max(found, key=lambda k: found[k])
-    limit_w = found[best] - 3 * _noise_w(energy.power_w, pulses, period_s)
-    alike = [k for k, contrast_w in found.items() if contrast_w >= limit_w]
-    width_s = (max(alike) - min(alike)) * fine_s / 2
-    return Offset(near_s + best * fine_s, max(FINE_S, period_s / 2) + width_s, found[best])
-
-
-def _late_s(series: Series) -> float:
-    """How much later than the power the readings are, by the delay of the meter."""
-    if series.delay is None:
-        return 0.0
-    return series.delay.shift_s(None if series.form == "counter" else series.period_s)
-
-
-def _late_within_s(series: Series) -> float:
-    return 0.0 if series.delay is None else series.delay.unsure_s
+    begin_s: float
+    end_s: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -289,16 +103,23 @@ class Alignment:
     ahead_s: float | None
     unsure_s: float = 0.0
     source: str = ""
-    doubt: str | None = None
-    own: Mapping[tuple[str, str], Offset] = field(default_factory=dict)
+    doubts: tuple[ClockDoubt, ...] = ()
+    own: Mapping[tuple[str, str], LoadOffset] = field(default_factory=dict)
     """By meter and domain: how much later the readings are, by the steps of load that they show.
     That contains their delay."""
 
     def of(self, series: Series) -> "SeriesOffset":
         own = self.own.get((series.meter, series.domain))
         if own is not None:
-            return SeriesOffset(own.offset_s, own.uncertainty_s, by_load=True)
+            return SeriesOffset(own.offset_s, own.uncertainty_s, own.drift_s, by_load=True)
         return SeriesOffset(self.ahead_s or 0.0, self.unsure_s)
+
+    def doubts_of(self, window: Window) -> list[str]:
+        return [
+            doubt.text
+            for doubt in self.doubts
+            if doubt.begin_s < window.end_s and window.start_s < doubt.end_s
+        ]
 
 
 @dataclass(frozen=True)
@@ -307,19 +128,38 @@ class SeriesOffset:
 
     ahead_s: float
     unsure_s: float
+    drift_s: float = 0.0
     by_load: bool = False
 
 
-def _estimates(log: PowerLog, windows: Sequence[Window], around_s: float) -> dict[int, Offset]:
-    """The offset of each series that shows the steps of load, by its place in the log. Raises
-    PowerError if none does: the reason of the widest domain."""
-    estimates: dict[int, Offset] = {}
-    reasons: dict[int, PowerError] = {}
-    for place, series in enumerate(log.series):
+def _steps_of(log: PowerLog) -> list[LoadSteps]:
+    """The steps of load of each series. Raises PowerError if none has enough readings."""
+    steps: list[LoadSteps] = []
+    reasons: list[PowerError] = []
+    for series in log.series:
         try:
-            estimates[place] = estimated(series, windows, around_s)
+            steps.append(LoadSteps(series))
         except PowerError as error:
-            reasons[DOMAINS.index(cast(Domain, series.domain))] = error
+            reasons.append(error)
+    if not steps:
+        raise reasons[0]
+    return steps
+
+
+_Offsets = Sequence[tuple[Series, LoadOffset]]
+
+
+def _estimates(steps: Sequence[LoadSteps], windows: Sequence[Window], around_s: float) -> _Offsets:
+    """The offset of each series that shows the steps of load. Raises PowerError if none does: the
+    reason of the widest domain."""
+    spans = [window.pulse for window in windows]
+    estimates: list[tuple[Series, LoadOffset]] = []
+    reasons: dict[int, PowerError] = {}
+    for of_series in steps:
+        try:
+            estimates.append((of_series.series, of_series.estimated(spans, around_s)))
+        except PowerError as error:
+            reasons[DOMAINS.index(cast(Domain, of_series.series.domain))] = error
     if not estimates:
         raise reasons[min(reasons)]
     return estimates
@@ -343,81 +183,174 @@ def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> 
     if given_s is not None:
         source = "given by --power-offset"
     ahead_s = given_s or 0.0
-    return Alignment(ahead_s, log.unsure_s, source, _clock_doubt(log, windows, given_s, source))
-
-
-def _clock_by_load(log: PowerLog, estimates: Mapping[int, Offset]) -> tuple[float, float]:
-    """How far the clock of the log is ahead, by the series with the least unknown delay, and the
-    uncertainty."""
-    best = min(estimates, key=lambda place: _late_within_s(log.series[place]))
-    series, offset = log.series[best], estimates[best]
-    ahead_s = offset.offset_s - _late_s(series)
-    return ahead_s, offset.uncertainty_s + _late_within_s(series)
+    doubts = (*_clock_doubts(log, windows, given_s, source), *_elapsed_doubts(log, windows))
+    return Alignment(ahead_s, log.unsure_s, source, doubts)
 
 
 def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
     """By the steps of load that each series shows."""
     try:
-        estimates = _estimates(log, windows, 0.0)
+        estimates = _estimates(_steps_of(log), windows, 0.0)
     except PowerError as error:
         return Alignment(
             None, source="the clocks of the log and the results may differ, and the load steps do "
             f"not show by how much: {error}; give --power-offset (0 if they are equal)",
         )  # fmt: skip
-    ahead_s, unsure_s = _clock_by_load(log, estimates)
-    own = {
-        (log.series[place].meter, log.series[place].domain): offset
-        for place, offset in estimates.items()
-    }
-    source = f"estimated: {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps"
-    return Alignment(ahead_s, unsure_s, source, own=own)
+    clock = clock_by_load(estimates)
+    own = {(series.meter, series.domain): offset for series, offset in estimates}
+    source = f"estimated: {clock.offset_s:+.2f} s ± {clock.uncertainty_s:.2f} s by the load steps"
+    return Alignment(clock.offset_s, clock.uncertainty_s, source, own=own)
 
 
-def _clock_doubt(
+# ---- doubts about an offset ----
+
+
+def _clock_doubts(
     log: PowerLog, windows: Sequence[Window], given_s: float | None, source: str
-) -> str | None:
-    """What the load steps show against an offset."""
-    used_s = given_s or 0.0
+) -> Iterator[ClockDoubt]:
+    """What the load steps show against an offset, for each part of the log between two pauses of
+    the logger: its clock may have been set there, or may have changed to summer time."""
     try:
-        estimates = _estimates(log, windows, used_s)
+        steps = _steps_of(log)
     except PowerError:
-        return None if given_s is None else _quarter_hour_doubt(log, windows, given_s)
-    ahead_s, unsure_s = _clock_by_load(log, estimates)
-    limit_s = unsure_s + log.unsure_s + max(window.unsure_s for window in windows)
-    if abs(ahead_s - used_s) <= limit_s:
-        return None
-    return (
-        f"the clock is ahead by {ahead_s:+.2f} s ± {unsure_s:.2f} s by the load steps, but "
-        f"{used_s:+.2f} s was used ({source})"
-    )
+        return
+    used_s = given_s or 0.0
+    for stretch in _stretches(log, windows, used_s):
+        unsure_s = log.unsure_s + max(window.unsure_s for window in stretch)
+        try:
+            text = _contradiction(steps, stretch, used_s, unsure_s, source)
+        except PowerError:
+            text = _doubt_by_parts(steps, stretch, used_s, unsure_s, source)
+            if text is None and given_s is not None:
+                text = _doubt_by_zones(steps, stretch, used_s, _MOST_ZONES_S)
+            if text is None and (log.clock == "local" or stretch[0].local):
+                text = _doubt_by_summer_time(steps, stretch, used_s)
+        if text is not None:
+            yield ClockDoubt(stretch[0].start_s, stretch[-1].end_s, text)
+
+
+def _stretches(log: PowerLog, windows: Sequence[Window], used_s: float) -> list[list[Window]]:
+    """The windows that a log has readings of, in order, between the pauses of its logger."""
+    times_s = sorted({time_s for series in log.series for time_s in series.times_s})
+    gaps_s = gaps_of(times_s, max(series.period_s for series in log.series))
+    covered = [
+        window
+        for window in sorted(windows, key=lambda window: window.start_s)
+        if times_s[0] <= window.start_s + used_s and window.end_s + used_s <= times_s[-1]
+    ]
+    return cut_at(gaps_s, covered, used_s)
+
+
+def _doubt_by_parts(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float, unsure_s: float,
+    source: str,
+) -> str | None:  # fmt: skip
+    """As `_contradiction`, of parts of the windows: of a clock that drifts far, only these show an
+    offset."""
+    count = min(MOST_PARTS, len(windows) // LEAST_OF_PART)
+    for part in parts_of(windows, count) if count > 1 else []:
+        with suppress(PowerError):
+            text = _contradiction(steps, part, used_s, unsure_s, source)
+            if text is not None:
+                return text
+    return None
+
+
+def _contradiction(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float, unsure_s: float,
+    source: str,
+) -> str | None:  # fmt: skip
+    """The doubt about an offset, if the load steps of the windows show another one, or a drift.
+    Raises PowerError if they show no offset."""
+    clock = clock_by_load(_estimates(steps, windows, used_s))
+    within_s = clock.uncertainty_s - clock.drift_s
+    off_s, limit_s = abs(clock.offset_s - used_s), within_s + unsure_s
+    if off_s > limit_s:
+        return (
+            f"the clock is ahead by {clock.offset_s:+.2f} s ± {within_s:.2f} s by the load steps, "
+            f"but {used_s:+.2f} s was used ({source})"
+        )
+    if off_s + clock.drift_s / 2 > limit_s + clock.drift_unsure_s:
+        return f"{_drift(clock.drift_s)}, but {used_s:+.2f} s was used for all of them ({source})"
+    return None
+
+
+def _drift(drift_s: float) -> str:
+    return f"the log's clock drifts by {drift_s:.1f} s during the results"
+
+
+def _elapsed_doubts(log: PowerLog, windows: Sequence[Window]) -> Iterator[ClockDoubt]:
+    """Times that count from the start of a log do not change to summer time, and those of results
+    without a zone do."""
+    for series in log.series if log.is_elapsed else ():
+        begin_s, end_s = series.times_s[0], series.times_s[-1]
+        later = [
+            window
+            for window in windows
+            if window.local
+            and begin_s < window.start_s < end_s
+            and _may_change(begin_s, window.end_s)
+        ]
+        if later:
+            yield ClockDoubt(
+                min(window.start_s for window in later),
+                max(window.end_s for window in later),
+                "summer time may have begun or ended between the start of the log and the result, "
+                "whose local time does not show it: import the results before and after it "
+                "separately, each with its --power-offset",
+            )
+
+
+_MONTHS_OF_CHANGES = (3, 4, 9, 10, 11)
+_SUNDAY = 6
+
+
+def _may_change(begin_s: float, end_s: float) -> bool:
+    """Whether summer time begins or ends somewhere between two local times: in the night to a
+    Sunday of spring or autumn."""
+    night = datetime.fromtimestamp(begin_s, UTC).replace(hour=2, minute=0, second=0, microsecond=0)
+    while night.timestamp() <= end_s:
+        is_change = night.weekday() == _SUNDAY and night.month in _MONTHS_OF_CHANGES
+        if is_change and night.timestamp() >= begin_s:
+            return True
+        night += timedelta(days=1)
+    return False
 
 
 _QUARTER_HOUR_S = 900.0
 """Zones differ by multiples of it."""
 _MOST_ZONES_S = 26 * 3600.0
 """From UTC-12 to UTC+14."""
-_NEAR_ZONE_S = 15.0
+_SUMMER_TIME_S = 2 * 3600.0
+"""The most by which summer time differs."""
+_ENOUGH_WINDOWS = 32
 
 
-def _quarter_hour_doubt(log: PowerLog, windows: Sequence[Window], given_s: float) -> str | None:
+def _doubt_by_summer_time(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float
+) -> str | None:
+    """As `_doubt_by_zones`, for parts of the windows: local times may change among them."""
+    count = max(1, min(MOST_PARTS, len(windows) // LEAST_PULSES))
+    doubts = (
+        _doubt_by_zones(steps, part, used_s, _SUMMER_TIME_S) for part in parts_of(windows, count)
+    )
+    return next(filter(None, doubts), None)
+
+
+def _doubt_by_zones(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float, most_s: float
+) -> str | None:
     """The doubt about an offset without steps of load, if another number of quarter hours has them:
     a zone or its sign may be wrong."""
-    first_s = min(window.start_s for window in windows)
-    last_s = max(window.end_s for window in windows)
-    most = round(_MOST_ZONES_S / _QUARTER_HOUR_S)
-    offsets_s = [given_s + k * _QUARTER_HOUR_S for k in range(-most, most + 1) if k]
-    for series in log.series:
-        for offset_s in sorted(offsets_s, key=lambda offset_s: abs(offset_s - given_s)):
-            begin_s, end_s = first_s + offset_s, last_s + offset_s
-            if series.times_s[0] > begin_s or series.times_s[-1] < end_s:
-                continue
-            try:
-                estimated(series, windows, offset_s, _NEAR_ZONE_S)
-            except PowerError:
-                continue
+    spans = [window.pulse for window in windows[:_ENOUGH_WINDOWS]]
+    most = round(most_s / _QUARTER_HOUR_S)
+    zones_s = [used_s + k * _QUARTER_HOUR_S for k in range(-most, most + 1) if k]
+    for of_series in steps:
+        zone_s = of_series.better_zone_s(spans, used_s, zones_s)
+        if zone_s is not None:
             return (
-                f"no step of load fits the offset of {given_s:+g} s, but {offset_s:+.0f} s "
-                "fits: check the zone of the log's times and the sign of the offset"
+                f"no step of load fits the offset of {used_s:+g} s, but {zone_s:+.0f} s fits: "
+                "check the zone of the log's times and the sign of the offset"
             )
     return None
 
@@ -485,12 +418,20 @@ def _unsure(
     reading: EnergyReading, series: Series, window: Window, alignment: Alignment
 ) -> EnergyReading:
     """The reading with the uncertainty of its times."""
-    unsure_s = window.unsure_s + alignment.of(series).unsure_s
+    offset = alignment.of(series)
+    unsure_s = window.unsure_s + offset.unsure_s
+    if offset.drift_s > _MOST_DRIFT_SHARE * (window.end_s - window.start_s):
+        reason = (
+            f"{_drift(offset.drift_s)}: give each part of the log its --power-offset, or import "
+            "the days separately"
+        )
+        return _without_energy(reading, reason)
     if reading.energy_j is not None and unsure_s > 0:
         meter = _aligned_samples(series, alignment)
         changes_j = []
-        for share in (-1.0, -0.5, 0.5, 1.0):
-            shift_s = share * unsure_s
+        count = min(_MOST_SHIFTS, max(_LEAST_SHIFTS, math.ceil(unsure_s / series.period_s)))
+        for number in filter(None, range(-count, count + 1)):
+            shift_s = number / count * unsure_s
             (other,) = (
                 of_domain
                 for of_domain in meter.energy(window.start_s + shift_s, window.end_s + shift_s)
@@ -498,12 +439,27 @@ def _unsure(
             )
             if other.energy_j is None:
                 why = f"the times are unsure by {unsure_s:.2f} s: {'; '.join(other.reasons)}"
-                return replace(reading, power_w=None, energy_j=None, uncertainty_j=None,
-                               valid=False, reasons=(*reading.reasons, why))  # fmt: skip
+                return _without_energy(reading, why)
             changes_j.append(abs(other.energy_j - reading.energy_j))
         total_j = math.hypot(reading.uncertainty_j or 0.0, max(changes_j))
+        if offset.drift_s > unsure_s / 2:
+            # The results at both ends of a drift are off by that change, so it adds up.
+            total_j = (reading.uncertainty_j or 0.0) + max(changes_j)
         reading = replace(reading, uncertainty_j=total_j)
-    return known(doubted(reading, [alignment.doubt] if alignment.doubt else []))
+    return known(doubted(reading, alignment.doubts_of(window)))
+
+
+_LEAST_SHIFTS, _MOST_SHIFTS = 2, 16
+"""In each direction: a reading apart, where the times are unsure by more than two readings."""
+_MOST_DRIFT_SHARE = 0.25
+"""Of a result's time: a clock that drifts more does not show which power was that of the result."""
+
+
+def _without_energy(reading: EnergyReading, reason: str) -> EnergyReading:
+    return replace(
+        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+        reasons=(*reading.reasons, reason),
+    )  # fmt: skip
 
 
 # ---- all files ----

@@ -193,7 +193,7 @@ def on_log(used: UsedLog) -> Iterator[str]:
         yield f"no energy from it: {alignment.source}"
     else:
         yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
-    yield from (note for note in (*log.notes, alignment.doubt) if note)
+    yield from (note for note in (*log.notes, *(doubt.text for doubt in alignment.doubts)))
 
 
 def _equal_reports(file: FoundFile) -> list[int]:

@@ -438,3 +438,29 @@ def test_values_belong_together_within_half_of_the_period() -> None:
     assert len(rows) == 10 and missing == [4.49]
     with pytest.raises(PowerError, match="clock runs backwards"):
         readings.summed("m", values[::-1])
+
+
+@pytest.mark.parametrize(("period_s", "form"), [(1, "mean"), (5, "sample"), (60, "sample")])
+def test_records_of_a_watts_up_apart_are_samples(
+    tmp_path: Path, imported: Importer, period_s: int, form: str
+) -> None:
+    """With a note that loads in step with them are not in the uncertainty."""
+    log = tmp_path / "power.log"
+    log.write_text(
+        "".join(
+            f"{START_S + second:.1f} #d,-,18,{10 * watts(second - 1):.0f},1201{',_' * 16};\n"
+            for second in range(0, 600, period_s)
+        )
+    )
+    (series,) = power_logs.read(log).series
+    assert (series.form, series.period_s) == (form, period_s)
+    results = CASES / "power-results"
+    no_energy = 3 if period_s == 60 else 0
+    body = imported(results, "--dry-run", "--power", log, "--power-offset", "0", code=no_energy)
+    energies_of = [phase["energy"][0] for f in body["files"] for phase in f["reports"][0]["phases"]]
+    for energy, wanted_j in zip(energies_of, WANTED_J, strict=True):
+        is_known = energy["energy_j"] is not None
+        assert is_known or form == "sample"
+        assert not is_known or abs(energy["energy_j"] - wanted_j) <= energy["uncertainty_j"]
+        remarks = [reason for reason in energy["reasons"] if "in step with its readings" in reason]
+        assert bool(remarks) == (form == "sample" and is_known)

@@ -108,7 +108,8 @@ def read(named: Path) -> PowerLog:
         return replace(log, rejected=f"damaged or cut off: {error!r:.120}")
     return replace(
         log, tool=tool, clock=found.clock, same_machine=found.same_machine,
-        unsure_s=found.unsure_s, series=tuple(found.series), notes=tuple(found.notes),
+        unsure_s=found.unsure_s, is_elapsed=found.is_elapsed, series=tuple(found.series),
+        notes=tuple(found.notes),
     )  # fmt: skip
 
 

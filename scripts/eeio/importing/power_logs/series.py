@@ -10,6 +10,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from eeio.importing.power_logs.one_meter import check_equal_times
 from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
@@ -151,6 +152,8 @@ class PowerLog:
     clock: Clock = "utc"
     same_machine: bool = False
     unsure_s: float = 0.0
+    is_elapsed: bool = False
+    """Its times count from a start of which it has the date."""
     offset_s: float | None = None
     """How far its clock is ahead, as the user states behind its name."""
     series: tuple[Series, ...] = ()
@@ -166,6 +169,7 @@ class ReadLog:
     clock: Clock = "utc"
     same_machine: bool = True
     unsure_s: float = 0.0
+    is_elapsed: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -188,19 +192,20 @@ def check(series: Series) -> None:
 
 _ZONE_STEPS_S = (1800.0, 3600.0, 7200.0)
 """Local times step by one of them when the zone changes (summer time)."""
-_LONGEST_PERIOD_S = 120.0
+_STEPS_WITHIN_S = 240.0
 
 
 def check_steps(series: Series) -> None:
     """Raises PowerError if local times step ahead as by summer time."""
-    if series.form == "counter" or series.period_s > _LONGEST_PERIOD_S:
+    if series.form == "counter":
         return
+    within_s = min(2 * series.period_s, _STEPS_WITHIN_S)
     for before_s, after_s in pairwise(series.times_s):
         step_s = after_s - before_s - series.period_s
-        if any(abs(step_s - zone_s) <= 2 * series.period_s for zone_s in _ZONE_STEPS_S):
+        if any(abs(step_s - zone_s) <= within_s for zone_s in _ZONE_STEPS_S):
             raise PowerError(
                 f"{series.meter}: the local times step ahead by {after_s - before_s:.0f} s, as by "
-                "summer time: cut the log there, and import the parts with offsets of their own"
+                "summer time: cut the log there, and import the parts with separate offsets"
             )
 
 
@@ -212,7 +217,8 @@ def series_of(
     a clock of whole seconds gives, the mean counts, and of a counter the last one. `delay` is that
     of the readings which the program logs, adds up or averages.
 
-    Raises PowerError if the clock runs backwards.
+    Raises PowerError if the clock runs backwards, or if values with one time may be of several
+    meters.
     """
     possible = COUNTER_SAMPLE if form == "counter" else POWER_SAMPLE
     of_time: dict[float, list[float]] = {}
@@ -226,6 +232,8 @@ def series_of(
             )
         last_s = time_s
         of_time.setdefault(time_s, []).append(value if possible.contains(value) else math.nan)
+    if form != "counter":
+        check_equal_times(meter, [t for t, values in of_time.items() for _ in values])
     values = [_value_of_a_time(values, form) for values in of_time.values()]
     if accuracy is None:
         accuracy = default_accuracy(domain)

@@ -45,6 +45,53 @@ def time_of(text: str) -> tuple[float, Clock]:
     return moment.timestamp(), "utc"
 
 
+class LogTimes:
+    """The times of one log, all of the same clock."""
+
+    def __init__(self) -> None:
+        self._first: tuple[Clock, str] | None = None
+
+    @property
+    def clock(self) -> Clock:
+        return "utc" if self._first is None else self._first[0]
+
+    def read(self, text: str) -> float:
+        """Unix s of a time. Raises PowerError for one with another clock, or with another zone
+        whose difference to UTC is not known."""
+        return self._checked(*time_of(text), _zone_name(text))
+
+    def read_json(self, value: Any) -> float:
+        """The same of a value of JSON. Raises PowerError."""
+        return self._checked(*time_of_json(value), "")
+
+    def _checked(self, time_s: float, clock: Clock, zone: str) -> float:
+        if clock == "utc":
+            zone = ""
+        self._first = self._first or (clock, zone)
+        if self._first != (clock, zone):
+            first, now = _named(*self._first), _named(clock, zone)
+            raise PowerError(
+                f"the clock changes from {first} to {now}: cut the log there, and import the parts "
+                "with separate offsets"
+            )
+        return time_s
+
+
+_CLOCKS: dict[Clock, str] = {
+    "utc": "UTC", "local": "local time", "start": "the time since a start",
+}  # fmt: skip
+
+
+def _named(clock: Clock, zone: str) -> str:
+    return f"{_CLOCKS[clock]} {zone}".rstrip()
+
+
+def _zone_name(text: str) -> str:
+    """The abbreviation of a time zone, such as CET; empty without one."""
+    date = _PARTS_OF_DATE.fullmatch(text.strip().rstrip(",;:|"))
+    return "" if date is None else date["zone"].strip()
+
+
 def _iso(text: str) -> str:
     """The ISO form of a time. Raises ValueError."""
     if date := _PARTS_OF_DATE.fullmatch(text):

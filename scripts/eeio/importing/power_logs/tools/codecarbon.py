@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import table
 from eeio.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
-from eeio.importing.power_logs.times import time_of
+from eeio.importing.power_logs.times import LogTimes, time_of
 
 _DOMAINS = {"cpu_energy": "package", "ram_energy": "dram", "gpu_energy": "accelerator"}
 _COLUMNS = ("timestamp", "run_id", "duration", *_DOMAINS)
@@ -33,11 +33,13 @@ def _counter(rows: Sequence[dict[str, str]], column: str) -> list[tuple[float, f
 
 def _read(text: str) -> ReadLog:
     """Rows with the energy, kWh, since the start of a run, at their local times."""
-    log = ReadLog(clock="local")
+    log = ReadLog()
+    times = LogTimes()
     runs: dict[str, list[dict[str, str]]] = {}
     for row in table(text, _COLUMNS):
         runs.setdefault(row["run_id"], []).append(row)
-        _, log.clock = time_of(row["timestamp"])
+        times.read(row["timestamp"])
+    log.clock = times.clock
     for rows in runs.values():
         for column, domain in _DOMAINS.items():
             counter = _counter(rows, column)

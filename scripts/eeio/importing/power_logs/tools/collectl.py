@@ -6,7 +6,7 @@ from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import lines_of, unexplained
 from eeio.importing.power_logs.sensors import of_sensors
 from eeio.importing.power_logs.series import ReadLog
-from eeio.importing.power_logs.times import time_of
+from eeio.importing.power_logs.times import LogTimes
 from eeio_parsers.found import number
 from eeio_power.errors import PowerError
 
@@ -16,7 +16,8 @@ _HEADER = re.compile(r"^#Date Time ", re.M)
 def _read(text: str) -> ReadLog:
     """Local times, and power of the environmental data. Lines with # are comments, and the header
     may be repeated."""
-    log = ReadLog(clock="local")
+    log = ReadLog()
+    times = LogTimes()
     header: list[str] = []
     rounds: list[tuple[float, dict[str, float | None]]] = []
     for number_of_line, line in lines_of(text):
@@ -30,7 +31,7 @@ def _read(text: str) -> ReadLog:
             row = dict(zip(header, cells, strict=True))
             date = row["Date"]
             date = date if "-" in date else f"{date[:4]}-{date[4:6]}-{date[6:]}"
-            time_s, log.clock = time_of(f"{date} {row['Time']}")
+            time_s = times.read(f"{date} {row['Time']}")
             powers = {
                 name.partition("]")[2]: number(cell)
                 for name, cell in row.items()
@@ -39,6 +40,7 @@ def _read(text: str) -> ReadLog:
             rounds.append((time_s, powers))
     if not any(powers for _, powers in rounds):
         raise PowerError("no column of power: collectl records it with -sE --envopts p")
+    log.clock = times.clock
     log.series.append(of_sensors("collectl", rounds))
     return log
 

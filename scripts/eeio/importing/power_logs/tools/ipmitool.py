@@ -9,8 +9,8 @@ from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import explain
 from eeio.importing.power_logs.readings import grouped
 from eeio.importing.power_logs.sensors import of_sensors
-from eeio.importing.power_logs.series import Clock, ReadLog
-from eeio.importing.power_logs.times import STAMP, time_of
+from eeio.importing.power_logs.series import ReadLog
+from eeio.importing.power_logs.times import STAMP, LogTimes
 from eeio_power.errors import PowerError
 
 _DCMI = re.compile(r"\s*Instantaneous power reading\s{0,40}:\s{0,40}(\d{1,6}) Watts")
@@ -51,14 +51,14 @@ class _Answers:
 
     def __init__(self) -> None:
         self.answers: list[_Answer] = []
-        self.clock: Clock = "utc"
+        self.times = LogTimes()
 
     def line(self, line: str) -> bool:
         if _STATISTICS.match(line) or line.startswith("#"):
             return True
         stamp = STAMP.match(line)
         if stamp is not None:
-            time_s, self.clock = time_of(stamp[1])
+            time_s = self.times.read(stamp[1])
             line = line[stamp.end() :].lstrip(" ,;:|]\t")
             self._begin(time_s, is_alone=not line)
             if not line or _STATISTICS.match(line):
@@ -102,7 +102,7 @@ def _read(text: str) -> ReadLog:
     """A loop of `ipmitool dcmi power reading` or `ipmitool sdr`, with a time before each answer."""
     rules = _Answers()
     explain(text, rules.line)
-    log = ReadLog(same_machine=False, clock=rules.clock)
+    log = ReadLog(same_machine=False, clock=rules.times.clock)
     states = {answer.state for answer in rules.answers if _DCMI_NAME in answer.sensors}
     if states and "activated" not in states and states != {None}:
         named = ", ".join(sorted(state for state in states if state))

@@ -7,7 +7,7 @@ from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import lines_of, matching, table
 from eeio.importing.power_logs.readings import Value, summed
 from eeio.importing.power_logs.series import ReadLog, series_of
-from eeio.importing.power_logs.times import time_of
+from eeio.importing.power_logs.times import LogTimes
 from eeio_power.delay import NVIDIA
 from eeio_power.errors import PowerError
 
@@ -46,10 +46,12 @@ def _read(text: str) -> ReadLog:
     log = ReadLog()
     name, draw = _columns(text)
     values: list[Value] = []
+    times = LogTimes()
     for row in table(text, ("timestamp", name, draw), _IS_FAILURE):
         _check_unit(draw, row[draw])
-        time_s, log.clock = time_of(row["timestamp"])
+        time_s = times.read(row["timestamp"])
         values.append((time_s, f"{name} {row[name]}", watts_of(row[draw])))
+    log.clock = times.clock
     rows = summed("nvidia-smi", values)
     log.series.append(
         series_of("nvidia-smi", "accelerator", "device-reported", "sample", rows, NVIDIA)

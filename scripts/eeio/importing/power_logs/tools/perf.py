@@ -97,7 +97,8 @@ def _read(text: str) -> ReadLog:
     runs, clock = _runs(text)
     if len({run.unsure_s for run in runs}) > 1:
         raise PowerError("some of its runs have no line `# started on`: import them apart")
-    log = ReadLog(clock=clock, unsure_s=max((run.unsure_s for run in runs), default=0.0))
+    unsure_s = max((run.unsure_s for run in runs), default=0.0)
+    log = ReadLog(clock=clock, unsure_s=unsure_s, is_elapsed=True)
     events = dict.fromkeys(event for run in runs for event in run.joules)
     log.notes = [
         f"energy-{event} is a part of another domain: not used"

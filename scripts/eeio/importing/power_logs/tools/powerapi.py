@@ -9,7 +9,7 @@ from eeio.importing.power_logs.format import LogFormat
 from eeio.importing.power_logs.lines import table
 from eeio.importing.power_logs.readings import Value, summed
 from eeio.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
-from eeio.importing.power_logs.times import time_of_json
+from eeio.importing.power_logs.times import LogTimes
 from eeio_power.errors import PowerError
 from eeio_power.reading import Kind
 
@@ -35,16 +35,18 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> ReadLog:
     if len({str(row.get("sensor")) for row in rows}) > 1:
         raise PowerError("several machines (`sensor`): export one at a time")
     of_domain: dict[str, list[Value]] = {}
+    times = LogTimes()
     for row in (row for row in rows if row["target"] == target):
         metadata = row.get("metadata") or row
         domain = _DOMAINS.get(str(metadata.get("scope")))
         if domain is None:
             raise PowerError("the power domain is unknown: it is in the column or key `scope`")
-        time_s, log.clock = time_of_json(row["timestamp"])
+        time_s = times.read_json(row["timestamp"])
         socket = str(metadata.get("socket", ""))
         of_domain.setdefault(domain, []).append(
             (time_s, socket and f"socket {socket}", float(row["power"]))
         )
+    log.clock = times.clock
     kind: Kind = "measured" if target == "rapl" else "modelled"
     for domain, values in of_domain.items():
         # An export need not be in the order of its times.
