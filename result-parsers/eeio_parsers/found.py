@@ -67,13 +67,22 @@ class FoundPhase:
 @dataclass(frozen=True, slots=True)
 class FoundReport:
     """One report of a file: fio may append one after the other. It begins at that character of the
-    file; None if its reader does not tell reports apart by their places."""
+    file; None if its reader does not tell reports apart by their places. `mixed` are the groups
+    that read and wrote at the same time, with both directions together: energy and bytes are
+    theirs."""
 
     phases: tuple[FoundPhase, ...]
     version: str | None = None
     host: str | None = None
     notes: tuple[str, ...] = ()
     begins_at: int | None = None
+    mixed: tuple[FoundPhase, ...] = ()
+
+    @property
+    def work(self) -> tuple[FoundPhase, ...]:
+        """Each group once: both directions together, or its only phases."""
+        groups = {phase.group for phase in self.mixed}
+        return (*self.mixed, *(phase for phase in self.phases if phase.group not in groups))
 
 
 def to_json(report: FoundReport, number: int) -> dict[str, Any]:
@@ -83,7 +92,41 @@ def to_json(report: FoundReport, number: int) -> dict[str, Any]:
         "host": report.host,
         "notes": list(report.notes),
         "phases": [asdict(phase) for phase in report.phases],
+        "mixed": [asdict(phase) for phase in report.mixed],
     }
+
+
+def with_mixed(report: FoundReport) -> FoundReport:
+    """The report of a tool whose groups run at once, with the groups that read and wrote."""
+    of_group: dict[str, list[FoundPhase]] = {}
+    for phase in report.phases:
+        of_group.setdefault(phase.group, []).append(phase)
+    mixed = [
+        _both(phases)
+        for phases in of_group.values()
+        if {phase.operation for phase in phases} >= {"read", "write"}
+    ]
+    return replace(report, mixed=tuple(mixed))
+
+
+def _both(phases: Sequence[FoundPhase]) -> FoundPhase:
+    """The directions of a group as one phase. The figures of each are metrics that begin with its
+    name, as in eeio's own runs."""
+    metrics: dict[str, float] = {}
+    for phase in phases:
+        metrics |= {f"{phase.operation}_{name}": value for name, value in phase.metrics.items()}
+        if phase.bandwidth_bytes_per_s is not None:
+            metrics[f"{phase.operation}_bandwidth_bytes_per_s"] = phase.bandwidth_bytes_per_s
+        if phase.iops is not None:
+            metrics[f"{phase.operation}_iops"] = phase.iops
+    first = phases[0]
+    return replace(
+        added(phases, first.name),
+        operation="mixed",
+        jobs=first.jobs,
+        options=first.options,
+        metrics=metrics,
+    )
 
 
 def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:

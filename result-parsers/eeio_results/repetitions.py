@@ -1,12 +1,12 @@
 """The repetitions of an experiment's phase, and which of them share a median."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eeio_results.observation import Missing, Observation
-from eeio_results.record import Experiment, Phase, Run
+from eeio_results.record import EnergyReading, Experiment, Phase, Run
 from eeio_results.selection import judged
 from eeio_results.store import Campaign
 from eeio_results.windows import writes
@@ -21,6 +21,8 @@ class Repetitions:
     experiment: Experiment
     runs: Sequence[Run]
     name: str
+    is_direction: bool = False
+    """One direction of a phase that read and wrote at the same time."""
 
     @cached_property
     def pairs(self) -> list[tuple[Run, Phase]]:
@@ -124,9 +126,59 @@ class Repetitions:
 
 def repetitions_of(campaign: Campaign) -> dict[str, list[Repetitions]]:
     """Id of an experiment with runs -> the repetitions of each of its phases."""
-    made = {}
+    made: dict[str, list[Repetitions]] = {}
     for id, runs in campaign.runs_by_experiment().items():
         names = dict.fromkeys(phase.name for run in runs for phase in run.phases)
         experiment = runs[0].experiment
-        made[id] = [Repetitions(campaign, experiment, runs, name) for name in names]
+        made[id] = []
+        for name in names:
+            both = Repetitions(campaign, experiment, runs, name)
+            made[id] += [both, *_directions(both)]
     return made
+
+
+_DIRECTIONS = ("read", "write")
+_OF_BOTH = "bytes and energy are those of both directions together, in the row mixed"
+
+
+def _directions(both: Repetitions) -> Iterator[Repetitions]:
+    """Those of each direction of a phase that read and wrote at the same time, with its bandwidth,
+    requests and latencies: neither bytes, which count once, nor energy, which cannot be divided."""
+    if both.first.operation != "mixed":
+        return
+    for direction in _DIRECTIONS:
+        rate = f"{direction}_bandwidth_bytes_per_s"
+        if not all(rate in phase.metrics for _, phase in both.pairs):
+            continue
+        is_plain = both.name == both.first.operation
+        name = f"{direction}s" if is_plain else f"{both.name}: {direction}s"
+        runs = [
+            replace(run, phases=tuple(_of(phase, direction, name) for phase in run.phases
+                                      if phase.name == both.name))
+            for run in both.runs
+        ]  # fmt: skip
+        yield Repetitions(both.campaign, both.experiment, runs, name, is_direction=True)
+
+
+def _of(phase: Phase, direction: str, name: str) -> Phase:
+    metrics = {
+        figure.removeprefix(f"{direction}_"): value
+        for figure, value in phase.metrics.items()
+        if figure.startswith(f"{direction}_")
+    }
+    return replace(
+        phase,
+        name=name,
+        bytes_moved=None,
+        bandwidth_bytes_per_s=metrics.pop("bandwidth_bytes_per_s"),
+        metrics=metrics,
+        energy=tuple(_without_energy(reading) for reading in phase.energy),
+        until_durable=None,
+        durable_reason=_OF_BOTH,
+    )
+
+
+def _without_energy(reading: EnergyReading) -> EnergyReading:
+    return replace(
+        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False, reasons=(_OF_BOTH,)
+    )

@@ -80,6 +80,8 @@ list --pilots
 doctor
 doctor --format json
 meter list
+meter check demo --seconds 1
+meter check demo --seconds 1 --suite eeio-suite --preset quick --directory target --format json
 record power -- sleep 0.2
 plan dummy-suite --directory target
 plan dummy-suite --directory target --format json

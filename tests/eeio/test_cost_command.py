@@ -130,11 +130,9 @@ def test_what_is_rejected_in_a_line(
 @pytest.mark.parametrize(
     ("name", "tool", "level", "why"),
     [
-        ("mixed", "fio", "filesystem", "it reads and writes at once"),
-        ("applications", "archive", "application", "it reads and writes at once"),
+        ("applications", "archive", "application", "no single request size"),
         ("chang", "metadata", "filesystem", "no single request size"),
         ("chang", "iozone", "filesystem", "the energy is known only to"),
-        ("mixed", "ior", "library", ""),
     ],
 )
 def test_a_rejection_has_the_true_reason_and_names_only_what_can_be_costed(
@@ -158,6 +156,8 @@ def test_each_choice_that_a_rejection_names_can_be_costed(in_process: InProcess)
         in_process("cost", path, "--demo", "--tool", tool, "--level", level)
 
 
-def test_a_cost_names_the_mixed_experiments_that_it_leaves_out(in_process: InProcess) -> None:
-    done = in_process("cost", str(CAMPAIGNS / "drive"), "--demo", "--level", "device")
-    assert "left out: it reads and writes at once" in done.err
+def test_a_cost_counts_what_reads_and_writes_at_once_once(in_process: InProcess) -> None:
+    done = in_process("cost", str(CAMPAIGNS / "mixed"), "--demo", "--format", "json")
+    labels = [experiment["label"] for experiment in json.loads(done.out)["mix"]]
+    assert len(labels) == 2 and all("random mixed 4 KiB" in label for label in labels)
+    assert "left out" not in done.err

@@ -8,7 +8,7 @@ import re
 import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +149,23 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
 
 
+def directions(phase: Phase) -> Iterator[Phase]:
+    """Of a phase that read and wrote at the same time: bandwidths, neither bytes nor energy."""
+    for direction in ("read", "write"):
+        rate = phase["metrics"].get(f"{direction}_bandwidth_bytes_per_s")
+        if phase["operation"] == "mixed" and rate is not None:
+            none = {"power_w": None, "energy_j": None, "uncertainty_j": None, "valid": False}
+            yield phase | {
+                "name": f"{direction}s", "bytes_moved": None, "bandwidth_bytes_per_s": rate,
+                "until_durable": None, "energy": [reading | none for reading in phase["energy"]],
+            }  # fmt: skip
+
+
 def table(folder: Path) -> dict[tuple[str, str], Row]:
     pairs: dict[tuple[str, str], list[tuple[Phase, Phase]]] = defaultdict(list)
     for run in records(folder):
-        for phase in run["phases"] if run["experiment"]["level"] != "context" else ():
+        phases = run["phases"] if run["experiment"]["level"] != "context" else []
+        for phase in (*phases, *(of for each in phases for of in directions(each))):
             valid = not run["validity"] and not phase["validity"]
             pairs[run["experiment_id"], phase["name"]] += [(run, phase)] if valid else []
     return {
@@ -291,7 +304,9 @@ def test_a_result_file_of_pts(folder: Path, in_process: InProcess, tmp_path: Pat
         return  # PTS has no such results
     in_process("export", "pts", str(folder), "-o", str(tmp_path / "pts"))
     wanted: dict[str, list[list[float]]] = defaultdict(list)
-    for row in table(folder).values():
+    for (_, name), row in table(folder).items():
+        if name in ("reads", "writes"):
+            continue  # bandwidths of one direction are rows of a report only
         if not row.is_metadata:
             wanted["MB/s"].append([rate / 1e6 for rate in row.rates if rate is not None])
         for (domain, meter, _), values in row.sources.items():

@@ -81,6 +81,7 @@ def compare(
     idle_busy: list[IdleBusy] = []
     for campaign, of_campaign in zip(campaigns, cells, strict=True):
         idle_busy += idle_and_busy(campaign, [cell for cell in of_campaign if id(cell) in wanted])
+    complete = [cell for cell in chosen if not cell.is_direction]
     return Comparison(
         campaigns=tuple(campaign.name for campaign in campaigns),
         adjustment=adjustment,
@@ -93,10 +94,10 @@ def compare(
         pareto=choices(chosen),
         normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
         warnings=(
-            *remarks.of_runs(campaigns, chosen),
+            *remarks.of_runs(campaigns, complete),
             *too_slow,
             *remarks.of_load(campaigns),
-            *remarks.of_flush(chosen),
+            *remarks.of_flush(complete),
             *remarks.domain_warnings(chosen),
             *remarks.unmatched(chosen),
         ),

@@ -90,6 +90,9 @@ class Cell:
     """The bytes that each repetition moved, if all moved the same number; None otherwise."""
     command: str = ""
     """Of `eeio bench`: the command's text, or the name that it was given."""
+    is_direction: bool = False
+    """One direction of an experiment that reads and writes at the same time: its bytes and its
+    energy are those of another cell."""
     details: tuple[str, ...] = ()
     """How it differs from other experiments of its tool, but for its factors of their own."""
 
@@ -324,6 +327,7 @@ def _cell(
         experiment.id,
         moved.pop() if len(moved) == 1 else None,
         arguments.get("words", "") if experiment.tool == COMMAND else "",
+        repetitions.is_direction,
     )
 
 

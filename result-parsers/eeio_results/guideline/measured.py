@@ -22,7 +22,6 @@ from eeio_results.windows import energy_of
 LeftOut = dict[str, list[str]]
 """Experiments that have no figure, by the reason."""
 
-MIXED = "it reads and writes at once, and a workload has shares of reads and of writes"
 NO_SIZE = "it has no single request size, by which a workload names experiments"
 
 
@@ -46,8 +45,7 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         wanted = factors["tool"] == choice.tool and factors["level"] == choice.level
         if not wanted:
             continue
-        if factors["operation"] == "mixed":
-            left_out.setdefault(MIXED, []).append(f"{campaign.name}: {cell.label()}")
+        if cell.is_direction:
             continue
         if cell.request_size_bytes is None:
             left_out.setdefault(NO_SIZE, []).append(f"{campaign.name}: {cell.label()}")
@@ -73,6 +71,8 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             flush=factors["flush"] if factors["flush"] in FLUSHES else None,
         )
         variant = factors["device"] + _target(factors["target"]) + _load(factors["arguments"])
+        if factors["operation"] == "mixed":
+            variant = " ".join((variant, *cell.details)).strip()
         bandwidths, powers, energies = zip(*both, strict=True)
         durable = {"yes": True, "no": False}.get(factors["durable"])
         found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))

@@ -109,6 +109,8 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
     cells = [cell for cell in system.cells if key.covers(cell.key)]
     if not cells:
         return f"{system.name} has no such experiment"
+    if len({cell.key.buffer for cell in cells}) > 1:
+        return f"{system.name} has it with the page cache on and off: state cache.buffer"
     if len({cell.key.disk for cell in cells}) > 1:
         return f"{system.name} has it with the disk cache on and off: state cache.disk"
     if len(flushed := dict.fromkeys(cell.flushed for cell in cells)) > 1:

@@ -25,8 +25,8 @@ COMBINATIONS: Mapping[ShareOf, str] = {
 
 @dataclass(frozen=True)
 class CellKey:
-    """The factors by which experiments of two systems are joined; `disk` and `flush` None mean
-    "any" in a mix. For an experiment `flush` is None for reads, and if not known."""
+    """The factors by which experiments of two systems are joined; `buffer`, `disk` and `flush` None
+    mean "any" in a mix. For an experiment `flush` is None for reads, and if not known."""
 
     operation: str
     spatiality: str
@@ -45,8 +45,9 @@ class CellKey:
 
     def covers(self, other: "CellKey") -> bool:
         """Whether the other has these factors; a factor that is not stated covers any."""
-        alike = replace(other, disk=self.disk, flush=self.flush) == self
-        return alike and self.disk in (None, other.disk) and self.flush in (None, other.flush)
+        alike = replace(other, buffer=self.buffer, disk=self.disk, flush=self.flush) == self
+        stated = ((self.buffer, other.buffer), (self.disk, other.disk), (self.flush, other.flush))
+        return alike and all(mine in (None, its) for mine, its in stated)
 
 
 @dataclass(frozen=True)

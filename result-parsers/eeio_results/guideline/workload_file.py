@@ -20,7 +20,7 @@ from eeio_results.guideline.workload import (
 from eeio_results.record import FLUSHES, Switch
 from eeio_results.units import parse_size
 
-_OPERATIONS = ("read", "write")
+_OPERATIONS = ("read", "write", "mixed")
 _SPATIALITIES = ("sequential", "random", "strided")
 
 
@@ -79,10 +79,10 @@ class _Reader:
     def _entry(self, node: yaml.Node) -> WorkloadEntry:
         body = self._mapping(
             node,
-            {"operation", "spatiality", "request_size_bytes", "cache", "share"},
-            {"flush"},
+            {"operation", "spatiality", "request_size_bytes", "share"},
+            {"cache", "flush"},
         )
-        cache = self._mapping(body["cache"], {"buffer"}, {"disk"})
+        cache = self._mapping(body["cache"], set(), {"buffer", "disk"}) if "cache" in body else {}
         operation = self._one_of(body["operation"], "operation", _OPERATIONS)
         if "flush" in body and operation == "read":
             raise self._error(body["flush"], "flush belongs to a write: a read has none")
@@ -90,7 +90,7 @@ class _Reader:
             operation,
             self._one_of(body["spatiality"], "spatiality", _SPATIALITIES),
             self._size(body["request_size_bytes"]),
-            self._switch(cache["buffer"], "cache.buffer"),
+            self._switch(cache["buffer"], "cache.buffer") if "buffer" in cache else None,
             self._switch(cache["disk"], "cache.disk") if "disk" in cache else None,
             self._one_of(body["flush"], "flush", FLUSHES) if "flush" in body else None,
         )

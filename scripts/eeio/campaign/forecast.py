@@ -208,13 +208,20 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
     return found
 
 
-def resolvable_s(meter: Meter, rates_hz: tuple[float, float]) -> float:
-    """The shortest phase that the meter resolves, s: of 20 readings, and of an uncertainty within
-    the ranking limit: the root of the squares of its accuracy, of one reading at the edges, and of
-    what its means hide. Infinite if the accuracy itself is worse."""
-    period_s = reading_period_s(meter, *rates_hz)
+def resolvable_s(
+    meter: Meter,
+    rates_hz: tuple[float, float],
+    share: float = MOST_UNCERTAIN,
+    changes_s: float = 0.0,
+) -> float:
+    """The shortest phase that the meter resolves, s: of 20 readings, and of an uncertainty of at
+    most `share`, which is the limit of ranking: the root of the squares of its accuracy, of one
+    reading at the edges, and of what its means hide. Infinite if the accuracy itself is worse.
+    `changes_s` is how often the value was seen to change, if that is more seldom than it is read.
+    """
+    period_s = max(reading_period_s(meter, *rates_hz), changes_s)
     accuracy = min(c.accuracy_relative for c in meter.channels if c.in_domain_total)
-    room = MOST_UNCERTAIN**2 - accuracy**2
+    room = share**2 - accuracy**2
     if room <= 0:
         return math.inf
     unsure_s = math.hypot(period_s, hidden_s(meter))

@@ -70,9 +70,10 @@ GROUPS: dict[str, dict[str, str | Family]] = {
     "System": {
         "doctor": "doctor",
         "meter": Family(
-            "list, watch and calibrate power meters",
+            "list, check, watch and calibrate power meters",
             {
                 "list": "meter.list",
+                "check": "meter.check",
                 "watch": "meter.watch",
                 "calibrate": "meter.calibrate",
                 "serve": "meter.serve",

@@ -15,7 +15,7 @@ from eeio_limits import LimitError, inputs
 from eeio_parsers import formats
 from eeio_parsers.darshan import report as darshan
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport
+from eeio_parsers.found import FoundPhase, FoundReport, with_mixed
 from eeio_parsers.rules import FoundFile
 from eeio_results.errors import EeioError
 
@@ -160,7 +160,9 @@ def _why(error: BaseException) -> str:
 def _take(file: FoundFile, reports: Iterator[FoundReport]) -> None:
     for report in reports:
         phases = (replace(p.checked(), options=_shared(p.options)) for p in report.phases)
-        file.reports.append(replace(report, phases=tuple(phases)))
+        checked = replace(report, phases=tuple(phases))
+        at_once = formats.rules_of(file.tool).groups_at_once
+        file.reports.append(with_mixed(checked) if at_once else checked)
 
 
 def _shared(options: Mapping[str, str]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eeio_limits import LimitError, inputs, quantities
 from eeio_parsers import formats
-from eeio_parsers.found import FoundPhase, FoundReport
+from eeio_parsers.found import FoundPhase, FoundReport, with_mixed
 from eeio_parsers.lmbench import run as lmbench
 from eeio_results import consistency
 from eeio_results.errors import EeioError, ToolOutputError
@@ -76,11 +76,14 @@ def _reports(form: str, text: str, source: str) -> tuple[str, list[FoundReport]]
         raise ToolOutputError(f"no result of a known tool; it begins {text[:60]!r}")
     if not formats.is_named(kind.tool, form):
         raise ToolOutputError(f"the map says {form}, but this is an output of {kind.tool}")
-    return kind.tool, list(kind.reports(text))
+    reports = list(kind.reports(text))
+    if formats.rules_of(kind.tool).groups_at_once:
+        reports = list(map(with_mixed, reports))
+    return kind.tool, reports
 
 
 def _run(tool: str, reports: Sequence[FoundReport], factors: Mapping[str, str]) -> Output:
-    found = [phase for report in reports for phase in report.phases]
+    found = [phase for report in reports for phase in report.work]
     if error := next((phase.error for phase in found if phase.error), None):
         raise ToolOutputError(error)
     if not found:
@@ -102,7 +105,7 @@ def _completed(found: FoundPhase, factors: Mapping[str, str]) -> FoundPhase:
 
 def recorded(found: FoundPhase, tool: str | None) -> Phase:
     """As a phase of a run record, with the reasons why it cannot be used."""
-    writes = found.operation == "write"
+    writes = found.operation in ("write", "mixed")
     flushed = writes and formats.rules_of(tool).flushes(found.options)
     phase = Phase(
         name=found.operation or found.name,

@@ -44,6 +44,7 @@ _NOT_FOR_THIS = (
 )
 _OF_ONE_MACHINE = "several machines worked, and the log may be that of one of them"
 _TOGETHER = "another result was measured at the same time, so the energy cannot be divided"
+_OF_BOTH = "it read and wrote at the same time: the energy is that of both directions together"
 _NO_ZONE = (
     "the times of the power log or of the results have no zone: give --power-offset, the seconds "
     "that the log's clock is ahead (times without a zone count as UTC)"
@@ -494,7 +495,7 @@ def add_power(
     reports: Sequence[FoundReport], paths: Sequence[Path], given_s: float | None
 ) -> tuple[list[FoundReport], list[UsedLog]]:
     """The reports, with energy in their phases, and the logs. `given_s` is --power-offset."""
-    phases = [phase for report in reports for phase in report.phases]
+    phases = [phase for report in reports for phase in report.work]
     windows = [window_of(phase) for phase in phases]
     timed = list(filter(None, windows))
     hosts = {report.host for report in reports if report.host}
@@ -540,12 +541,18 @@ def _with_energies(
     together: set[Window],
     pairs: Sequence[tuple[PowerLog, Alignment]],
 ) -> FoundReport:
-    """`windows` continue with those of its phases."""
+    """`windows` continue with those of its work. Directions at the same time have no energy of
+    their own."""
+    work = iter([_energies(phase, next(windows), together, pairs) for phase in report.work])
+    mixed = tuple(replace(phase, energy=next(work)) for phase in report.mixed)
+    groups = {phase.group for phase in mixed}
+    of_both = [(log, Alignment(None, source=_OF_BOTH)) for log, _ in pairs]
+    none = energy_of(Window(0.0, 1.0, 0.0, False), of_both)
     phases = tuple(
-        replace(phase, energy=_energies(phase, next(windows), together, pairs))
+        replace(phase, energy=none if phase.group in groups else next(work))
         for phase in report.phases
     )
-    return replace(report, phases=phases)
+    return replace(report, phases=phases, mixed=mixed)
 
 
 def _energies(

@@ -55,7 +55,7 @@ def energy_table(taken: Taken) -> Table | None:
         )
         for file in taken.files
         for position, report in enumerate(file.reports)
-        for phase in report.phases
+        for phase in (*report.mixed, *report.phases)
         for reading in phase.energy
     )  # fmt: skip
     header = (

@@ -77,7 +77,7 @@ class Taken:
             reading
             for file in self.files
             for report in file.reports
-            for phase in report.phases
+            for phase in report.work
             for reading in phase.energy
         )
         return any(reading.power_w is not None for reading in readings)

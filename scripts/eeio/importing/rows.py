@@ -57,7 +57,8 @@ def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
     for file in files:
         for place, report in enumerate(file.reports):
             of_group: dict[str, list[FoundPhase]] = {}
-            for index, phase in enumerate(report.phases):
+            # Both directions of a group at the same time are one phase.
+            for index, phase in enumerate(report.work):
                 at_once = formats.rules_of(file.tool).groups_at_once
                 group = phase.group if at_once else f"{phase.group} {index}"
                 of_group.setdefault(group, []).append(phase)

@@ -1,0 +1,113 @@
+"""`eeio meter check`: is this meter good enough, and for which experiments?"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from eeio.arguments import add_format
+from eeio.calibration.check import Checked, check, verdicts
+from eeio.campaign import plan as plans
+from eeio.campaign.forecast import earlier_lengths, phase_length, too_slow_meters
+from eeio.campaign.pilots import least_phase_s
+from eeio.commands import campaign_options
+from eeio.commands.meter.meters import opened, rate, seconds
+from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.profiles import suite as suites
+from eeio_limits.number_text import number
+from eeio_limits.text import shown
+from eeio_power.meters import Meter
+from eeio_power.monitor import SAMPLE_RATE_HZ
+
+_LASTS_S = 20.0
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "check",
+        help="check whether a meter is good enough",
+        description="Reads a meter for some seconds, without any load. Shows how often its value "
+        "changes, its resolution, delay and coverage, the shortest phases whose energy it gives to "
+        "5 % and 10 %, and the limits of SPECpower, SNIA Emerald and Green500 that it misses. The "
+        "first line is the verdict. With --suite it names the experiments that are too short for "
+        "it. Exit status 1 if a meter is not good enough.",
+    )
+    parser.add_argument("spec", metavar="SPEC", help="meter, e.g. rapl or wattsup:/dev/ttyUSB0")
+    parser.add_argument("--suite", metavar="SUITE", help="also check the experiments of a suite")
+    parser.add_argument("--preset", help="with --suite: preset (default: standard)")
+    parser.add_argument(
+        "--directory", metavar="DIR", type=Path, default=Path(),
+        help="with --suite: where it would run (default: here)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", metavar="S", type=seconds, default=_LASTS_S,
+        help=f"time of the check (default: {_LASTS_S:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=rate, default=SAMPLE_RATE_HZ, metavar="HZ",
+        help=f"readings per second, if the meter supports it (default: {SAMPLE_RATE_HZ:g})",
+    )  # fmt: skip
+    add_format(parser)
+    parser.set_defaults(action=check_meter)
+
+
+def check_meter(arguments: argparse.Namespace) -> int:
+    with opened([arguments.spec]) as meters:
+        checked = check(meters, arguments.rate, arguments.seconds)
+        of_suite = _of_suite(arguments, meters) if arguments.suite is not None else []
+    if arguments.format == "json":
+        body = {
+            "schema_version": 1,
+            "meters": [each.to_json() for each in checked],
+            "suite": of_suite,
+        }
+        print(json.dumps(body, indent=1, allow_nan=False))
+    else:
+        lines = verdicts(checked) + of_suite
+        lines += [line for each in checked for line in _details(each)]
+        lines.append(
+            f"next: `eeio meter calibrate --meter {arguments.spec}` measures its delay, by a load"
+        )
+        print("\n".join(map(shown, lines)))
+    is_enough = checked and all(each.windows_s[-1] is not None for each in checked)
+    return EXIT_DONE if is_enough and all(each.power_w for each in checked) else EXIT_FAILED
+
+
+def _of_suite(arguments: argparse.Namespace, meters: Sequence[Meter]) -> list[str]:
+    """Which experiments of the suite the meters resolve, a line a meter."""
+    parser = argparse.ArgumentParser()
+    campaign_options.add(parser)
+    typed = [arguments.suite, "--directory", str(arguments.directory), "--meter", arguments.spec]
+    typed += [] if arguments.preset is None else ["--preset", arguments.preset]
+    options = campaign_options.options_of(parser.parse_args(typed))
+    plan = plans.make(options, suites.find(options.suite))
+    least_s, earlier = least_phase_s(plan.protocol, options, meters), earlier_lengths(plan)
+    lengths = {
+        planned.experiment.id: phase_length(planned, plan, earlier, least_s)
+        for planned in plan.experiments
+    }
+    return [f"{arguments.suite}: {line}" for line in too_slow_meters(plan, meters, lengths)]
+
+
+def _details(checked: Checked) -> list[str]:
+    if checked.changes_s is None or checked.longest_s is None:
+        changes = "its value changed less than twice in this time"
+    else:
+        changes = (
+            f"its value changes each {number(checked.changes_s)} s "
+            f"(at most {number(checked.longest_s)} s)"
+        )
+    step = "no step was seen"
+    if checked.resolution is not None:
+        step = f"smallest step {number(checked.resolution)} {checked.unit}"
+    power = "no power" if checked.power_w is None else f"{number(checked.power_w)} W"
+    lines = [
+        "",
+        f"{checked.meter}, {checked.domain} ({checked.kind}): {power}",
+        f"  read each {number(checked.period_s)} s; {changes}; {step}",
+        f"  accuracy {100 * checked.accuracy:g} %, coverage {100 * checked.coverage:.1f} %",
+        f"  delay: {checked.delay}",
+    ]
+    for name, missed in checked.grades.items():
+        lines.append(f"  {name}: {'; '.join(missed) if missed else 'meets its limits'}")
+    return lines
