@@ -54,7 +54,11 @@ _NO_ENCODINGS = frozenset(
 )
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
-_HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
+_HEADER_UNIT = re.compile(
+    r"(?:[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?|(?:^|\w[_ ])([mk](?:wh|w|v|a|j)|wh))\s*$", re.I
+)
+"""In brackets or behind a slash, or at the end of the name, where one letter may be a part of it
+(`Phase A`)."""
 
 
 class NoReadingError(PowerError):
@@ -363,10 +367,9 @@ def _looks_like_data(cells: Sequence[str], places: Sequence[tuple[str, int]]) ->
 def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> None:
     for key, k in places:
         match = _HEADER_UNIT.search(cells[k])
-        if key in UNITS and match and match[1].lower() != key.partition("_")[2]:
-            raise PowerError(
-                f"column '{cells[k]}' is in {match[1]} and is mapped as {key}; check map="
-            )
+        unit = (match[1] or match[2]) if match else None
+        if key in UNITS and unit and unit.lower() != key.partition("_")[2]:
+            raise PowerError(f"column '{cells[k]}' is in {unit} and is mapped as {key}; check map=")
 
 
 def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:

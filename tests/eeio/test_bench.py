@@ -296,6 +296,17 @@ def test_without_a_drive_bytes_and_durability_are_not_known(
     assert joules["ratio"] is None
 
 
+def test_durability_is_not_known_on_tmpfs(home: Path, eeio: Eeio) -> None:
+    if mount_of(Path("/dev/shm")).filesystem != "tmpfs" or not os.access("/dev/shm", os.W_OK):
+        pytest.skip("needs a tmpfs")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        body = found(home, eeio, "head -c 1M /dev/zero > a", "-r", "2", "--meter", "none",
+                     "--directory", folder)  # fmt: skip
+    (writer,) = body["commands"]
+    assert writer["durable_s"] is None
+    assert "whether its bytes are on a drive is not known" in writer["reasons"]["durable_s"]
+
+
 @pytest.mark.root
 def test_the_file_system_on_the_named_device_is_flushed(
     home: Path, eeio: Eeio, volume: Path

@@ -141,7 +141,7 @@ def report(body: Mapping[str, Any]) -> Report:
         ended_s, within_s = body.get("timestamp"), 1.0
         if body.get("timestamp_ms"):
             ended_s, within_s = body["timestamp_ms"] / 1000, WITHIN_MS_S
-        drives = tuple(str(drive["name"]) for drive in body.get("disk_util") or ())
+        drives = _drives(body)
     except LimitError as error:
         raise none_found("fio", str(error)) from error
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -150,6 +150,10 @@ def report(body: Mapping[str, Any]) -> Report:
         raise none_found("fio", f"a job without {error}, which fio always reports") from error
     version = str(body.get("fio version", "")).removeprefix("fio-") or None
     return Report(version, jobs, ended_s or None, within_s, drives)
+
+
+def _drives(body: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(drive["name"]) for drive in body.get("disk_util") or ())
 
 
 _OF_ALL = ("jobname", "groupid", "hostname", "job options", *DIRECTIONS, MIXED)

@@ -76,11 +76,14 @@ class _Figure:
     remark: str | None = None
 
 
-def without_drive(phase: PhaseResult, reason: str) -> tuple[PhaseResult, Remarks]:
+def without_drive(
+    phase: PhaseResult, reason: str, *, is_accounted: bool = True
+) -> tuple[PhaseResult, Remarks]:
     """A command's phase if no drive counts its bytes, and the remarks on that: its bytes are no
-    drive's, and no flush shows when they are durable."""
+    drive's, and no flush shows when they are durable. `is_accounted`: the kernel's account of the
+    processes has the writes to that file system."""
     durable_reason = phase.durable_reason
-    if durable_reason is None:
+    if durable_reason is None or (durable_reason == WROTE_NOTHING and not is_accounted):
         durable_reason = f"whether its bytes are on a drive is not known: {reason}"
     remarks = dict.fromkeys((COMMAND_READ, COMMAND_WRITTEN), f"no drive counts its bytes: {reason}")
     return replace(_with_bytes(phase, None, None), durable_reason=durable_reason), remarks

@@ -24,7 +24,7 @@ from typing import Self
 from eeio.campaign import command_bytes
 from eeio.journal.trace import TracefsInstance
 from eeio.system import caches, counters, image, other_io
-from eeio.system.filesystem import BlockDevice
+from eeio.system.filesystem import IN_MEMORY, BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
@@ -252,7 +252,12 @@ class DriveCounters(Probe):
 
     def _of_command(self, phase: PhaseResult) -> PhaseResult:
         if self._no_drive is not None:
-            phase, remarks = command_bytes.without_drive(phase, self._no_drive)
+            mount = self._target.mount
+            phase, remarks = command_bytes.without_drive(
+                phase,
+                self._no_drive,
+                is_accounted=mount is None or mount.filesystem not in IN_MEMORY,
+            )
         elif self._before is None or self._after is None or self._at_flush is None:
             return phase
         else:

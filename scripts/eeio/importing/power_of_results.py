@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -400,7 +401,42 @@ def energy_of(
     }
     for series, alignment in used:
         readings.append(_unsure(found[series.meter, series.domain], series, window, alignment))
-    return tuple(readings)
+    supplies = _may_be_supplies(readings, [log for log, _ in logs])
+    return tuple(
+        doubted(reading, [_TWO_SUPPLIES] if reading in supplies else []) for reading in readings
+    )
+
+
+_TWO_SUPPLIES = (
+    "another log of this program shows a similar power: if each is of one power supply, the power "
+    "of the machine is their sum"
+)
+_SIMILAR_SHARE = 0.3
+
+
+def _may_be_supplies(
+    readings: Sequence[EnergyReading], logs: Sequence[PowerLog]
+) -> list[EnergyReading]:
+    """The readings of one domain from two external logs of one program, if their powers are
+    similar: two meters of two supplies, and not two of the same power."""
+    tools = {
+        (series.meter, series.domain): (log.tool, series.domain)
+        for log in logs
+        if not log.same_machine
+        for series in log.series
+    }
+    of_tools: dict[tuple[str | None, str], dict[str, EnergyReading]] = {}
+    for reading in readings:
+        tool = tools.get((reading.meter, reading.domain))
+        if tool is not None and reading.power_w is not None:
+            of_tools.setdefault(tool, {})[reading.meter] = reading
+    supplies: list[EnergyReading] = []
+    for of_meter in of_tools.values():
+        ordered = sorted(of_meter.values(), key=lambda reading: reading.power_w or 0.0)
+        for lower, higher in pairwise(ordered):
+            if (lower.power_w or 0.0) >= (1 - _SIMILAR_SHARE) * (higher.power_w or 0.0):
+                supplies += [lower, higher]
+    return supplies
 
 
 def _common_s(series: Series, window: Window, alignment: Alignment) -> float:

@@ -11,6 +11,8 @@ from eeio.errors import RejectedError
 from eeio_limits.mounts import Mount as Mount
 from eeio_limits.mounts import innermost, mount_in, parse_mountinfo
 
+IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
+"""The kernel's account of a process has none of the bytes that it writes there."""
 # File systems in memory, or without storage: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
     {

@@ -204,3 +204,11 @@ def test_without_a_drive_neither_bytes_nor_durability_are_known(written: float) 
         assert "not known: the server has the drives" in str(phase.durable_reason)
     else:
         assert phase.durable_reason == WROTE_NOTHING
+
+
+@pytest.mark.parametrize("is_accounted", [True, False])
+def test_the_bytes_that_a_command_wrote_to_memory_are_in_no_account(is_accounted: bool) -> None:
+    reason = "/dev/shm is tmpfs"
+    phase, _ = without_drive(command(100.0, 0.0), reason, is_accounted=is_accounted)
+    assert (phase.durable_reason == WROTE_NOTHING) == is_accounted
+    assert is_accounted or f"not known: {reason}" in str(phase.durable_reason)

@@ -3,12 +3,14 @@
 import math
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eeio.importing import power_logs
 from eeio.importing.power_logs.one_meter import check_equal_times, check_one_meter
+from eeio.importing.power_of_results import Alignment, Window, energy_of
 from eeio_power.errors import PowerError
 
 START_S = 1764000000
@@ -185,3 +187,33 @@ def test_offsets_from_utc_may_change(tmp_path: Path) -> None:
 
     assert read(tmp_path / "power.log", of_clock(stamp)) == ""
     assert power_logs.read(tmp_path / "power.log").clock == "utc"
+
+
+@pytest.mark.parametrize(
+    ("shares", "doubtful"), [((0.5, 0.5), True), ((0.45, 0.55), True), ((1.0, 0.2), False)]
+)
+def test_logs_of_two_supplies_are_doubtful(
+    tmp_path: Path, shares: tuple[float, float], doubtful: bool
+) -> None:
+    """Of two Watts Ups, of which none has the power of the machine; a fifth is that of a drive."""
+    noise = random.Random(8)
+    logs = []
+    for number, share in enumerate(shares):
+        path = tmp_path / f"supply{number}.log"
+        path.write_text(
+            "".join(
+                f"{START_S + second:.1f} #d,-,18,{10 * share * watts(second - 0.5, noise):.0f},"
+                f"1201{',_' * 16};\n"
+                for second in range(900)
+            )
+        )
+        log = power_logs.read(path)
+        logs.append(replace(log, series=tuple(s.renamed(path.name) for s in log.series)))
+    window = Window(START_S + 230.0, START_S + 300.0, 0.1, False)
+    readings = energy_of(window, [(log, Alignment(0.0)) for log in logs])
+    assert len(readings) == 2
+    for reading in readings:
+        assert reading.doubtful or not doubtful
+        assert ("their sum" in " ".join(reading.reasons)) == doubtful
+    (alone,) = energy_of(window, [(logs[0], Alignment(0.0))])
+    assert not alone.doubtful

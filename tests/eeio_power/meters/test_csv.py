@@ -106,6 +106,23 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
     assert log.values == [100.0]
 
 
+@pytest.mark.parametrize("column", ["Phase A", "power_w", "P (W)", "Line_A", "Watts", "show"])
+def test_the_end_of_a_name_need_not_be_a_unit(column: str) -> None:
+    data = f"Time,{column}\n1769860800,100\n1769860801,100\n".encode()
+    assert parse_log(data, layout(map=f"time:Time+power_w:{column}")).values == [100.0, 100.0]
+
+
+@pytest.mark.parametrize("key", ["power_mw", "power_w"])
+def test_a_unit_at_the_end_of_a_name_must_be_that_of_the_map(key: str) -> None:
+    data = b"Time,power_mW\n1769860800,100000\n1769860801,100000\n"
+    options = layout(map=f"time:Time+{key}:power_mW")
+    if key == "power_w":
+        with pytest.raises(PowerError, match="is in mW"):
+            parse_log(data, options)
+    else:
+        assert parse_log(data, options).values == [100.0, 100.0]
+
+
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
@@ -113,6 +130,12 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
         (b"Zeit,Watts\n1769860800,100\n", {}, "the widest of the first lines has: Zeit, Watts"),
         (b"Time,Power (kW)\n1769860800,1\n", {"map": "time:Time+power_w:Power (kW)"},
          r"is in kW and is mapped as power_w"),
+        (b"Time,power_mW\n1769860800,1\n", {"map": "time:Time+power_w:power_mW"},
+         r"is in mW and is mapped as power_w"),
+        (b"Time,P_kW\n1769860800,1\n", {"map": "time:Time+power_w:P_kW"}, r"is in kW and"),
+        (b"Time,Leistung kW\n1769860800,1\n", {"map": "time:Time+power_w:Leistung kW"},
+         r"is in kW and"),
+        (b"Time,mW\n1769860800,1\n", {"map": "time:Time+power_w:mW"}, r"is in mW and"),
         (b"Time,Watts\n1769860800,1.000.5\n", {}, r"cells are no numbers, such as '1.000.5' in li"),
         (b"Time;Watts\n1769860800;1,5\n", {"decimal": "point"}, "no numbers, such as '1,5'"),
         (b"Time,Watts\n2026-01-31 12:00:00,1\n", {}, "it has no time zone: give tz="),
