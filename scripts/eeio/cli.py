@@ -99,6 +99,18 @@ def _trusted_programs() -> Iterator[None]:
             os.environ["PATH"] = before
 
 
+@contextmanager
+def _waiting(limit_s: float | None) -> Iterator[None]:
+    """For locks, as `--wait` says."""
+    if limit_s is None:
+        yield
+        return
+    from eeio.system.lock import waiting
+
+    with waiting(limit_s):
+        yield
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     with harmless_streams():
@@ -129,7 +141,7 @@ def _main(argv: Sequence[str] | None) -> int:
         command_line = with_source(command_line)
     arguments = top.parse_args(command_line)
     try:
-        with _trusted_programs():
+        with _trusted_programs(), _waiting(getattr(arguments, "wait", None)):
             return int(arguments.action(arguments))
     except InterruptedCampaignError as error:
         print(f"\neeio: {error}", file=sys.stderr)

@@ -79,6 +79,7 @@ list --format json
 list --pilots
 doctor
 doctor --format json
+doctor --all
 meter list
 meter check demo --seconds 1
 meter check demo --seconds 1 --suite eeio-suite --preset quick --directory target --format json

@@ -1,5 +1,6 @@
 """Remarks that come before any difference: on runs, power, and experiments without a match."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -35,11 +36,21 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
         for metric in _POWER_AND_EFFICIENCY
         if (why := cell.why(metric)) is not None
     )
-    found += [
-        f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: {why}"
-        for (metric, why), count in missing.items()
-    ]
+    alike: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for (metric, why), count in missing.items():
+        alike.setdefault((metric, _NUMBER.sub("#", why)), []).append((why, count))
+    for (metric, _), reasons in alike.items():
+        count = sum(n for _, n in reasons)
+        more = f" ({len(reasons) - 1} more such figures)" if len(reasons) > 1 else ""
+        found.append(
+            f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: "
+            f"{reasons[0][0]}{more}"
+        )
     return found
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+"""Reasons that differ in their figures only are one remark."""
 
 
 def of_flush(cells: Sequence[Cell]) -> list[str]:

@@ -229,6 +229,22 @@ def resolvable_s(
 
 
 _SHOWN = 3
+_CANNOT = "CANNOT resolve"
+
+
+def expected_lengths(plan: Plan, meters: Sequence[Meter]) -> dict[str, Length]:
+    """How long the phases of each experiment will be, by its id."""
+    least_s = pilots.least_phase_s(plan.protocol, plan.options, meters)
+    earlier = earlier_lengths(plan)
+    return {p.experiment.id: phase_length(p, plan, earlier, least_s) for p in plan.experiments}
+
+
+def cannot_resolve(plan: Plan, meters: Sequence[Meter]) -> list[str]:
+    """One line for each meter that is too slow for an experiment, as `eeio plan` shows it."""
+    if not meters:
+        return []
+    lines = too_slow_meters(plan, meters, expected_lengths(plan, meters))
+    return [line for line in lines if _CANNOT in line]
 
 
 def too_slow_meters(
@@ -254,7 +270,7 @@ def too_slow_meters(
         text = f"{meter.name}: resolves phases of {needed_s:.2g} s and more"
         if short:
             names = [p.description for p in plan.experiments if p.experiment.id in short]
-            text += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
+            text += f"; {_CANNOT} {'; '.join(names[:_SHOWN])}"
             text += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
         if unsure:
             text += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"

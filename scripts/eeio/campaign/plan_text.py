@@ -10,13 +10,12 @@ from eeio import hostnames
 from eeio.campaign.forecast import (
     Forecast,
     Length,
-    earlier_lengths,
+    expected_lengths,
     forecast,
     most_text,
-    phase_length,
     too_slow_meters,
 )
-from eeio.campaign.pilots import least_phase_s, may_grow
+from eeio.campaign.pilots import may_grow
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import duration_text
 from eeio.errors import RejectedError
@@ -30,7 +29,7 @@ from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.number_text import number
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, close_meters
+from eeio_power.meters import close_meters
 from eeio_power.monitor import open_source
 from eeio_results.campaign import Options, PlannedExperiment
 from eeio_results.units import format_size
@@ -74,18 +73,12 @@ def lengths(plan: Plan) -> tuple[dict[str, Length], list[str]]:
     """How long each experiment's phases will be, by its id, and how much of that the meters of
     `run` resolve: they are opened for it, and closed."""
     estimates = plan.options.allow_estimates or not plan.protocol.is_measurement
-    earlier = earlier_lengths(plan)
-
-    def lengths_of(meters: Sequence[Meter]) -> dict[str, Length]:
-        least_s = least_phase_s(plan.protocol, plan.options, meters)
-        return {p.experiment.id: phase_length(p, plan, earlier, least_s) for p in plan.experiments}
-
     try:
         source = open_source(plan.options.meters, estimates)
     except PowerError as error:
-        return lengths_of(()), [f"power: {shown(str(error))}"]
+        return expected_lengths(plan, ()), [f"power: {shown(str(error))}"]
     try:
-        found = lengths_of(source.meters)
+        found = expected_lengths(plan, source.meters)
         lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, found)]
     finally:
         close_meters(source.meters)

@@ -14,6 +14,7 @@ from pathlib import Path
 from eeio import environment
 from eeio.campaign import rounds, safety, server_power
 from eeio.campaign.annotations import annotated
+from eeio.campaign.forecast import cannot_resolve
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.pilots import Pilots
@@ -178,6 +179,7 @@ class _Campaign:
         self._broken: dict[str, str] = {}
         # Read once when the first round of repetitions is planned, then reused.
         self._done: list[Run] | None = None
+        self._power_was_judged = False
         self._measurement = self._measuring(plan)
 
     def _measuring(self, plan: Plan) -> Measurement:
@@ -221,6 +223,7 @@ class _Campaign:
                         if self._done is not None:
                             self._done.append(run)
                         progress.run_done(run_text(planned, run), cost_of_run(run))
+                        self._note_missing_power(run, source, progress)
                     left = self._another_round(progress)
             self._clean_up()
             self._note_wear(self._plan.wear[:1], again=True)
@@ -380,6 +383,18 @@ class _Campaign:
                 f"This run is not stored. Restore the program, then `eeio resume {name}`"
             )
 
+    def _note_missing_power(self, run: Run, source: PowerSource, progress: Progress) -> None:
+        """Once, after the first run: a campaign whose meters give nothing is not worth its time."""
+        if self._power_was_judged or not source.meters or not run.phases:
+            return
+        self._power_was_judged = True
+        readings = [reading for phase in run.phases for reading in phase.energy]
+        if any(reading.power_w is not None for reading in readings):
+            return
+        reasons = [reason for reading in readings for reason in reading.reasons]
+        why = reasons[0] if reasons else "the tool does not report when its I/O was"
+        progress.say(f"eeio: this run has no power: {why}")
+
     def _power_source(self, progress: Progress) -> PowerSource:
         options = self._plan.options
         estimates = options.allow_estimates or not self._plan.protocol.is_measurement
@@ -391,6 +406,8 @@ class _Campaign:
             progress.say(f"power: {meter.name} ({kind}{delay})")
         if source.reason:
             progress.say(f"power: none; {source.reason}")
+        for line in cannot_resolve(self._plan, source.meters):
+            progress.say(f"power: {line}")
         return source
 
     def _check_machine(self) -> None:

@@ -22,6 +22,7 @@ from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.restore import restore_orphans
+from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio_limits import LimitError
@@ -78,6 +79,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     runs.add("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
                         help="time limit of a run (default: %(default)g)")  # fmt: skip
     campaign_options.add_share_machine(runs)
+    add_wait(runs)
     commands = OptionGroup(parser, "commands")
     commands.add(
         "--command-name", "-n", metavar="NAME", action="append", default=[],

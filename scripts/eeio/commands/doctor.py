@@ -3,11 +3,13 @@
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
+from eeio import terminal
 from eeio.arguments import add_format
 from eeio.commands import restore, setup
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
@@ -26,6 +28,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Checks tools, meters, devices, privileges and file systems.",
     )
     add_format(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="show each item, with the remedy for a missing one"
+    )
     parser.add_argument(
         "--require",
         metavar="WHAT,...",
@@ -80,12 +85,42 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     missing = dict.fromkeys(finding.name for finding in needed if _is_missing(finding))
     code = EXIT_FAILED if missing else EXIT_DONE
     if missing:
-        print(f"eeio: missing: {', '.join(missing)}; see `get it` in the list", file=sys.stderr)
+        print(f"eeio: missing: {', '.join(missing)}", file=sys.stderr)
+        for finding in needed:
+            if _is_missing(finding):
+                print(f"eeio: {shown(finding.name)}: {shown(str(finding.remedy))}", file=sys.stderr)
     if arguments.format == "json":
         print(_json(findings))
-    else:
+    elif arguments.all:
         print("\n".join(_lines(findings)))
+    else:
+        print("\n".join(_short(findings)))
     return code
+
+
+_MOST_REMEDIES = 12
+
+
+def _short(findings: Sequence[Finding]) -> Iterator[str]:
+    """The answers, a line for each kind of item, and how to get more."""
+    width = terminal.width()
+    lines = [*can_measure(findings), ""]
+    for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
+        states = list(of_kind)
+        ok = [finding.name for finding in states if finding.found]
+        missing = [finding.name for finding in states if not finding.found]
+        parts = [f"ok: {', '.join(ok)}"] if ok else []
+        parts += [f"missing: {', '.join(missing)}"] if missing else []
+        lines.append(f"{kind}: {'; '.join(parts)}")
+    # A missing meter is one of many; which would help here is not known.
+    more = [f for f in findings if not f.found and f.kind != "meter" and f.remedy]
+    lines += ["", *(f"{f.kind} {f.name}: {f.remedy}" for f in more[:_MOST_REMEDIES])]
+    lines.append("`eeio doctor --all` shows each item, and how to get a missing meter")
+    for line in lines:
+        if line and width is not None:
+            yield from textwrap.wrap(shown(line), width, subsequent_indent="  ")
+        else:
+            yield shown(line)
 
 
 def _lines(findings: Sequence[Finding]) -> Iterator[str]:

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.arguments import add_format
+from eeio.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import campaign_folder
+from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
 from eeio.importing import imported, mapping, power_later, result_tables, results, runs
 from eeio.pts import read as pts
@@ -62,6 +63,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     power.add_argument(
         "--replace", action="store_true", help="replace the energy that the same meters have"
     )
+    add_wait(OptionGroup(power))
     power.add_argument("--dry-run", action="store_true", help="show the results, store none")
     add_format(power)
     power.set_defaults(action=import_power)

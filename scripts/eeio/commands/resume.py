@@ -13,6 +13,7 @@ from eeio.campaign.runner import outcome, store_lock
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.restore import restore_orphans
 from eeio.commands.run import finish, run_rest, stored
+from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.campaign import Design
 from eeio_results.store import Campaign, Store, load, progress, read_design
@@ -44,6 +45,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     extension.add(
         "--dry-run", action="store_true", help="show the added repetitions without running them"
     )
+    add_wait(OptionGroup(parser))
     parser.set_defaults(action=resume)
 
 

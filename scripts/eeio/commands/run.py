@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import add_help_all
+from eeio.arguments import OptionGroup, add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
 from eeio.campaign.forecast import forecast, most_text
@@ -18,6 +18,7 @@ from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
+from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio.profiles import suite as suites
@@ -45,6 +46,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--yes", action="store_true",
         help="skip the confirmation of long campaigns or many writes",
     )  # fmt: skip
+    add_wait(OptionGroup(run))
     add_help_all(run)
     run.set_defaults(action=run_suite)
 

@@ -186,8 +186,8 @@ def _energy(findings: Sequence[Finding]) -> str:
     meters = [f for f in findings if f.kind == "meter" and f.found and f.name not in _NO_METERS]
     if not meters:
         return (
-            "energy: no: no meter was found (requirements below); `quick` and --allow-estimates "
-            "model it, marked ESTIMATE; --meter demo invents it, marked DEMO"
+            "energy: no: no meter was found (--all shows the needs of each); `quick` and "
+            "--allow-estimates model it, marked ESTIMATE; --meter demo invents it, marked DEMO"
         )
     return f"energy: yes, by {'; '.join(f'{f.name} ({f.detail})' for f in meters)}"
 

@@ -5,8 +5,11 @@ import os
 import platform
 import re
 import stat
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from eeio import paths
@@ -17,6 +20,47 @@ from eeio_limits.trust import make_folder
 # Contents of an eeio lock file: its last owner, or empty.
 _CONTENT = re.compile(rb"[0-9a-f-]{0,100}\n?")
 MACHINE = "machine"
+_LOOK_S = 1.0
+_WAIT = "wait for it (--wait of run, resume, bench, import power and drive does)"
+_wait_s: ContextVar[float | None] = ContextVar("wait_s", default=None)
+
+
+class BusyError(RejectedError):
+    """Another process has the lock."""
+
+
+@contextmanager
+def waiting(limit_s: float | None) -> Iterator[None]:
+    """Locks that another process has are waited for, `limit_s` at most for each (infinite: until
+    they are free); None: they are not."""
+    token = _wait_s.set(limit_s)
+    try:
+        yield
+    finally:
+        _wait_s.reset(token)
+
+
+def _when_free(take: Callable[[], None]) -> None:
+    """Takes a lock, and waits for it if that is wanted. Names once on stderr who has it. Raises
+    BusyError."""
+    limit_s = _wait_s.get()
+    until_s = None if limit_s is None else time.monotonic() + limit_s
+    is_named = False
+    while True:
+        try:
+            take()
+        except BusyError as error:
+            if until_s is None:
+                raise
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                raise RejectedError(f"{error}; waited {limit_s:g} s for it (--wait)") from error
+            if not is_named:
+                print(f"eeio: waiting: {error}", file=sys.stderr, flush=True)
+                is_named = True
+            time.sleep(min(_LOOK_S, left_s))
+        else:
+            return
 
 
 class Lock:
@@ -37,17 +81,20 @@ class Lock:
         self._locks = ExitStack()
 
     def __enter__(self) -> "Lock":
+        _when_free(self._take_all)
+        return self
+
+    def _take_all(self) -> None:
         with ExitStack() as stack:
             for folder in lock_folders():
                 stack.enter_context(_File(folder / f"eeio-{self._name}.lock", self))
             self._locks = stack.pop_all()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._locks.close()
 
     def take(self, descriptor: int, path: Path) -> None:
-        """Locks an open lock file, and writes who has it. RejectedError if another one has it."""
+        """Locks an open lock file, and writes who has it. BusyError if another one has it."""
         status = os.fstat(descriptor)
         plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         content = os.pread(descriptor, 200, 0) if plain else b""
@@ -62,7 +109,7 @@ class Lock:
             )
         except BlockingIOError:
             holder = content.decode("ascii").partition("-")[0].strip() or "unknown"
-            raise RejectedError(f"{self._what} (process {holder})") from None
+            raise BusyError(f"{self._what} (process {holder})") from None
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{this_process(os.getpid()).name}\n".encode(), 0)
@@ -72,15 +119,15 @@ def machine_lock(*, shared: bool) -> Lock:
     """Of every power measurement."""
     return Lock(
         MACHINE,
-        "another campaign is running on this machine, and each would measure the other's power. "
-        "Wait for it, or give --share-machine to both",
+        "another campaign is running on this machine, and each would measure the other's power: "
+        f"{_WAIT}, or give --share-machine to both",
         shared=shared,
     )
 
 
 def drive_lock(name: str) -> Lock:
     """Of a drive, by its kernel name or, where there is none, by its directory."""
-    return Lock(name, f"another campaign is running on {name}; wait for it")
+    return Lock(name, f"another campaign is running on {name}: {_WAIT}")
 
 
 def lock_folders() -> Sequence[Path]:
@@ -140,7 +187,7 @@ def _has_ended(name: str, now: str) -> bool:
 
 
 class FolderLock:
-    """The file `.eeio-lock` in a folder that several machines may share. RejectedError if another
+    """The file `.eeio-lock` in a folder that several machines may share. BusyError if another
     process has it: also on a file system without locks, by the process that the file names. The
     folder may be renamed meanwhile."""
 
@@ -149,6 +196,9 @@ class FolderLock:
         self._what = what
 
     def __enter__(self) -> None:
+        _when_free(self._take_file)
+
+    def _take_file(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with ExitStack() as stack:
             try:
@@ -169,7 +219,7 @@ class FolderLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RejectedError(f"{self._what} is in use by {holder}; wait for it") from None
+            raise BusyError(f"{self._what} is in use by {holder}: {_WAIT}") from None
         except OSError:
             # No locks here: only of this boot and container is known which processes have ended.
             if host and not _has_ended(name, now.name):
@@ -177,7 +227,7 @@ class FolderLock:
                     f"{self._what} is in use by {holder}; if that has ended, delete {self._path}"
                 ) from None
         if not _is_at(descriptor, self._path.name, folder):
-            raise RejectedError(f"{self._what}: another process has just released it; try again")
+            raise BusyError(f"{self._what}: another process has just released it; try again")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{now.name} {platform.node()}\n".encode(), 0)
 

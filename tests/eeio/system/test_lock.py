@@ -2,14 +2,16 @@
 
 import errno
 import fcntl
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.plugin import InProcess
 
 from eeio.errors import RejectedError
-from eeio.system.lock import FolderLock, drive_lock, lock_folders, machine_lock
+from eeio.system.lock import FolderLock, drive_lock, lock_folders, machine_lock, waiting
 from eeio.system.owner import this_process
 
 
@@ -154,3 +156,49 @@ def test_without_locks_the_process_in_the_file_decides(
         FolderLock(tmp_path, "campaign c"),
     ):
         pass
+
+
+def test_a_lock_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other campaign ends while this one looks for the third time."""
+    other = drive_lock("sdx")
+    other.__enter__()
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            other.__exit__()
+
+    monkeypatch.setattr("eeio.system.lock.time.sleep", sleep)
+    with waiting(math.inf), drive_lock("sdx"):
+        assert len(looks) == 3
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and f"process {os.getpid()}" in message
+
+
+def test_a_campaign_that_never_ends_is_waited_for_no_longer_than_allowed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr("eeio.system.lock.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("eeio.system.lock.time.sleep", lambda s: now_s.append(now_s.pop() + s))
+    with drive_lock("sdx"), waiting(90.0), pytest.raises(RejectedError, match="waited 90 s"):
+        drive_lock("sdx").__enter__()
+    assert now_s == [90.0]
+
+
+def test_a_folder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = FolderLock(tmp_path, "it")
+    other.__enter__()
+    monkeypatch.setattr("eeio.system.lock.time.sleep", lambda _: other.__exit__())
+    with waiting(math.inf), FolderLock(tmp_path, "it"):
+        assert (tmp_path / ".eeio-lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"), [("eeio-suite", "give --wait last"), ("xs", "xs"), ("-5m", "5m")]
+)
+def test_times_to_wait(in_process: InProcess, typed: str, why: str) -> None:
+    assert why in in_process("resume", f"--wait={typed}", "x", code=2).err

@@ -10,6 +10,7 @@ from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.drive import gap as pauses
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
+from eeio.commands.waiting import add_wait
 from eeio.drives.listing import power_saving_of
 from eeio.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
@@ -63,6 +64,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--list", action="store_true",
         help="only list power-saving states and settings with their values",
     )  # fmt: skip
+    add_wait(OptionGroup(parser))
     add_formats(OptionGroup(parser))
     add_help_all(parser)
     parser.set_defaults(action=states)

@@ -8,8 +8,7 @@ from pathlib import Path
 from eeio.arguments import add_format
 from eeio.calibration.check import Checked, check, verdicts
 from eeio.campaign import plan as plans
-from eeio.campaign.forecast import earlier_lengths, phase_length, too_slow_meters
-from eeio.campaign.pilots import least_phase_s
+from eeio.campaign.forecast import expected_lengths, too_slow_meters
 from eeio.commands import campaign_options
 from eeio.commands.meter.meters import opened, rate, seconds
 from eeio.errors import EXIT_DONE, EXIT_FAILED
@@ -81,12 +80,8 @@ def _of_suite(arguments: argparse.Namespace, meters: Sequence[Meter]) -> list[st
     typed += [] if arguments.preset is None else ["--preset", arguments.preset]
     options = campaign_options.options_of(parser.parse_args(typed))
     plan = plans.make(options, suites.find(options.suite))
-    least_s, earlier = least_phase_s(plan.protocol, options, meters), earlier_lengths(plan)
-    lengths = {
-        planned.experiment.id: phase_length(planned, plan, earlier, least_s)
-        for planned in plan.experiments
-    }
-    return [f"{arguments.suite}: {line}" for line in too_slow_meters(plan, meters, lengths)]
+    lines = too_slow_meters(plan, meters, expected_lengths(plan, meters))
+    return [f"{arguments.suite}: {line}" for line in lines]
 
 
 def _details(checked: Checked) -> list[str]:
