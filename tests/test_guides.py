@@ -32,7 +32,11 @@ from tests.mounts import attached, mounted, sparse
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("power-monitor", "result-parsers", "scripts")
-GUIDES = [*sorted(path.stem for path in (ROOT / "docs/how-to").glob("adding-a-*.md")), "faq"]
+GUIDES = [
+    *sorted(path.stem for path in (ROOT / "docs/how-to").glob("adding-a-*.md")),
+    "faq",
+    "three-tasks",
+]
 
 _STEP = re.compile(
     r"^(?:`(?P<new>[^`\n]+)`|At the end of `(?P<longer>[^`\n]+)`"

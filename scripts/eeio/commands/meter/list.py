@@ -13,6 +13,7 @@ from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.readings import first_and_last
 from eeio.machine.replay import Replay, replayed
+from eeio_limits.number_text import number
 from eeio_limits.reading import MARKS
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
@@ -135,6 +136,7 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
         raise RejectedError(str(error)) from error
     try:
         probed = [(meter, _read(meter)) for meter in meters]
+        now = [] if as_json else power_now([m for m in meters if not isinstance(m, LoggedMeter)])
         every_s = [changes_every_s(meter) for meter in meters]
         delays = [[c.delay for c in calibration.delayed_channels(meter)] for meter in meters]
     finally:
@@ -179,6 +181,9 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
             for text in (channel.contents.text(), channel.remark, doubt):
                 if text:
                     print(f"{'':11}{text}")
+        for each in now:
+            if each.meter == meter.name and each.power_w is not None:
+                print(f"{'':9}now: {each.domain} {number(each.power_w)} W")
     return EXIT_DONE
 
 
@@ -212,13 +217,10 @@ def _label(spec: str) -> str:
 
 def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
     """One value a channel, and why there are none."""
-    nothing = [None] * len(meter.channels)
-    if isinstance(meter, LoggedMeter):
-        return nothing, "its log is read when a window is"
     try:
         return meter.read(), None
     except (OSError, PowerError) as error:
-        return nothing, str(error)
+        return [None] * len(meter.channels), str(error)
 
 
 def _show_list(
