@@ -30,6 +30,11 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     invalid = sum(cell.invalid_runs for cell in cells)
     if invalid:
         found.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
+    return [*found, *_missing_figures(cells)]
+
+
+def _missing_figures(cells: Sequence[Cell]) -> Iterator[str]:
+    """Reasons that differ in their figures only are one remark."""
     missing = Counter(
         (metric, why)
         for cell in cells
@@ -42,15 +47,13 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     for (metric, _), reasons in alike.items():
         count = sum(n for _, n in reasons)
         more = f" ({len(reasons) - 1} more such figures)" if len(reasons) > 1 else ""
-        found.append(
+        yield (
             f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: "
             f"{reasons[0][0]}{more}"
         )
-    return found
 
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-"""Reasons that differ in their figures only are one remark."""
 
 
 def of_flush(cells: Sequence[Cell]) -> list[str]:

@@ -104,17 +104,24 @@ def _unusable_variants(system: Server, cells: Iterable[CellValues]) -> Iterator[
             yield f"{name}: {why}"
 
 
-def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues | str:
-    """The cell of a system for a key, or why there is none."""
-    cells = [cell for cell in system.cells if key.covers(cell.key)]
-    if not cells:
-        return f"{system.name} has no such experiment"
+def _ambiguous(system: Server, cells: Sequence[CellValues]) -> str | None:
+    """A factor that the key does not state and in which the cells differ."""
     if len({cell.key.buffer for cell in cells}) > 1:
         return f"{system.name} has it with the page cache on and off: state cache.buffer"
     if len({cell.key.disk for cell in cells}) > 1:
         return f"{system.name} has it with the disk cache on and off: state cache.disk"
     if len(flushed := dict.fromkeys(cell.flushed for cell in cells)) > 1:
         return f"{system.name} has it with {' and '.join(flushed)}: state flush"
+    return None
+
+
+def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues | str:
+    """The cell of a system for a key, or why there is none."""
+    cells = [cell for cell in system.cells if key.covers(cell.key)]
+    if not cells:
+        return f"{system.name} has no such experiment"
+    if (why := _ambiguous(system, cells)) is not None:
+        return why
     reasons = list(_unusable_variants(system, cells))
     if reasons:
         # The best or worst variant could be the one that cannot be used.

@@ -98,17 +98,10 @@ def _checked(
         for channel, values in zip(samples.info.channels, samples.values, strict=True)
         if channel.domain == reading.domain and channel.in_domain_total
     ]
-    apart_s = sorted(
-        between_s for _, values in channels for between_s in _changes_s(samples.times_s, values)
-    )
-    steps = [step for _, values in channels for step in _steps(values)]
+    columns = [values for _, values in channels]
+    apart_s = sorted(s for values in columns for s in _changes_s(samples.times_s, values))
+    steps = [step for values in columns for step in _steps(values)]
     changes_s = statistics.median(apart_s) if apart_s else None
-    # A value that changes at each reading may change more often than it was read.
-    seldom_s = changes_s or 0.0
-    if seldom_s < _SELDOM * samples.info.period_s:
-        seldom_s = 0.0
-    rates_hz = rate_hz, COUNTER_RATE_HZ
-    windows_s = [resolvable_s(meter, rates_hz, share, seldom_s) for share in SHARES]
     delays = dict.fromkeys(
         "not known: it is assumed to be punctual" if channel.delay is None else channel.delay.text
         for channel, _ in channels
@@ -126,10 +119,23 @@ def _checked(
         accuracy=min(channel.accuracy_relative for channel, _ in channels),
         delay="; ".join(delays),
         coverage=reading.coverage,
-        windows_s=tuple(None if math.isinf(window_s) else window_s for window_s in windows_s),
+        windows_s=_windows_s(meter, rate_hz, changes_s, samples.info.period_s),
         grades=dict(_grades(reading, samples, lasts_s)),
         reasons=reading.reasons,
     )
+
+
+def _windows_s(
+    meter: Meter, rate_hz: float, changes_s: float | None, period_s: float
+) -> tuple[float | None, ...]:
+    """The shortest phases for SHARES. A value that changes at each reading may change more often
+    than it was read."""
+    is_seldom = changes_s is not None and changes_s >= _SELDOM * period_s
+    seldom_s = changes_s if changes_s is not None and is_seldom else 0.0
+    windows_s = [
+        resolvable_s(meter, (rate_hz, COUNTER_RATE_HZ), share, seldom_s) for share in SHARES
+    ]
+    return tuple(None if math.isinf(window_s) else window_s for window_s in windows_s)
 
 
 def _changes_s(times_s: Sequence[float], values: Sequence[float]) -> Iterator[float]:

@@ -86,9 +86,7 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     code = EXIT_FAILED if missing else EXIT_DONE
     if missing:
         print(f"eeio: missing: {', '.join(missing)}", file=sys.stderr)
-        for finding in needed:
-            if _is_missing(finding):
-                print(f"eeio: {shown(finding.name)}: {shown(str(finding.remedy))}", file=sys.stderr)
+        _print_remedies([finding for finding in needed if _is_missing(finding)])
     if arguments.format == "json":
         print(_json(findings))
     elif arguments.all:
@@ -98,7 +96,19 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     return code
 
 
+def _print_remedies(missing: Sequence[Finding]) -> None:
+    for finding in missing:
+        print(f"eeio: {shown(finding.name)}: {shown(str(finding.remedy))}", file=sys.stderr)
+
+
 _MOST_REMEDIES = 12
+
+
+def _states(findings: Sequence[Finding]) -> Iterator[str]:
+    for state, is_ok in (("ok", True), ("missing", False)):
+        names = [finding.name for finding in findings if finding.found == is_ok]
+        if names:
+            yield f"{state}: {', '.join(names)}"
 
 
 def _short(findings: Sequence[Finding]) -> Iterator[str]:
@@ -106,12 +116,7 @@ def _short(findings: Sequence[Finding]) -> Iterator[str]:
     width = terminal.width()
     lines = [*can_measure(findings), ""]
     for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
-        states = list(of_kind)
-        ok = [finding.name for finding in states if finding.found]
-        missing = [finding.name for finding in states if not finding.found]
-        parts = [f"ok: {', '.join(ok)}"] if ok else []
-        parts += [f"missing: {', '.join(missing)}"] if missing else []
-        lines.append(f"{kind}: {'; '.join(parts)}")
+        lines.append(f"{kind}: {'; '.join(_states(list(of_kind)))}")
     # A missing meter is one of many; which would help here is not known.
     more = [f for f in findings if not f.found and f.kind != "meter" and f.remedy]
     lines += ["", *(f"{f.kind} {f.name}: {f.remedy}" for f in more[:_MOST_REMEDIES])]

@@ -105,9 +105,7 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:
-        if all(campaign.design.suite == "imported" for campaign in campaigns):
-            return "; they have no power: `eeio import power NAME LOG` adds that of a power log"
-        return "; no power was measured: `eeio doctor` shows the meters' requirements"
+        return _how_to_power(campaigns)
     text = f"; measured was {', '.join(known)}"
     if choice.domain is not None:
         for domain in known:
@@ -129,6 +127,12 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
         if usable
         else f"{text}; no other tool or level has it"
     )
+
+
+def _how_to_power(campaigns: "Sequence[Campaign]") -> str:
+    if all(campaign.design.suite == "imported" for campaign in campaigns):
+        return "; they have no power: `eeio import power NAME LOG` adds that of a power log"
+    return "; no power was measured: `eeio doctor` shows the meters' requirements"
 
 
 def print_left_out(left_out: dict[str, list[str]]) -> None:

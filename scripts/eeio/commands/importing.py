@@ -136,14 +136,7 @@ def import_files(arguments: argparse.Namespace) -> int:
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")
     else:
-        for table in (result_tables.table(taken), result_tables.energy_table(taken)):
-            if table is not None:
-                print(text.render_table(table, None))
-        _tell(taken.stored)
-        if arguments.dry_run:
-            print("--dry-run: no result was stored")
-        elif not taken.stored and taken.names:
-            print(f"no run was added: the files are in {', '.join(taken.names)} already")
+        _print_tables(taken, arguments.dry_run)
     for added in taken.added:
         print(_of_added(added), file=sys.stderr if arguments.format == "json" else sys.stdout)
     for line in results.remarks(taken):
@@ -152,6 +145,17 @@ def import_files(arguments: argparse.Namespace) -> int:
         return EXIT_REJECTED
     without_energy = bool(taken.logs) and not taken.has_energy
     return EXIT_DONE_WITH_INVALID_RUNS if taken.rejected or without_energy else EXIT_DONE
+
+
+def _print_tables(taken: results.Taken, dry_run: bool) -> None:
+    for table in (result_tables.table(taken), result_tables.energy_table(taken)):
+        if table is not None:
+            print(text.render_table(table, None))
+    _tell(taken.stored)
+    if dry_run:
+        print("--dry-run: no result was stored")
+    elif not taken.stored and taken.names:
+        print(f"no run was added: the files are in {', '.join(taken.names)} already")
 
 
 def import_power(arguments: argparse.Namespace) -> int:

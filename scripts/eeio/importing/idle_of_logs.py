@@ -79,14 +79,19 @@ def _stretches(
             yield until_s, after_s
 
 
+def _apart(parts: Sequence[EnergyReading]) -> float:
+    """The largest difference of a power from the median, as a share of it."""
+    powers_w = [part.power_w for part in parts if part.power_w is not None]
+    middle_w = statistics.median(powers_w)
+    return max(abs(power_w - middle_w) / middle_w for power_w in powers_w)
+
+
 def _together(parts: Sequence[EnergyReading]) -> EnergyReading | None:
     """The mean over all stretches; None if they are too short together, or do not agree."""
     lasted_s = [part.energy_j / part.power_w for part in parts if part.energy_j and part.power_w]
     if len(lasted_s) != len(parts) or math.fsum(lasted_s) < LEAST_TOGETHER_S:
         return None
-    powers_w = [part.power_w for part in parts if part.power_w is not None]
-    middle_w = statistics.median(powers_w)
-    apart = max(abs(power_w - middle_w) / middle_w for power_w in powers_w)
+    apart = _apart(parts)
     if apart > MOST_APART:
         return None
     energy_j = math.fsum(part.energy_j for part in parts if part.energy_j is not None)
