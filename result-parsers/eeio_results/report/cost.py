@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
 from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
@@ -12,6 +12,9 @@ from eeio_results.report.document import Document, flat
 from eeio_results.report.guideline import PER_TB, estimate, less_text
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 _ANSWERS = {
     **PER_TB,
@@ -32,6 +35,12 @@ def document(
     """The answer of `eeio cost`: which system costs less, then the tables. `demo`: the power is
     fictitious, and each sentence says so."""
     mark = "DEMO: " if demo else ""
+
+    def charts() -> "Sequence[Panel]":
+        from eeio_results.report.page import cost
+
+        return cost.charts(costs, "DEMO" if demo else "")
+
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
         parts=(*(f"{mark}{less_text(one)}" for one in less), *tables(costs)),
@@ -43,6 +52,7 @@ def document(
             for name in _ANSWERS
         ],
         warnings=tuple(messages(costs)),
+        charts=charts,
     )
 
 

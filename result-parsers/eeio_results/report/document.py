@@ -2,18 +2,22 @@
 
 import csv as csv_files
 import io
+import itertools
 import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits import text as harmless
 from eeio_limits.text import csv_cell
 from eeio_results.errors import EeioError
 from eeio_results.report import latex, text
 from eeio_results.report.parts import Table
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Document:
     hint: str = ""
     """The next step; for readers of the terminal and of Markdown."""
     answer: tuple[str, ...] = ()
+    charts: "Callable[[], Sequence[Panel]]" = tuple
+    """Of the HTML page, below its answer."""
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -160,7 +166,15 @@ def render_html(document: Document) -> str:
         return document.page()
     from eeio_results.report.page.document import document as page
 
-    return page("document.html.j2", title=document.title, document=document)
+    answers = tuple(itertools.takewhile(lambda part: not isinstance(part, Table), document.parts))
+    return page(
+        "document.html.j2",
+        title=document.title,
+        document=document,
+        answers=[line for part in answers for line in _lines(part)],
+        charts=document.charts(),
+        parts=document.parts[len(answers) :],
+    )
 
 
 RENDERERS: Mapping[str, Callable[[Document], str]] = MappingProxyType(

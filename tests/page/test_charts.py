@@ -1,0 +1,124 @@
+"""The pages of the other commands in a real browser: a chart on the first screen, which fits."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eeio.cli import main
+from tests.page.conftest import Reader
+from tests.page.test_browser import AXE, assert_accessible
+
+CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
+PRICES = (
+    "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "350", "--duty-cycle", "10%",
+    "--price", "900,300", "--embodied-kg", "900,100", "--currency", "EUR",
+)  # fmt: skip
+PAGES = {
+    "cost": (
+        "cost", CAMPAIGNS / "server", CAMPAIGNS / "board", "--workload",
+        CAMPAIGNS / "workload.yaml", *PRICES,
+    ),
+    "compare": ("compare", CAMPAIGNS / "quick-before", CAMPAIGNS / "quick-after"),
+    "report": ("report", CAMPAIGNS / "quick-before"),
+}  # fmt: skip
+LEAST_SHOWN_PX = 120
+"""Of the height of the first chart above the fold, or all of a smaller one."""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The page of a command, made once."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def made(name: str) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            assert main([*map(str, PAGES[name]), "-o", str(path)]) == 0
+        return path
+
+    return made
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_chart_is_on_the_first_screen(
+    reader: Reader, page: Callable[[str], Path], name: str, width: int
+) -> None:
+    reader.open(page(name), width=width)
+    reader.keep(f"{name}-first-{width}")
+    assert reader.run("return document.documentElement.scrollWidth") <= width
+    top, height, text = reader.run(
+        """
+        const chart = document.querySelector("figure svg");
+        const box = chart.getBoundingClientRect();
+        const sizes = [...chart.querySelectorAll("text:not(.stamp)")]
+          .map((text) => parseFloat(getComputedStyle(text).fontSize));
+        const scale = box.width / chart.viewBox.baseVal.width;
+        return [box.top, box.height, Math.min(...sizes) * scale];
+        """
+    )
+    assert top + min(height, LEAST_SHOWN_PX) <= 900
+    assert text >= 9, "text of the chart is too small to be read"
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_no_violation(
+    reader: Reader, page: Callable[[str], Path], name: str, width: int
+) -> None:
+    if not AXE.exists():
+        pytest.skip("needs axe-core: ci/page/fetch")
+    reader.open(page(name), width=width, dark=width == 400)
+    assert_accessible(reader)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_texts_of_a_chart_do_not_overprint(
+    reader: Reader, page: Callable[[str], Path], name: str
+) -> None:
+    reader.open(page(name))
+    found = reader.run(
+        """
+        const overprinted = [];
+        for (const chart of document.querySelectorAll("figure svg")) {
+          const texts = [...chart.querySelectorAll("text:not(.stamp)")]
+            .map((text) => [text.textContent, text.getBoundingClientRect()]);
+          for (const [n, [text, a]] of texts.entries())
+            for (const [other, b] of texts.slice(n + 1)) {
+              const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+              const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+              if (across > 1 && down > 5) overprinted.push(`${text} / ${other}`);
+            }
+        }
+        return overprinted;
+        """
+    )
+    assert found == []
+
+
+def test_the_cost_by_part_adds_up_to_the_answer(
+    reader: Reader, page: Callable[[str], Path]
+) -> None:
+    reader.open(page("cost"))
+    sections = reader.run(
+        """
+        return [...document.querySelectorAll(".panels section")].map((section) => [
+          section.querySelector("h2").textContent,
+          [...section.querySelectorAll("text")].map((text) => text.textContent),
+        ]);
+        """
+    )
+    titles = [title for title, _ in sections]
+    assert titles == [
+        "Energy per TB (kWh/TB)", "Money per TB (EUR/TB)", "Carbon per TB (g CO2e/TB)",
+        "Energy per TB by duty cycle (kWh/TB)", "Money per TB by duty cycle (EUR/TB)",
+        "Carbon per TB by duty cycle (g CO2e/TB)",
+    ]  # fmt: skip
+    _, texts = sections[1]
+    total = float(texts[texts.index("vm vda disk") + 1].removesuffix(" EUR/TB"))
+    parts = [float(text.partition(": ")[2]) for text in texts[2:5]]
+    assert [text.partition(":")[0] for text in texts[2:5]] == [
+        "energy, moving", "energy, idle", "purchase",
+    ]  # fmt: skip
+    assert total == pytest.approx(sum(parts), rel=0.01)
