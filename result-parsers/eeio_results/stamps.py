@@ -23,6 +23,11 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
     )
 
 
+def short_stamp_of(campaigns: Iterable[Campaign]) -> str:
+    """`QUICK DEMO`, across the charts of a page."""
+    return " ".join(part.partition(":")[0] for part in stamp_of(campaigns).split("; "))
+
+
 def warnings_of(campaign: Campaign) -> list[str]:
     """Warnings that come before any figure of the campaign."""
     return [

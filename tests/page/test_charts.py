@@ -21,6 +21,7 @@ PAGES = {
     ),
     "compare": ("compare", CAMPAIGNS / "quick-before", CAMPAIGNS / "quick-after"),
     "report": ("report", CAMPAIGNS / "quick-before"),
+    "bench": ("report", CAMPAIGNS / "bench"),
 }  # fmt: skip
 LEAST_SHOWN_PX = 120
 """Of the height of the first chart above the fold, or all of a smaller one."""
@@ -122,3 +123,24 @@ def test_the_cost_by_part_adds_up_to_the_answer(
         "energy, moving", "energy, idle", "purchase",
     ]  # fmt: skip
     assert total == pytest.approx(sum(parts), rel=0.01)
+
+
+def test_the_page_of_a_bench_begins_with_the_time_and_names_each_command_once(
+    reader: Reader, page: Callable[[str], Path]
+) -> None:
+    reader.open(page("bench"))
+    heads, names = reader.run(
+        """
+        const table = document.querySelector("table");
+        return [
+          [...table.querySelectorAll("thead th")].map((cell) => cell.textContent),
+          [...table.querySelectorAll("tbody tr")].map((row) => row.cells[0].textContent),
+        ];
+        """
+    )
+    assert heads[:4] == ["Command", "Time", "W", "J"] and names == ["copy", "dd"]
+    assert reader.run("return document.querySelector('.panels h2').textContent") == "Time (ms)"
+    text = reader.run("return document.body.textContent")
+    assert "mixed (run)" not in text and "words=" not in text
+    answer = reader.run("return document.querySelector('.answer').textContent")
+    assert answer.endswith(" times the time of dd; not decided")

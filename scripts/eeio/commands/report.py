@@ -157,5 +157,8 @@ def print_summary(folder: Path) -> None:
 def _render_html(built: Report) -> str:
     with analysis():
         from eeio.power_series import power_series
-        from eeio_results.report import page
+        from eeio_results.report import bench, page
+    if bench.is_of_commands(built):
+        with analysis():
+            return bench.report_page(built)
     return page.render(built, power=power_series)

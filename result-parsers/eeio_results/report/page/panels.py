@@ -60,7 +60,7 @@ class Panel:
     note: str = ""
 
 
-def bars(title: str, rows: Sequence[Bar], stamp: str = "") -> Panel:
+def bars(title: str, rows: Sequence[Bar], stamp: str = "", note: str = "") -> Panel:
     """Horizontal bars on one scale from 0. Each part has its own shade, and is named below."""
     most = max((row.most for row in rows), default=0.0) or 1.0
     names = list(dict.fromkeys(part.name for row in rows for part in row.parts))
@@ -70,7 +70,7 @@ def bars(title: str, rows: Sequence[Bar], stamp: str = "") -> Panel:
         pieces += _bar(row, y, (_WIDTH - 8) / most, names)
         y += _BAR_ROW + _SMALL_LINE * len(_named_parts(row))
     described = "; ".join(f"{row.label}: {row.text}" for row in rows)
-    return _panel(title, described, y, pieces, stamp)
+    return replace(_panel(title, described, y, pieces, stamp), note=note)
 
 
 def _bar(row: Bar, y: float, scale: float, names: Sequence[str]) -> Iterator[Markup]:
