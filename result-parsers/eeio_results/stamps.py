@@ -23,9 +23,13 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
     )
 
 
-def short_stamp_of(campaigns: Iterable[Campaign]) -> str:
-    """`QUICK DEMO`, across the charts of a page."""
-    return " ".join(part.partition(":")[0] for part in stamp_of(campaigns).split("; "))
+def short_stamp(warnings: Iterable[str]) -> str:
+    """`QUICK DEMO`, across the charts of a page with these warnings."""
+    texts = tuple(warnings)
+    words = {"QUICK": QUICK, "DEMO": DEMO}
+    return " ".join(
+        word for word, text in words.items() if any(text in warning for warning in texts)
+    )
 
 
 def warnings_of(campaign: Campaign) -> list[str]:

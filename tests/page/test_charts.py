@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
+from tests.page import nights
 from tests.page.conftest import Reader
 from tests.page.test_browser import AXE, assert_accessible
 
@@ -22,6 +23,8 @@ PAGES = {
     "compare": ("compare", CAMPAIGNS / "quick-before", CAMPAIGNS / "quick-after"),
     "report": ("report", CAMPAIGNS / "quick-before"),
     "bench": ("report", CAMPAIGNS / "bench"),
+    "history": ("history", "nightly", "--metric", "MB/s"),
+    "fleet": ("fleet", "collect", "nodes.d"),
 }  # fmt: skip
 LEAST_SHOWN_PX = 120
 """Of the height of the first chart above the fold, or all of a smaller one."""
@@ -31,11 +34,15 @@ LEAST_SHOWN_PX = 120
 def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The page of a command, made once."""
     folder = tmp_path_factory.mktemp("pages")
+    nights.make(folder)
 
     def made(name: str) -> Path:
         path = folder / f"{name}.html"
         if not path.exists():
-            assert main([*map(str, PAGES[name]), "-o", str(path)]) == 0
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(folder)
+                patch.setenv("XDG_DATA_HOME", str(folder / ".data"))
+                assert main([*map(str, PAGES[name]), "-o", str(path)]) == 0
         return path
 
     return made
@@ -144,3 +151,25 @@ def test_the_page_of_a_bench_begins_with_the_time_and_names_each_command_once(
     assert "mixed (run)" not in text and "words=" not in text
     answer = reader.run("return document.querySelector('.answer').textContent")
     assert answer.endswith(" times the time of dd; not decided")
+
+
+def test_a_history_draws_its_changes(reader: Reader, page: Callable[[str], Path]) -> None:
+    reader.open(page("history"))
+    changes = reader.run(
+        "return [...document.querySelectorAll('.panel')]"
+        ".map((one) => [one.querySelectorAll('.change').length,"
+        " one.querySelectorAll('.dot').length])"
+    )
+    assert len(changes) == 12
+    assert changes[0] == [1, nights.COUNT]
+    note = reader.run("return document.querySelector('.panels .note').textContent")
+    assert "Changes: 2026-11-09 night-08: -" in note
+
+
+def test_a_fleet_draws_its_outlier(reader: Reader, page: Callable[[str], Path]) -> None:
+    reader.open(page("fleet"))
+    notes = reader.run(
+        "return [...document.querySelectorAll('.panels .note')].map((one) => one.textContent)"
+    )
+    assert any("Outliers: node-5 -" in note for note in notes)
+    assert reader.run("return document.querySelectorAll('.panel .dot.s1').length") > 0

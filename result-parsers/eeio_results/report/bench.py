@@ -14,7 +14,7 @@ from eeio_results.report.document import Document, render_html
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
-from eeio_results.stamps import short_stamp_of, warnings_of
+from eeio_results.stamps import short_stamp, stamp_of, warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, prefixed
 
@@ -81,7 +81,7 @@ def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Pa
         for campaign, found in of_each
         for one in found
     ]
-    return bench.charts(commands, short_stamp_of(campaign for campaign, _ in of_each))
+    return bench.charts(commands, short_stamp(stamp_of(one for one, _ in of_each).split("; ")))
 
 
 def _to_json(

@@ -114,11 +114,12 @@ def _named_parts(row: Bar) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class Line:
-    """Points from the left to the right. `marks` are the places of those that are emphasized."""
+    """Points from the left to the right. `marks` are the places of those that have a dot."""
 
     label: str
     points: tuple[tuple[float, float], ...]
     marks: tuple[int, ...] = ()
+    is_joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,8 @@ def _area(series: Sequence[Line], axes: Axes) -> _Area:
     if axes.is_logarithmic:
         low, high = log10(low), log10(high)
     margin = 0.08 * (high - low) or 0.08 * abs(high) or 1.0
-    return _Area(min(xs), max(xs), low - margin, high + margin, axes.is_logarithmic)
+    room = (1.0 + 2.0 * bool(axes.upright)) * margin  # for the texts of upright lines
+    return _Area(min(xs), max(xs), low - margin, high + room, axes.is_logarithmic)
 
 
 def lines(
@@ -189,13 +191,16 @@ def lines(
     for number, one in enumerate(series):
         points = [(area.across(x), area.up(y)) for x, y in one.points]
         way = "".join(f"{'L' if n else 'M'}{x:.1f} {y:.1f}" for n, (x, y) in enumerate(points))
-        pieces.append(_path(f"curve s{number % 4}", way))
+        pieces += [_path(f"curve s{number % 4}", way)] if one.is_joined else []
         pieces += [_dot(*points[place], number) for place in one.marks]
     height = bottom + _BELOW
     if len(series) > 1:
         for number, one in enumerate(series):
             height += _SMALL_LINE
-            pieces.append(_path(f"curve s{number % 4}", f"M{_LEFT} {height - 4}h22"))
+            sample = _dot(_LEFT + 11, height - 4, number)
+            if one.is_joined:
+                sample = _path(f"curve s{number % 4}", f"M{_LEFT} {height - 4}h22")
+            pieces.append(sample)
             pieces.append(_text(_LEFT + 28, height, "small", one.label))
     return replace(_panel(title, note, height + 6, pieces, stamp), note=note)
 
