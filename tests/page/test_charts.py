@@ -173,3 +173,25 @@ def test_a_fleet_draws_its_outlier(reader: Reader, page: Callable[[str], Path]) 
     )
     assert any("Outliers: node-5 -" in note for note in notes)
     assert reader.run("return document.querySelectorAll('.panel .dot.s1').length") > 0
+
+
+def test_rows_of_the_cost_page_are_not_tall_on_a_phone(
+    reader: Reader, page: Callable[[str], Path]
+) -> None:
+    reader.open(page("cost"), width=400)
+    rows = reader.run(
+        "return [...document.querySelectorAll('.plain tbody tr')]"
+        ".map((row) => [row.cells[0].textContent, row.getBoundingClientRect().height])"
+    )
+    assert len(rows) > 20 and [row for row in rows if row[1] > 100] == []
+
+
+def test_tables_with_rows_are_open(reader: Reader, page: Callable[[str], Path]) -> None:
+    """A suite without experiments of a level has an empty table of it."""
+    reader.open(page("report"))
+    tables = reader.run(
+        "return [...document.querySelectorAll('details:not(#filter-box)')]"
+        ".map((one) => [one.open, one.querySelectorAll('tbody tr').length > 0])"
+    )
+    assert [True, True] in tables and [False, False] in tables
+    assert all(is_open == has_rows for is_open, has_rows in tables)

@@ -88,24 +88,27 @@ def _answers(costs: Sequence[Cost]) -> Table:
     first = costs[0]
     currency = first.inputs.currency or "money"
     rows = []
+    answers_of: dict[str, list[str]] = {}
     for name, title in _ANSWERS.items():
+        title = title.format(currency=currency)
         figures = [getattr(cost, name) for cost in costs]
-        reasons = dict.fromkeys(figure.reason for figure in figures if figure.reason)
-        values = (estimate(figure) for figure in figures)
-        rows.append((title.format(currency=currency), *values, "; ".join(reasons)))
+        for reason in dict.fromkeys(figure.reason for figure in figures if figure.reason):
+            answers_of.setdefault(reason, []).append(title.strip())
+        rows.append((title, *(estimate(figure) for figure in figures)))
     of = f" on {first.system}" if len(costs) == 1 else ""
+    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in answers_of.items()]
+    intervals = (
+        f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
+        f"({first.resamples} resamples, seed {first.seed}), or as below; they include only the "
+        "variation of bandwidth and power"
+    )
     return Table(
         title=f"Cost per TB{of}, workload: {first.workload}",
-        header=(
-            "Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs)), "Remark",
-        ),
+        header=("Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs))),
         rows=tuple(rows),
         numeric=frozenset(range(1, len(costs) + 1)),
-        note=
-            f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
-            f"({first.resamples} resamples, seed {first.seed}), or as the remark says; they "
-            "include only the variation of bandwidth and power",
-    )  # fmt: skip
+        note="\n".join((intervals, *reasons)),
+    )
 
 
 def _sensitivities(cost: Cost) -> Table:
