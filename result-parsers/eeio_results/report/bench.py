@@ -32,9 +32,8 @@ def document(
     """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
     return Document(
         title=f"eeio bench: {campaign.name}",
-        parts=_parts(
-            _which_take_more(found, compared), [_table(found)], _not_there_and_remarks(found)
-        ),
+        answer=tuple(_which_take_more(found, compared)),
+        parts=_parts([_table(found)], _not_there_and_remarks(found)),
         data=lambda: _to_json(campaign, found, compared),
         records=lambda: [_record(one) for one in found],
         warnings=tuple(warnings_of(campaign)),
@@ -59,7 +58,8 @@ def report_page(report: Report) -> str:
     names = ", ".join(campaign.name for campaign in report.campaigns)
     return render_html(Document(
         title=f"Commands: {names}",
-        parts=(*_parts(answers, commands, remarks), *others),
+        answer=tuple(answers),
+        parts=(*_parts(commands, remarks), *others),
         data=dict,
         warnings=tuple(dict.fromkeys(report.warnings)),
         charts=lambda: _charts(of_each),
@@ -202,11 +202,9 @@ def _table(found: Sequence[Bench]) -> Table:
 
 
 def _parts(
-    answers: Sequence[str], commands: Sequence[Table], remarks: Sequence[str]
+    commands: Sequence[Table], remarks: Sequence[str]
 ) -> tuple[Table | tuple[str, ...], ...]:
-    first = [tuple(answers)] if answers else []
-    last = [tuple(remarks)] if remarks else []
-    return (*first, *commands, *last)
+    return (*commands, *([tuple(remarks)] if remarks else []))
 
 
 def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:

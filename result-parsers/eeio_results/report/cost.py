@@ -43,7 +43,8 @@ def document(
 
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
-        parts=(*(f"{mark}{less_text(one)}" for one in less), *tables(costs)),
+        answer=tuple(f"{mark}{less_text(one)}" for one in less),
+        parts=tuple(tables(costs)),
         data=lambda: _to_json(costs, less, domain),
         records=lambda: [
             {"system": cost.system, "workload": cost.workload, "answer": name}

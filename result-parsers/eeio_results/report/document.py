@@ -2,7 +2,6 @@
 
 import csv as csv_files
 import io
-import itertools
 import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -166,14 +165,11 @@ def render_html(document: Document) -> str:
         return document.page()
     from eeio_results.report.page.document import document as page
 
-    answers = tuple(itertools.takewhile(lambda part: not isinstance(part, Table), document.parts))
     return page(
         "document.html.j2",
         title=document.title,
         document=document,
-        answers=[line for part in answers for line in _lines(part)],
         charts=document.charts(),
-        parts=document.parts[len(answers) :],
     )
 
 

@@ -28,7 +28,7 @@ def document(
         f"nodes: {complete} of {len(found.nodes)} complete, {len(worse)} worse than the others of "
         "their kind"
     )
-    parts: list[Table | str | tuple[str, ...]] = [answer]
+    parts: list[Table | str | tuple[str, ...]] = []
     if with_results:
         parts += [_outliers(found), _nodes(found)]
     else:
@@ -45,6 +45,7 @@ def document(
 
     return Document(
         title=title,
+        answer=(answer,),
         parts=tuple(parts),
         data=lambda: {
             "schema_version": 1, **asdict(found), "rejected": list(rejected),

@@ -33,7 +33,8 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
 
     return Document(
         title=f"History of {found.suite}",
-        parts=(answer, _table(found)),
+        answer=(answer,),
+        parts=(_table(found),),
         data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
