@@ -106,9 +106,7 @@ def remake(campaigns: Sequence[Campaign], width: str, pages: Sequence[str] = ())
         shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
     )
     measured = "\n".join(f"#   {shown(source_of(campaign))}" for campaign in campaigns)
-    commands = "".join(
-        f"eeio {command} {names} -o {REMADE}/{command}.html\n" for command in pages
-    )
+    commands = "".join(f"eeio {command} {names} -o {REMADE}/{command}.html\n" for command in pages)
     return f"""\
 #!/bin/sh
 # Makes the tables and figures of this bundle again, with eeio {__version__}, in {REMADE}/.

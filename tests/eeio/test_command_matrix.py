@@ -38,6 +38,8 @@ report before --format latex
 report before after --format html -o page.html
 report before --sort j/gb --columns iops --level filesystem --duty-cycle 10%
 report before --plots plots --plot-format svg --where operation=read
+report before --chart latency,depth,power --plots charts
+report before --chart latency -o latency.svg
 compare before after
 compare before after --format json
 compare before after --format markdown

@@ -72,7 +72,7 @@ def drawing(
             moved / width_s / MB, edges - first_s, color=_COLOURS[operation], fill=True,
             alpha=0.7, label=operation,
         )  # fmt: skip
-    for number, phase in enumerate(phases, 1):
+    for phase in phases:
         axes[0].axvspan(
             phase.start_s - first_s, phase.end_s - first_s, color=_COLOURS[phase.operation],
             alpha=0.12, linewidth=0,
@@ -98,9 +98,7 @@ def drawing(
     return Drawing(figure, "I/O and power over time", description)
 
 
-def _name_phases(
-    panel: Axes, phases: Sequence[TracePhase], first_s: float, last_s: float
-) -> None:
+def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last_s: float) -> None:
     """Each phase's number and kind at its beginning, in the first line with room for it. A phase
     without room in any line has its number only, or no name: the table has all."""
     ends = [0.0] * _MOST_LINES

@@ -118,9 +118,7 @@ def compare(arguments: argparse.Namespace) -> int:
     return _answer(arguments, document, gates)
 
 
-def document_of(
-    arguments: argparse.Namespace, rule: "Rule"
-) -> "tuple[Document, Sequence[Gate]]":
+def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
     """The answer for single campaigns, and its gates."""
     with analysis():
         from eeio_results.comparison import campaigns as comparison

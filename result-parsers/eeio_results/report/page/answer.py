@@ -101,8 +101,12 @@ def answer(page: Page) -> list[Part]:
     if best is worst:
         parts += [Part(f" ({best[1].full_name}), the only experiment that may be ranked.")]
     else:
-        parts += [Part(f", best ranked ({best[1].full_name}), and "), *_cost(worst),
-                  Part(f", worst ranked ({worst[1].full_name})"), *_factor(best, worst)]  # fmt: skip
+        parts += [
+            Part(f", best ranked ({best[1].full_name}), and "),
+            *_cost(worst),
+            Part(f", worst ranked ({worst[1].full_name})"),
+            *_factor(best, worst),
+        ]
     return [*parts, *_power(page)]
 
 

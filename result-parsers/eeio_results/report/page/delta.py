@@ -105,10 +105,12 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
     for label, one in shown_rows:
         change = one.change
         assert change.ratio is not None
-        low_high = None if change.interval is None else tuple(end - 1 for end in change.interval)
+        interval = None
+        if change.interval is not None:
+            interval = (change.interval[0] - 1, change.interval[1] - 1)
         text = f"{change_text(change)}, {one.verdict}"
         is_sure = one.verdict in ("better", "worse")
-        rows.append(Difference(label, text, change.ratio - 1, low_high, is_sure))
+        rows.append(Difference(label, text, change.ratio - 1, interval, is_sure))
     each = -(-len(rows) // _PANELS) if rows else 1
     return [
         forest(f"Change of {name}", rows[first : first + each], span, stamp)

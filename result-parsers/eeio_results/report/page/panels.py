@@ -175,9 +175,7 @@ def _area(series: Sequence[Line], axes: Axes) -> _Area:
     return _Area(min(xs), max(xs), low - margin, high + room, axes.is_logarithmic)
 
 
-def lines(
-    title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp: str = ""
-) -> Panel:
+def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp: str = "") -> Panel:
     """Values over something, as lines with their marks. `note` says in words what they show."""
     area = _area(series, axes)
     bottom = _TOP + _PLOT_HEIGHT
@@ -273,9 +271,9 @@ def _x_axis(axes: Axes, area: _Area, bottom: float) -> Iterator[Markup]:
         )  # fmt: skip
 
 
-def crossing(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> list[
-    float
-]:
+def crossing(
+    ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]
+) -> list[float]:
     """Where two lines over the same places cross, interpolated."""
     found = []
     for (before, after), (other_before, other_after) in zip(
@@ -320,6 +318,8 @@ def _cut(label: str, width: float) -> str:
     characters = max(12, int(width / _LETTER))
     if len(label) <= characters:
         return label
-    return textwrap.shorten(label, characters, placeholder="…") if " " in label[:characters] else (
-        f"{label[: characters - 1]}…"
+    return (
+        textwrap.shorten(label, characters, placeholder="…")
+        if " " in label[:characters]
+        else (f"{label[: characters - 1]}…")
     )
