@@ -19,7 +19,7 @@ from eeio_results.report.page.scale import linear_ticks, plain, steps
 _WIDTH = 420
 _LETTER = 6.6
 """Of the label's text, on average."""
-_BAR_ROW, _BAR_HEIGHT, _SMALL_LINE, _FOREST_ROW = 40, 14, 15, 36
+_BAR_ROW, _BAR_HEIGHT, _SMALL_LINE, _FOREST_ROW = 40, 14, 15, 48
 _TOP = 24
 _LEFT, _RIGHT, _PLOT_HEIGHT, _BELOW = 52, 12, 170, 34
 
@@ -233,17 +233,16 @@ def forest(title: str, rows: Sequence[Difference], span: float, stamp: str = "")
         return middle + max(-1.0, min(1.0, change / span)) * half
 
     for number, row in enumerate(rows):
-        y = 20 + _FOREST_ROW * number
-        width = _WIDTH - _LETTER * len(row.text) - 20
-        pieces.append(_text(4, y + 12, "title", _cut(row.label, width)))
-        pieces.append(_text(_WIDTH - 4, y + 12, "value end", row.text))
+        top = 20 + _FOREST_ROW * number
+        pieces.append(_text(4, top + 12, "title", _cut(row.label, _WIDTH - 8)))
+        pieces.append(_text(4, top + 26, "small", row.text))
         if row.interval is not None:
             low, high = map(at, row.interval)
-            pieces.append(_path("whisker", f"M{low:.1f} {y + 23}H{high:.1f}"))
+            pieces.append(_path("whisker", f"M{low:.1f} {top + 36}H{high:.1f}"))
         kind = "dot s0" if row.is_sure else "dot hollow"
         pieces.append(
             Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="4.5"/>').format(
-                kind, at(row.change), y + 23
+                kind, at(row.change), top + 36
             )
         )
     return _panel(title, "; ".join(f"{row.label}: {row.text}" for row in rows), height, pieces,

@@ -75,7 +75,7 @@ function axes(model, domain, { across, up, right, height }) {
 }
 
 // W = (MB/s) / (MB/J): a straight line where both axes are logarithmic.
-function equal({ across, up, right }) {
+function equal({ across, up, right, width }) {
   const found = [];
   let lastEnd = null;
   for (const value of steps(across.low / up.high, across.high / up.low)) {
@@ -88,8 +88,9 @@ function equal({ across, up, right }) {
     if (lastEnd && Math.hypot(end[0] - lastEnd[0], end[1] - lastEnd[1]) < (top ? 64 : 16)) continue;
     if (top && end[0] > right - 20) continue;
     if (!top && right > 0 && across.at(across.high) < right - 1) continue;
-    lastEnd = end;
     const words = `${plain(value)} MB/J`;
+    if (!top && end[0] + 4 + LETTER * words.length > width) continue;
+    lastEnd = end;
     if (top) found.push(label(end[0], end[1] - 5, "iso middle", words));
     else found.push(label(end[0] + 4, end[1] + 4, "iso", words));
   }
