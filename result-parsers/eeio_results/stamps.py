@@ -25,11 +25,8 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
 
 def short_stamp(warnings: Iterable[str]) -> str:
     """`QUICK DEMO`, across the charts of a page with these warnings."""
-    texts = tuple(warnings)
-    words = {"QUICK": QUICK, "DEMO": DEMO}
-    return " ".join(
-        word for word, text in words.items() if any(text in warning for warning in texts)
-    )
+    every = "\n".join(warnings)
+    return " ".join(text.partition(":")[0] for text in (QUICK, DEMO) if text in every)
 
 
 def warnings_of(campaign: Campaign) -> list[str]:

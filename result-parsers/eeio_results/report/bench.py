@@ -4,6 +4,7 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
@@ -75,13 +76,12 @@ def is_of_commands(report: Report) -> bool:
 def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Panel]":
     from eeio_results.report.page import bench
 
-    several = len(of_each) > 1
-    commands = [
-        replace(one, label=f"{one.label} ({campaign.name})") if several else one
-        for campaign, found in of_each
-        for one in found
-    ]
-    return bench.charts(commands, short_stamp(stamp_of(one for one, _ in of_each).split("; ")))
+    commands: list[Bench] = []
+    for campaign, found in of_each:
+        of = f" ({campaign.name})" if len(of_each) > 1 else ""
+        commands += [replace(one, label=one.label + of) for one in found]
+    stamped = stamp_of(campaign for campaign, _ in of_each)
+    return bench.charts(commands, short_stamp([stamped]))
 
 
 def _to_json(
@@ -218,13 +218,10 @@ def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> 
     """Which command takes more time, then which takes more energy."""
     is_demo = any(one.kind == DEMO for one in found)
     lines = []
-    for metric in _NAMES:
-        demo = " (demo)" if is_demo and metric == "energy_j" else ""
-        lines += [
-            f"{_which_takes_more(pair, pair.ratio)}{demo}"
-            for pair in compared
-            if pair.ratio and pair.metric == metric
-        ]
+    for metric, pair in product(_NAMES, compared):
+        if pair.ratio and pair.metric == metric:
+            demo = " (demo)" if is_demo and metric == "energy_j" else ""
+            lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
 
 

@@ -5,7 +5,7 @@ They need what a tool reported, so they draw own runs and imported results alike
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +35,7 @@ from eeio_results.report.model import Report
 from eeio_results.report.run_figures import Readings
 from eeio_results.report.source import is_imported
 from eeio_results.rows import Row
+from eeio_results.selection import is_powered
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 from eeio_results.summary import Quartiles
@@ -73,36 +74,45 @@ def _rows(report: Report) -> list[Row]:
 
 def _latency(report: Report, readings: Readings, look: Look) -> dict[str, Drawing] | Lacking:
     """The percentiles of each experiment, a line each."""
-    rows = []
-    for row in _rows(report):
-        values = {name: row[f"latency_{name}_s"] for name in _PERCENTILES}
-        points = {name: 1e3 * of.median for name, of in values.items() if of and of.median > 0}
-        if points:
-            rows.append((row, points))
+    rows = [row for row in _rows(report) if _percentiles(row)]
     if not rows:
         return Lacking("no experiment has percentiles of latencies")
-    labels = _distinct([row for row, _points in rows[:_MOST_LINES]], report)
-    known = [name for name in _PERCENTILES if any(name in points for _row, points in rows)]
+    curves = list(map(_percentiles, rows[:_MOST_LINES]))
+    labels = _distinct(rows[:_MOST_LINES], report)
+    known = [name for name in _PERCENTILES if any(name in curve for curve in curves)]
     figure = sheet(look.width_inches or 7.5, 3.6, labels)
     panel = figure.subplots()
-    for number, (_row, points) in enumerate(rows[:_MOST_LINES]):
-        places = [known.index(name) for name in points]
-        panel.plot(places, list(points.values()), **_style(number))
-    panel.set_xticks(range(len(known)), [_PERCENTILES[name] for name in known], fontsize=7)
+    values: list[float] = []
+    for number, curve in enumerate(curves):
+        panel.plot(list(map(known.index, curve)), list(curve.values()), **_style(number))
+        values += curve.values()
+    panel.set_xticks(range(len(known)), list(map(_PERCENTILES.__getitem__, known)), fontsize=7)
     panel.set_xlabel("Percentile of requests", fontsize=8)
-    _set_y(panel, "Latency (ms)", [value for _row, of in rows for value in of.values()])
+    _set_y(panel, "Latency (ms)", values)
     description = f"Latency of {len(labels)} experiments by percentile{_left_out(len(rows))}."
-    return {"latency": _done(figure, [panel], "Latency by percentile", labels, report, description)}
+    drawing = _done(_Sheet(figure, [panel], labels), "Latency by percentile", report, description)
+    return {"latency": drawing}
+
+
+def _percentiles(row: Row) -> dict[str, float]:
+    """Percentile -> ms, of those that the tool reports."""
+    points = {}
+    for name in _PERCENTILES:
+        latency = row[f"latency_{name}_s"]
+        if latency is not None and latency.median > 0:
+            points[name] = 1e3 * latency.median
+    return points
 
 
 def _distinct(rows: Sequence[Row], report: Report) -> list[str]:
     """The label of each row, with its details where several have the same."""
     labels = [_label(row, report, ()) for row in rows]
     count = Counter(labels)
-    return [
-        f"{label}, {foreign(', '.join(row.details))}" if count[label] > 1 else label
-        for row, label in zip(rows, labels, strict=True)
-    ]
+    distinct = []
+    for row, label in zip(rows, labels, strict=True):
+        details = f", {foreign(', '.join(row.details))}" if count[label] > 1 else ""
+        distinct.append(label + details)
+    return distinct
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,8 @@ def _depth_of(row: Row, report: Report) -> int | None:
     return 1 if is_own and not stated else None
 
 
-_Point = tuple[int, Row]
+_Groups = dict[str, list[tuple[int, Row]]]
+"""Label -> the rows of a line, each with its queue depth or request size."""
 
 
 def _depth(report: Report, readings: Readings, look: Look) -> dict[str, Drawing] | Lacking:
@@ -150,19 +161,15 @@ def _depth(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     rows = [row for row in _rows(report) if row["iops"] is not None]
     if not rows:
         return Lacking("no experiment reports its requests per second (IOPS)")
-    by_depth: dict[str, list[_Point]] = {}
-    by_size: dict[str, list[_Point]] = {}
+    by_depth: _Groups = {}
+    by_size: _Groups = {}
     for row in rows:
         depth, size = _depth_of(row, report), row.request_size_bytes
         if depth is not None:
             by_depth.setdefault(_label(row, report, ("iodepth",)), []).append((depth, row))
         if size is not None:
             by_size.setdefault(_label(row, report, ("size",)), []).append((size, row))
-    swept = {
-        title: {label: points for label, points in groups.items()
-                if len({x for x, _ in points}) > 1}
-        for title, groups in (("Queue depth", by_depth), ("Request size", by_size))
-    }  # fmt: skip
+    swept = {"Queue depth": _swept(by_depth), "Request size": _swept(by_size)}
     swept = {title: groups for title, groups in swept.items() if groups}
     if not swept:
         return Lacking(
@@ -171,68 +178,93 @@ def _depth(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     return {"depth": _draw_depth(report, swept, look)}
 
 
-def _draw_depth(
-    report: Report, swept: Mapping[str, Mapping[str, Sequence[_Point]]], look: Look
-) -> Drawing:
+def _swept(groups: _Groups) -> _Groups:
+    """Those with several depths or sizes, in their order."""
+    found: _Groups = {}
+    for label, points in groups.items():
+        points.sort(key=lambda point: point[0])
+        if points[0][0] < points[-1][0]:
+            found[label] = points
+    return found
+
+
+def _draw_depth(report: Report, swept: Mapping[str, _Groups], look: Look) -> Drawing:
     labels = list(dict.fromkeys(label for groups in swept.values() for label in groups))
     shown = labels[:_MOST_LINES]
-    figures = [figure for figure in _QUANTITIES if _has(figure, swept)]
-    columns = len(figures) if look.width_inches is None else min(2, len(figures))
-    lines = -(-len(figures) // columns)
+    quantities = [one for one in _QUANTITIES if any(_curves(one, of) for of in swept.values())]
+    columns = len(quantities) if look.width_inches is None else min(2, len(quantities))
+    lines = -(-len(quantities) // columns)
     width = look.width_inches or _PANEL_INCHES[0] * columns
-    sheet_of = sheet(width, _PANEL_INCHES[1] * lines * len(swept), shown)
-    grid = sheet_of.subplots(lines * len(swept), columns, squeeze=False)
-    panels = []
+    figure = sheet(width, _PANEL_INCHES[1] * lines * len(swept), shown)
+    grid = figure.subplots(lines * len(swept), columns, squeeze=False)
+    panels: list[Axes] = []
     for line, (title, groups) in enumerate(swept.items()):
         of_line = list(grid[line * lines : (line + 1) * lines].flat)
-        for panel, figure in zip(of_line, figures, strict=False):
-            for label in (one for one in groups if one in shown):
-                _draw_points(panel, groups[label], figure, shown.index(label))
-            _set_x(panel, title, sorted({x for points in groups.values() for x, _ in points}))
-            _set_y(panel, figure.title, _values(groups, figure))
-            panels.append(panel)
-        for panel in of_line[len(figures) :]:
+        for panel, quantity in zip(of_line, quantities, strict=False):
+            _draw_curves(panel, _curves(quantity, groups), shown, quantity.title)
+            _set_x(panel, title, groups)
+        for panel in of_line[len(quantities) :]:
             panel.set_axis_off()
-    title = f"Requests by {' and '.join(name.lower() for name in swept)}"
+        panels += of_line[: len(quantities)]
+    title = f"Requests by {' and '.join(map(str.lower, swept))}"
+    titles = ", ".join(quantity.title for quantity in quantities)
     description = (
-        f"{', '.join(figure.title for figure in figures)}: medians with quartiles of "
-        f"{len(shown)} series{_left_out(len(labels))}."
+        f"{titles}: medians with quartiles of {len(shown)} series{_left_out(len(labels))}."
     )
-    return _done(sheet_of, panels, title, shown, report, description)
+    return _done(_Sheet(figure, panels, shown), title, report, description)
 
 
-def _has(figure: _Quantity, swept: Mapping[str, Mapping[str, Sequence[_Point]]]) -> bool:
-    points = [one for groups in swept.values() for of_group in groups.values() for one in of_group]
-    return any(figure.value(row, row.measured) is not None for _, row in points)
+@dataclass
+class _Curve:
+    """Queue depths or request sizes, and a quantity there: its median, and the distances of its
+    quartiles."""
+
+    places: list[int] = field(default_factory=list)
+    medians: list[float] = field(default_factory=list)
+    below: list[float] = field(default_factory=list)
+    above: list[float] = field(default_factory=list)
 
 
-def _draw_points(panel: Axes, points: Sequence[_Point], figure: _Quantity, number: int) -> None:
-    found = [
-        (x, of)
-        for x, row in sorted(points, key=lambda point: point[0])
-        if (of := figure.value(row, row.measured)) is not None and of.q1 > 0
-    ]
-    if not found:
-        return
-    middle = [of.median / figure.unit for _, of in found]
-    below = [(of.median - of.q1) / figure.unit for _, of in found]
-    above = [(of.q3 - of.median) / figure.unit for _, of in found]
-    panel.errorbar([x for x, _ in found], middle, yerr=[below, above], elinewidth=0.8,
-                   **_style(number))  # fmt: skip
+def _curves(quantity: _Quantity, groups: _Groups) -> dict[str, _Curve]:
+    """Label -> its line; none of a label without a value."""
+    curves: dict[str, _Curve] = {}
+    for label, points in groups.items():
+        for place, row in points:
+            value = quantity.value(row, row.measured)
+            if value is None or value.q1 <= 0:
+                continue
+            curve = curves.setdefault(label, _Curve())
+            curve.places.append(place)
+            curve.medians.append(value.median / quantity.unit)
+            curve.below.append((value.median - value.q1) / quantity.unit)
+            curve.above.append((value.q3 - value.median) / quantity.unit)
+    return curves
 
 
-def _set_x(panel: Axes, title: str, values: Sequence[int]) -> None:
+def _draw_curves(
+    panel: Axes, curves: Mapping[str, _Curve], shown: Sequence[str], title: str
+) -> None:
+    values: list[float] = []
+    for number, label in enumerate(shown):
+        curve = curves.get(label)
+        if curve is None:
+            continue
+        quartiles = [curve.below, curve.above]
+        panel.errorbar(
+            curve.places, curve.medians, yerr=quartiles, elinewidth=0.8, **_style(number)
+        )
+        values += map(sum, zip(curve.medians, curve.above, strict=True))
+        values += curve.medians
+    _set_y(panel, title, values)
+
+
+def _set_x(panel: Axes, title: str, groups: _Groups) -> None:
     panel.set_xscale("log", base=2)
+    values = sorted({place for points in groups.values() for place, _ in points})
     label = size_label if title == "Request size" else str
-    panel.set_xticks(values, [label(value) for value in values], fontsize=7)
+    panel.set_xticks(values, list(map(label, values)), fontsize=7)
     panel.minorticks_off()
     panel.set_xlabel(title, fontsize=8)
-
-
-def _values(groups: Mapping[str, Sequence[_Point]], figure: _Quantity) -> list[float]:
-    found = [figure.value(row, row.measured) for points in groups.values() for _, row in points]
-    ends = [end for of in found if of is not None for end in (of.q1, of.q3)]
-    return [end / figure.unit for end in ends if end > 0]
 
 
 def _set_y(panel: Axes, title: str, values: Sequence[float]) -> None:
@@ -256,48 +288,61 @@ def _power(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     found = {name: one for name, one in every.items() if name.startswith("power-over-time")}
     if found:
         return found
-    means = {one.name: of for one in report.campaigns if (of := _means(one))}
+    means = {campaign.name: _means(campaign) for campaign in report.campaigns}
+    means = {name: of_campaign for name, of_campaign in means.items() if of_campaign}
     if not means:
         return Lacking("no power of a run was measured")
-    labels = list(dict.fromkeys(label for of in means.values() for label, _, _, _ in of))
-    figure = sheet(look.width_inches or 7.5, 2.6 * len(means), labels)
+    return {"power-over-time": _draw_means(report, means, look)}
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The power of a run: the source, the time of its begin, how long it lasted, and W."""
+
+    source: str
+    begin_s: float
+    lasted_s: float
+    power_w: float
+
+
+def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look) -> Drawing:
+    """A panel a campaign, a line a run."""
+    sources = list(dict.fromkeys(one.source for of in means.values() for one in of))
+    figure = sheet(look.width_inches or 7.5, 2.6 * len(means), sources)
     panels = list(figure.subplots(len(means), 1, squeeze=False).flat)
     for panel, (name, of_campaign) in zip(panels, means.items(), strict=True):
-        first_s = min(begin_s for _, begin_s, _, _ in of_campaign)
-        for label, begin_s, lasted_s, power_w in of_campaign:
-            colour = COLOURS[labels.index(label) % len(COLOURS)]
-            ends = [begin_s - first_s, begin_s - first_s + lasted_s]
-            panel.plot(ends, [power_w, power_w], linewidth=2.0, color=colour)
+        first_s = min(one.begin_s for one in of_campaign)
+        for one in of_campaign:
+            colour = COLOURS[sources.index(one.source) % len(COLOURS)]
+            begin_s = one.begin_s - first_s
+            ends_s = [begin_s, begin_s + one.lasted_s]
+            panel.plot(ends_s, [one.power_w] * 2, linewidth=2.0, color=colour)
         panel.set_xlabel(f"Time since the first run of {foreign(name)} (s)", fontsize=8)
         panel.set_ylabel("Mean power of a run (W)", fontsize=8)
-        panel.set_ylim(0, 1.1 * max(power_w for _, _, _, power_w in of_campaign))
+        panel.set_ylim(0, 1.1 * max(one.power_w for one in of_campaign))
         panel.grid(linewidth=0.3)
-        panel.tick_params(axis="y", labelsize=7)
-        panel.tick_params(axis="x", labelsize=7)
+        panel.tick_params(labelsize=7)
     count = sum(map(len, means.values()))
     description = f"The mean power of {count} runs; their readings are not stored."
-    title = "Power over time, mean of each run"
-    return {"power-over-time": _done(figure, panels, title, labels, report, description, "")}
+    return _done(
+        _Sheet(figure, panels, sources, ""), "Power over time, mean of each run", report,
+        description,
+    )  # fmt: skip
 
 
-def _means(campaign: Campaign) -> list[tuple[str, float, float, float]]:
-    """Of each run with a measured power: the domain with its meter, the time of its begin, how
-    long it lasted, and W of its widest domain."""
+def _means(campaign: Campaign) -> list[_Mean]:
+    """Of each valid run with a measured power, in its widest domain."""
     found = []
     for run in campaign.runs:
-        readings = [
-            reading
-            for phase in run.phases
-            for reading in phase.energy
-            if reading.valid and reading.power_w is not None and reading.kind != "modelled"
-        ]
+        every = [reading for phase in run.phases for reading in phase.energy]
+        readings = [one for one in every if is_powered(one)]
         if not readings or run.validity or not run.started_utc or not run.duration_s:
             continue
         widest = min(readings, key=lambda one: list(DOMAINS).index(one.domain))
         assert widest.power_w is not None
         begin_s = datetime.fromisoformat(run.started_utc).timestamp()
-        label = f"{widest.domain} ({widest.meter})"
-        found.append((label, begin_s, run.duration_s, widest.power_w))
+        source = f"{widest.domain} ({widest.meter})"
+        found.append(_Mean(source, begin_s, run.duration_s, widest.power_w))
     return found
 
 
@@ -339,22 +384,25 @@ def _left_out(count: int) -> str:
     return f"; {count - _MOST_LINES} more are left out" if count > _MOST_LINES else ""
 
 
-def _done(
-    figure: Figure,
-    panels: Sequence[Axes],
-    title: str,
-    labels: Sequence[str],
-    report: Report,
-    description: str,
-    marker: str | None = None,
-) -> Drawing:
+@dataclass(frozen=True)
+class _Sheet:
+    """A figure with its panels, and the labels of its lines. `marker` replaces those of lines."""
+
+    figure: Figure
+    panels: Sequence[Axes]
+    labels: Sequence[str]
+    marker: str | None = None
+
+
+def _done(drawn: _Sheet, title: str, report: Report, description: str) -> Drawing:
     stamped = stamp_of(report.campaigns)
-    for panel in panels:
-        if stamped:
+    if stamped:
+        for panel in drawn.panels:
             stamp(panel, stamped)
-    handles = []
-    for number in range(len(labels)):
+    legend = []
+    for number, label in enumerate(drawn.labels):
         style = _style(number)
-        handles.append(Line2D([], [], **(style if marker is None else style | {"marker": marker})))
-    legend = list(zip(handles, labels, strict=True))
-    return finished(figure, title + ending(stamped), legend, description)
+        if drawn.marker is not None:
+            style["marker"] = drawn.marker
+        legend.append((Line2D([], [], **style), label))
+    return finished(drawn.figure, title + ending(stamped), legend, description)

@@ -1,6 +1,5 @@
 """The charts of the cost page: what a TB costs by part, and at which duty cycle."""
 
-import math
 from collections.abc import Iterator, Sequence
 
 from eeio_limits.number_text import page_number
@@ -45,65 +44,61 @@ def _over_duty(
     costs: Sequence[Cost], answer: str, title: str, unit: str, stamp: str
 ) -> Iterator[Panel]:
     """None if a system has no idle power, or no value of this answer."""
-    values = [_values(cost.by_duty, answer) for cost in costs]
-    if not all(values):
+    series = [Line(cost.system, _values(cost.by_duty, answer)) for cost in costs]
+    if not all(line.points for line in series):
         return
-    equal = _equal(values) if len(values) == 2 else []
-    series = [
-        Line(cost.system, tuple((math.log10(duty), value) for duty, value in of_system))
-        for cost, of_system in zip(costs, values, strict=True)
-    ]
-    given = [cost.inputs.duty for cost in costs if cost.inputs.duty is not None]
-    upright = [(math.log10(duty), f"equal: {_percent(duty)}") for duty in equal]
-    upright += [(math.log10(duty), f"yours: {_percent(duty)}") for duty in dict.fromkeys(given)
-                if duty >= _TICKS[0]]  # fmt: skip
+    equal = _equal(series) if len(series) == 2 else []
+    upright = [(duty, f"equal: {_percent(duty)}") for duty in equal]
+    for duty in dict.fromkeys(cost.inputs.duty for cost in costs):
+        if duty is not None and duty >= _TICKS[0]:
+            upright.append((duty, f"yours: {_percent(duty)}"))
     axes = Axes(
         y_title=unit, x_title="Duty cycle (share of time with I/O)",
-        x_ticks=tuple((math.log10(duty), _percent(duty)) for duty in _TICKS),
-        upright=tuple(upright), is_logarithmic=True,
+        x_ticks=tuple(zip(_TICKS, map(_percent, _TICKS), strict=True)), upright=tuple(upright),
+        is_logarithmic=True, is_x_logarithmic=True,
     )  # fmt: skip
-    ends = ". ".join(
-        _ends(cost, of_system, unit) for cost, of_system in zip(costs, values, strict=True)
-    )
-    note = f"{_break_even(costs, values, equal)}{ends}."
+    note = " ".join([*_break_even(series, equal), *(_ends(line, unit) for line in series)])
     yield lines(f"{title} per TB by duty cycle ({unit})", series, axes, note, stamp)
 
 
-def _values(by_duty: Sequence[CostAtDuty], answer: str) -> list[tuple[float, float]]:
-    values = [(one.duty, getattr(one, answer)) for one in by_duty]
-    return [(duty, value) for duty, value in values if value is not None]
+def _values(by_duty: Sequence[CostAtDuty], answer: str) -> tuple[tuple[float, float], ...]:
+    points = []
+    for one in by_duty:
+        value = getattr(one, answer)
+        if value is not None:
+            points.append((one.duty, value))
+    return tuple(points)
 
 
-def _equal(values: Sequence[Sequence[tuple[float, float]]]) -> list[float]:
+def _equal(series: Sequence[Line]) -> list[float]:
     """The duty cycles at which both cost the same: a cost is a + b / duty, so the lines over
     1 / duty are straight."""
-    ours, theirs = ([(1 / duty, value) for duty, value in one] for one in values)
+    ours, theirs = ([(1 / duty, value) for duty, value in line.points] for line in series)
     return [1 / place for place in crossing(ours, theirs)]
 
 
-def _break_even(
-    costs: Sequence[Cost], values: Sequence[Sequence[tuple[float, float]]], equal: Sequence[float]
-) -> str:
+def _break_even(series: Sequence[Line], equal: Sequence[float]) -> Iterator[str]:
     """Which of two systems costs less below and above the duty cycle of equal cost."""
-    if len(values) != 2:
-        return ""
-    first, second = (one[0][1] for one in values)
-    if first == second:
-        return ""
-    below, above = (0, 1) if first < second else (1, 0)
-    if not equal:
-        return f"{costs[below].system} costs less at every duty cycle. "
-    return (
-        f"Break-even at {_percent(equal[0])}: {costs[below].system} costs less below, "
-        f"{costs[above].system} above. "
-    )
+    if len(series) != 2:
+        return
+    first, second = series
+    below, above = first.label, second.label
+    if first.points[0][1] > second.points[0][1]:
+        below, above = above, below
+    if equal:
+        yield (
+            f"Break-even at {_percent(equal[0])}: by the medians {below} costs less below, "
+            f"{above} above."
+        )
+    elif first.points[0][1] != second.points[0][1]:
+        yield f"By the medians {below} costs less at every duty cycle."
 
 
-def _ends(cost: Cost, values: Sequence[tuple[float, float]], unit: str) -> str:
-    (low, at_low), (high, at_high) = values[0], values[-1]
+def _ends(line: Line, unit: str) -> str:
+    (low, at_low), (high, at_high) = line.points[0], line.points[-1]
     return (
-        f"{cost.system}: {page_number(at_low)} {unit} at {_percent(low)}, {page_number(at_high)} "
-        f"at {_percent(high)}"
+        f"{line.label}: {page_number(at_low)} {unit} at {_percent(low)}, {page_number(at_high)} "
+        f"at {_percent(high)}."
     )
 
 

@@ -20,17 +20,23 @@ def charts(found: Fleet, stamp: str) -> list[Panel]:
 
 
 def _panel(found: Fleet, metric: str, ratios: list[tuple[float, str]], stamp: str) -> Panel:
-    points = tuple((float(n), 100 * (ratio - 1)) for n, (ratio, _) in enumerate(ratios, 1))
     outliers = {one.node for one in found.outliers if one.metric == metric}
-    places = [n for n, (_, name) in enumerate(ratios) if name in outliers]
-    marked = Line("outliers", tuple(points[n] for n in places), tuple(range(len(places))), False)
-    every = Line("nodes", points, tuple(range(len(points))), False)
-    series = [every, marked] if places else [every]
+    points, marked, named = [], [], []
+    for place, (ratio, name) in enumerate(ratios, 1):
+        point = (float(place), 100 * (ratio - 1))
+        points.append(point)
+        if name in outliers:
+            marked.append(point)
+            named.append(f"{name} {point[1]:+.1f} %")
+    series = [_dots("nodes", points), *([_dots("outliers", marked)] if marked else [])]
     last = len(ratios)
     ticks = tuple((float(n), str(n)) for n in dict.fromkeys((1, -(-last // 2), last)))
     axes = Axes(f"{metric}: difference (%)", "Nodes, in order of the difference", ticks, rule=0.0)
-    named = [f"{ratios[n][1]} {100 * (ratios[n][0] - 1):+.1f} %" for n in places]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     note = f"Outliers: {', '.join(named[:_NAMED])}{more}." if named else "No outlier."
     title = f"{metric} of {len(ratios)} nodes, against the median of their kind"
     return lines(title, series, axes, note, stamp)
+
+
+def _dots(label: str, points: list[tuple[float, float]]) -> Line:
+    return Line(label, tuple(points), tuple(range(len(points))), is_joined=False)

@@ -12,8 +12,8 @@ _MOST = 12
 def charts(found: History, stamp: str) -> list[Panel]:
     """A panel for each experiment: those that changed first, the largest change before the others;
     of experiments without a change as many as have room."""
-    ordered = sorted(found.series, key=lambda one: -_largest(one))
-    drawable = [one for one in ordered if len(one.points) > 1]
+    drawable = [one for one in found.series if len(one.points) > 1]
+    drawable.sort(key=lambda one: -_largest(one))
     return [_panel(one, found.metric, stamp) for one in drawable[:_MOST]]
 
 
@@ -23,12 +23,12 @@ def _largest(series: Series) -> float:
 
 def _panel(series: Series, metric: str, stamp: str) -> Panel:
     unit = named(metric).unit
-    places = {point.campaign: place for place, point in enumerate(series.points)}
     values = tuple((float(n), point.value / unit) for n, point in enumerate(series.points))
+    changes = {step.campaign: f"{100 * step.change:+.1f} %" for step in series.steps}
     upright = tuple(
-        (places[step.campaign] - 0.5, f"{100 * step.change:+.1f} %")
-        for step in series.steps
-        if step.campaign in places
+        (place - 0.5, changes[point.campaign])
+        for place, point in enumerate(series.points)
+        if point.campaign in changes
     )
     axes = Axes(metric, "Campaigns, by date", _dates(series), upright=upright)
     line = Line(series.label, values, marks=tuple(range(len(values))))
@@ -45,7 +45,8 @@ def _dates(series: Series) -> tuple[tuple[float, str], ...]:
 
 
 def _note(series: Series, unit: float) -> str:
-    first, last = (page_number(series.points[n].value / unit) for n in (0, -1))
+    first = page_number(series.points[0].value / unit)
+    last = page_number(series.points[-1].value / unit)
     changes = [
         f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %" for step in series.steps
     ]

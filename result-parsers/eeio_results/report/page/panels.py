@@ -74,6 +74,10 @@ def bars(title: str, rows: Sequence[Bar], stamp: str = "", note: str = "") -> Pa
 
 
 def _bar(row: Bar, y: float, scale: float, names: Sequence[str]) -> Iterator[Markup]:
+    if not row.parts:
+        yield _text(4, y + 12, "title", _cut(row.label, _WIDTH - 8))
+        yield _text(4, y + 28, "small", _cut(row.text, _WIDTH - 8))
+        return
     yield _text(4, y + 12, "title", _cut(row.label, _WIDTH - _LETTER * len(row.text) - 20))
     yield _text(_WIDTH - 4, y + 12, "value end", row.text)
     x = 4.0
@@ -107,9 +111,7 @@ def _named_parts(row: Bar) -> list[tuple[int, str]]:
     """A line for each part of a bar that has several."""
     if len(row.parts) < 2:
         return []
-    return [
-        (place, f"{part.name}: {page_number(part.value)}") for place, part in enumerate(row.parts)
-    ]
+    return [(n, f"{part.name}: {page_number(part.value)}") for n, part in enumerate(row.parts)]
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Axes:
     rule: float | None = None
     upright: tuple[tuple[float, str], ...] = ()
     is_logarithmic: bool = False
+    is_x_logarithmic: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,10 +147,12 @@ class _Area:
     low: float
     high: float
     is_logarithmic: bool
+    is_x_logarithmic: bool
 
     def across(self, x: float) -> float:
+        place = log10(x) if self.is_x_logarithmic else x
         span = self.right - self.left
-        share = (x - self.left) / span if span else 0.5
+        share = (place - self.left) / span if span else 0.5
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     def up(self, y: float) -> float:
@@ -164,15 +169,18 @@ class _Area:
 
 def _area(series: Sequence[Line], axes: Axes) -> _Area:
     """That contains all values, with a margin."""
-    xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points]
-    ys += [] if axes.rule is None else [axes.rule]
-    low, high = min(ys), max(ys)
+    points = [point for line in series for point in line.points]
+    across, up = map(list, zip(*points, strict=True))
+    if axes.rule is not None:
+        up.append(axes.rule)
+    left, right, low, high = min(across), max(across), min(up), max(up)
+    if axes.is_x_logarithmic:
+        left, right = log10(left), log10(right)
     if axes.is_logarithmic:
         low, high = log10(low), log10(high)
     margin = 0.08 * (high - low) or 0.08 * abs(high) or 1.0
     room = (1.0 + 2.0 * bool(axes.upright)) * margin  # for the texts of upright lines
-    return _Area(min(xs), max(xs), low - margin, high + room, axes.is_logarithmic)
+    return _Area(left, right, low - margin, high + room, axes.is_logarithmic, axes.is_x_logarithmic)
 
 
 def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp: str = "") -> Panel:
@@ -188,8 +196,9 @@ def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp:
     pieces += _x_axis(axes, area, bottom)
     for number, one in enumerate(series):
         points = [(area.across(x), area.up(y)) for x, y in one.points]
-        way = "".join(f"{'L' if n else 'M'}{x:.1f} {y:.1f}" for n, (x, y) in enumerate(points))
-        pieces += [_path(f"curve s{number % 4}", way)] if one.is_joined else []
+        if one.is_joined:
+            way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+            pieces.append(_path(f"curve s{number % 4}", f"M{way}"))
         pieces += [_dot(*points[place], number) for place in one.marks]
     height = bottom + _BELOW
     if len(series) > 1:
