@@ -163,7 +163,7 @@ def test_a_history_draws_its_changes(reader: Reader, page: Callable[[str], Path]
     assert len(changes) == 12
     assert changes[0] == [1, nights.COUNT]
     note = reader.run("return document.querySelector('.panels .note').textContent")
-    assert "Changes: 2026-11-09 night-08: -" in note
+    assert "2026-11-09, night-08: -" in note
 
 
 def test_a_fleet_draws_its_outlier(reader: Reader, page: Callable[[str], Path]) -> None:

@@ -69,8 +69,8 @@ def report_page(report: Report) -> str:
 
 def is_of_commands(report: Report) -> bool:
     """Whether every experiment is a command of `eeio bench`."""
-    planned = [one for campaign in report.campaigns for one in campaign.design.experiments]
-    return bool(planned) and all(one.experiment.is_command for one in planned)
+    rows = [row.experiment for row in report.rows if row.experiment is not None]
+    return bool(rows) and all(experiment.is_command for experiment in rows)
 
 
 def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Panel]":

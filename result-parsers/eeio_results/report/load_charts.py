@@ -169,8 +169,10 @@ def _depth(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
             by_depth.setdefault(_label(row, report, ("iodepth",)), []).append((depth, row))
         if size is not None:
             by_size.setdefault(_label(row, report, ("size",)), []).append((size, row))
-    swept = {"Queue depth": _swept(by_depth), "Request size": _swept(by_size)}
-    swept = {title: groups for title, groups in swept.items() if groups}
+    swept: dict[str, _Groups] = {}
+    for title, groups in (("Queue depth", by_depth), ("Request size", by_size)):
+        if several := _swept(groups):
+            swept[title] = several
     if not swept:
         return Lacking(
             "no two experiments differ only in their queue depth (iodepth) or request size"
@@ -288,8 +290,10 @@ def _power(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     found = {name: one for name, one in every.items() if name.startswith("power-over-time")}
     if found:
         return found
-    means = {campaign.name: _means(campaign) for campaign in report.campaigns}
-    means = {name: of_campaign for name, of_campaign in means.items() if of_campaign}
+    means: dict[str, Sequence[_Mean]] = {}
+    for campaign in report.campaigns:
+        if of_campaign := _means(campaign):
+            means[campaign.name] = of_campaign
     if not means:
         return Lacking("no power of a run was measured")
     return {"power-over-time": _draw_means(report, means, look)}
@@ -360,11 +364,9 @@ def _label(row: Row, report: Report, without: Sequence[str]) -> str:
         parts.append(f"depth {arguments['iodepth']}")
     if experiment.processes > 1:
         parts.append(f"x{experiment.processes}")
-    parts += [
-        f"{name.replace('_', ' ')} {arguments[name]} %"
-        for name in ("read_share", "load")
-        if name in arguments
-    ]
+    for name in ("read_share", "load"):
+        if name in arguments:
+            parts.append(f"{name.replace('_', ' ')} {arguments[name]} %")
     if row.cache.buffer:
         parts.append(f"buffer {row.cache.buffer}")
     parts.append(experiment.target if experiment.target != "file" else "")

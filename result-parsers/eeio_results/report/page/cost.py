@@ -73,8 +73,12 @@ def _values(by_duty: Sequence[CostAtDuty], answer: str) -> tuple[tuple[float, fl
 def _equal(series: Sequence[Line]) -> list[float]:
     """The duty cycles at which both cost the same: a cost is a + b / duty, so the lines over
     1 / duty are straight."""
-    ours, theirs = ([(1 / duty, value) for duty, value in line.points] for line in series)
+    ours, theirs = (_over_inverse(line.points) for line in series)
     return [1 / place for place in crossing(ours, theirs)]
+
+
+def _over_inverse(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(1 / duty, value) for duty, value in points]
 
 
 def _break_even(series: Sequence[Line], equal: Sequence[float]) -> Iterator[str]:

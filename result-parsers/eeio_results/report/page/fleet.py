@@ -11,10 +11,9 @@ def charts(found: Fleet, stamp: str) -> list[Panel]:
     """A panel for each metric: the nodes in order of their ratio to the median of their kind."""
     panels = []
     for metric in found.metrics:
-        ratios = sorted(
-            (node.ratios[metric], node.name) for node in found.nodes if metric in node.ratios
-        )
-        if ratios:
+        nodes = [node for node in found.nodes if metric in node.ratios]
+        if nodes:
+            ratios = sorted((node.ratios[metric], node.name) for node in nodes)
             panels.append(_panel(found, metric, ratios, stamp))
     return panels
 

@@ -25,12 +25,11 @@ def _panel(series: Series, metric: str, stamp: str) -> Panel:
     unit = named(metric).unit
     values = tuple((float(n), point.value / unit) for n, point in enumerate(series.points))
     changes = {step.campaign: f"{100 * step.change:+.1f} %" for step in series.steps}
-    upright = tuple(
-        (place - 0.5, changes[point.campaign])
-        for place, point in enumerate(series.points)
-        if point.campaign in changes
-    )
-    axes = Axes(metric, "Campaigns, by date", _dates(series), upright=upright)
+    upright = []
+    for place, point in enumerate(series.points):
+        if point.campaign in changes:
+            upright.append((place - 0.5, changes[point.campaign]))
+    axes = Axes(metric, "Campaigns, by date", _dates(series), upright=tuple(upright))
     line = Line(series.label, values, marks=tuple(range(len(values))))
     return lines(f"{series.label}, {series.machine}", [line], axes, _note(series, unit), stamp)
 
@@ -41,14 +40,13 @@ def _dates(series: Series) -> tuple[tuple[float, str], ...]:
     days: dict[str, float] = {}
     for place, point in list(enumerate(series.points))[::step]:
         days.setdefault(point.utc[:10], float(place))
-    return tuple((place, day) for day, place in days.items())
+    return tuple(zip(days.values(), days, strict=True))
 
 
 def _note(series: Series, unit: float) -> str:
     first = page_number(series.points[0].value / unit)
     last = page_number(series.points[-1].value / unit)
-    changes = [
-        f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %" for step in series.steps
-    ]
-    ends = f"From {first} to {last} in {len(series.points)} campaigns."
-    return f"{ends} Changes: {'; '.join(changes)}." if changes else f"{ends} No change found."
+    sentences = [f"From {first} to {last} in {len(series.points)} campaigns."]
+    for step in series.steps:
+        sentences.append(f"{step.utc[:10]}, {step.campaign}: {100 * step.change:+.1f} %.")
+    return " ".join(sentences if series.steps else [*sentences, "No change found."])

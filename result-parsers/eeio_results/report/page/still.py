@@ -62,9 +62,7 @@ def still(page: Page) -> Markup:
         *_equal(across, up),
         *_stamp(page.stamp),
         *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
-        *_labels([
-            (across.at(p.mbs.median / MB), up.at(p.w.median), p.line.full_name) for p in points
-        ]),
+        *_labels(points, across, up),
         Markup("</svg>"),
     ]  # fmt: skip
     return Markup("").join(parts)
@@ -93,11 +91,13 @@ def _stamp(word: str) -> Iterator[Markup]:
         )
 
 
-def _labels(points: Sequence[tuple[float, float, str]]) -> Iterator[Markup]:
+def _labels(points: Sequence[_Point], across: Scale, up: Scale) -> Iterator[Markup]:
     """Names beside the marks, the best experiments first. A name that would overprint a mark or
     another name is left out."""
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in points]
-    for x, y, name in points[:_LABELLED]:
+    places = [(across.at(p.mbs.median / MB), up.at(p.w.median)) for p in points]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    for (x, y), point in zip(places[:_LABELLED], points, strict=False):
+        name = point.line.full_name
         width = _LETTER * len(name)
         for begin in (x + 9, x - 9 - width):
             box = (begin, y - 15, begin + width, y - 2)
