@@ -86,7 +86,8 @@ def test_charts_of_imports(home: Path, tmp_path: Path, in_process: InProcess) ->
     done = in_process("report", "fio", "--chart", "latency,depth,power", "--plots",
                       str(tmp_path / "charts"))  # fmt: skip
     assert "eeio: no chart of power: no power of a run was measured\n" in done.err
-    assert "depth 4" in (tmp_path / "charts/latency.svg").read_text()
+    text = (tmp_path / "charts/latency.svg").read_text()
+    assert "random read, 4 KiB, fio, psync, depth 1, x4" in text
     in_process("import", "files", str(POWER / "results"), "--power", str(POWER / "logs/wattsup"),
                "--power-offset", "0", "--name", "power")  # fmt: skip
     in_process("report", "power", "--chart", "power", "-o", str(tmp_path / "power.svg"))

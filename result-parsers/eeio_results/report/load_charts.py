@@ -110,8 +110,10 @@ def _distinct(rows: Sequence[Row], report: Report) -> list[str]:
     count = Counter(labels)
     distinct = []
     for row, label in zip(rows, labels, strict=True):
-        details = f", {foreign(', '.join(row.details))}" if count[label] > 1 else ""
-        distinct.append(label + details)
+        if count[label] > 1:
+            details = [one for one in row.details if not one.startswith(("engine=", "iodepth="))]
+            label = ", ".join([label, *map(foreign, details)])
+        distinct.append(label)
     return distinct
 
 
