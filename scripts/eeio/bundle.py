@@ -106,7 +106,9 @@ def remake(campaigns: Sequence[Campaign], width: str, pages: Sequence[str] = ())
         shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
     )
     measured = "\n".join(f"#   {shown(source_of(campaign))}" for campaign in campaigns)
-    commands = "".join(f"eeio {command} {names} -o {REMADE}/{command}.html\n" for command in pages)
+    commands = ""
+    for command in pages:
+        commands += f"eeio {command} {names} -o {REMADE}/{command}.html\n"
     return f"""\
 #!/bin/sh
 # Makes the tables and figures of this bundle again, with eeio {__version__}, in {REMADE}/.
@@ -150,10 +152,13 @@ def readme(
         "| figures, SVG and PDF, for two columns | `figures/` |",
         "| how it was measured, for the paper's text | `methods.md`, `methods.tex` |",
         f"| papers to cite | `{PAPERS}`, `{_CITATION}` |",
-        *(f"| {_PAGES[command]} | [{command}.html]({command}.html) |" for command in pages),
-        f"| checksums of all else | `{SUMS}` |",
-        "",
-        *(f"There is no {command}.html: {markdown(why)}\n" for command, why in missing.items()),
+    ]
+    for command in pages:
+        lines.append(f"| {_PAGES[command]} | [{command}.html]({command}.html) |")
+    lines += [f"| checksums of all else | `{SUMS}` |", ""]
+    for command, why in missing.items():
+        lines.append(f"There is no {command}.html: {markdown(why)}\n")
+    lines += [
         f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
         "eeio in PATH; the tables are then the same, byte by byte. Its first lines contain the "
         "commands that measured the data.",

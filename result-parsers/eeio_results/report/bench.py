@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
@@ -45,7 +46,7 @@ def document(
 def report_page(report: Report) -> str:
     """The page of campaigns that are all of commands: the answers of `eeio bench`, then the tables
     of the report that have rows. Needs scipy and Jinja2."""
-    of_each = [(campaign, benches(campaign)) for campaign in report.campaigns]
+    of_each = list(zip(report.campaigns, map(benches, report.campaigns), strict=True))
     answers: list[str] = []
     commands: list[Table] = []
     remarks: list[str] = []
@@ -56,7 +57,7 @@ def report_page(report: Report) -> str:
         commands.append(replace(_table(found), title=f"Commands{of}"))
     # The tables of experiments would repeat those of commands.
     others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
-    names = ", ".join(campaign.name for campaign in report.campaigns)
+    names = ", ".join(map(attrgetter("name"), report.campaigns))
     return render_html(Document(
         title=f"Commands: {names}",
         answer=tuple(answers),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -74,7 +75,7 @@ def _rows(report: Report) -> list[Row]:
 
 def _latency(report: Report, readings: Readings, look: Look) -> dict[str, Drawing] | Lacking:
     """The percentiles of each experiment, a line each."""
-    rows = [row for row in _rows(report) if _percentiles(row)]
+    rows = list(filter(_percentiles, _rows(report)))
     if not rows:
         return Lacking("no experiment has percentiles of latencies")
     curves = list(map(_percentiles, rows[:_MOST_LINES]))
@@ -211,7 +212,7 @@ def _draw_depth(report: Report, swept: Mapping[str, _Groups], look: Look) -> Dra
             panel.set_axis_off()
         panels += of_line[: len(quantities)]
     title = f"Requests by {' and '.join(map(str.lower, swept))}"
-    titles = ", ".join(quantity.title for quantity in quantities)
+    titles = ", ".join(map(attrgetter("title"), quantities))
     description = (
         f"{titles}: medians with quartiles of {len(shown)} series{_left_out(len(labels))}."
     )
@@ -317,7 +318,7 @@ def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look
     figure = sheet(look.width_inches or 7.5, 2.6 * len(means), sources)
     panels = list(figure.subplots(len(means), 1, squeeze=False).flat)
     for panel, (name, of_campaign) in zip(panels, means.items(), strict=True):
-        first_s = min(one.begin_s for one in of_campaign)
+        first_s = min(of_campaign, key=attrgetter("begin_s")).begin_s
         for one in of_campaign:
             colour = COLOURS[sources.index(one.source) % len(COLOURS)]
             begin_s = one.begin_s - first_s
@@ -325,7 +326,7 @@ def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look
             panel.plot(ends_s, [one.power_w] * 2, linewidth=2.0, color=colour)
         panel.set_xlabel(f"Time since the first run of {foreign(name)} (s)", fontsize=8)
         panel.set_ylabel("Mean power of a run (W)", fontsize=8)
-        panel.set_ylim(0, 1.1 * max(one.power_w for one in of_campaign))
+        panel.set_ylim(0, 1.1 * max(of_campaign, key=attrgetter("power_w")).power_w)
         panel.grid(linewidth=0.3)
         panel.tick_params(labelsize=7)
     count = sum(map(len, means.values()))
@@ -341,7 +342,7 @@ def _means(campaign: Campaign) -> list[_Mean]:
     found = []
     for run in campaign.runs:
         every = [reading for phase in run.phases for reading in phase.energy]
-        readings = [one for one in every if is_powered(one)]
+        readings = list(filter(is_powered, every))
         if not readings or run.validity or not run.started_utc or not run.duration_s:
             continue
         widest = min(readings, key=lambda one: list(DOMAINS).index(one.domain))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,10 +66,8 @@ def chart_files(
         if isinstance(drawn, load_charts.Lacking):
             lacking.append(f"{name}: {drawn.reason}")
             continue
-        for file, one in drawn.items():
-            found |= {
-                f"{file}.{form}": drawing.file_of(one, form) for form in dict.fromkeys(formats)
-            }
+        for (file, one), form in product(drawn.items(), dict.fromkeys(formats)):
+            found[f"{file}.{form}"] = drawing.file_of(one, form)
     if not found:
         raise RejectedError(f"no chart: {'; '.join(lacking)}")
     for text in lacking:

@@ -183,7 +183,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _charts(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",")))
+    names = tuple(dict.fromkeys(map(str.strip, text.lower().split(","))))
     for name in names:
         if name not in CHARTS:
             raise argparse.ArgumentTypeError(

@@ -15,9 +15,9 @@ def charts(commands: Sequence[Bench], stamp: str) -> list[Panel]:
     """A panel for each figure that a command has; the time first."""
     panels = []
     for name, (title, unit) in _PANELS.items():
-        medians = [of.median for one in commands if (of := one.quartiles(name)) is not None]
-        if medians:
-            factor, prefixed_unit = prefixed(max(medians), unit)
+        largest = max((of.median for one in commands if (of := one.quartiles(name))), default=0.0)
+        if largest:
+            factor, prefixed_unit = prefixed(largest, unit)
             rows = [_bar(one, name, factor, prefixed_unit) for one in commands]
             panels.append(bars(f"{title} ({prefixed_unit})", rows, stamp, _NOTE))
     return panels

@@ -1,6 +1,7 @@
 """The charts of the cost page: what a TB costs by part, and at which duty cycle."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from eeio_limits.number_text import page_number
 from eeio_results.guideline.answer import Cost, CostAtDuty
@@ -20,8 +21,8 @@ def charts(costs: Sequence[Cost], stamp: str) -> list[Panel]:
     panels = []
     for answer, (title, unit) in _TITLES.items():
         unit = unit.format(currency=currency)
-        if any(getattr(cost, answer).value is not None for cost in costs):
-            rows = [_bar(cost, answer, unit) for cost in costs]
+        rows = [_bar(cost, answer, unit) for cost in costs]
+        if any(map(attrgetter("parts"), rows)):
             panels.append(bars(f"{title} per TB ({unit})", rows, stamp))
     for answer, (title, unit) in _TITLES.items():
         panels += _over_duty(costs, answer, title, unit.format(currency=currency), stamp)
@@ -45,7 +46,7 @@ def _over_duty(
 ) -> Iterator[Panel]:
     """None if a system has no idle power, or no value of this answer."""
     series = [Line(cost.system, _values(cost.by_duty, answer)) for cost in costs]
-    if not all(line.points for line in series):
+    if not all(map(attrgetter("points"), series)):
         return
     equal = _equal(series) if len(series) == 2 else []
     upright = [(duty, f"equal: {_percent(duty)}") for duty in equal]

@@ -69,8 +69,12 @@ def bars(title: str, rows: Sequence[Bar], stamp: str = "", note: str = "") -> Pa
     for row in rows:
         pieces += _bar(row, y, (_WIDTH - 8) / most, names)
         y += _BAR_ROW + _SMALL_LINE * len(_named_parts(row))
-    described = "; ".join(f"{row.label}: {row.text}" for row in rows)
-    return replace(_panel(title, described, y, pieces, stamp), note=note)
+    return replace(_panel(title, _described(rows), y, pieces, stamp), note=note)
+
+
+def _described(rows: "Sequence[Bar | Difference]") -> str:
+    """For who cannot see them."""
+    return "; ".join(f"{row.label}: {row.text}" for row in rows)
 
 
 def _bar(row: Bar, y: float, scale: float, names: Sequence[str]) -> Iterator[Markup]:
@@ -254,8 +258,7 @@ def forest(title: str, rows: Sequence[Difference], span: float, stamp: str = "")
                 kind, at(row.change), top + 36
             )
         )
-    return _panel(title, "; ".join(f"{row.label}: {row.text}" for row in rows), height, pieces,
-                  stamp)  # fmt: skip
+    return _panel(title, _described(rows), height, pieces, stamp)
 
 
 def _x_axis(axes: Axes, area: _Area, bottom: float) -> Iterator[Markup]:

@@ -72,8 +72,9 @@ def bundle(arguments: argparse.Namespace) -> int:
         "README.md": bundles.readme(
             campaigns, report.warnings, tuple(html.made), html.missing
         ).encode(),
-        **{f"{command}.html": page.encode() for command, page in html.made.items()},
     }
+    for command, page in html.made.items():
+        files[f"{command}.html"] = page.encode()
     if citation := bundles.citation():
         files["CITATION.cff"] = citation
     data: dict[str, Path] = {}
