@@ -23,6 +23,12 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
     )
 
 
+def short_stamp(warnings: Iterable[str]) -> str:
+    """`QUICK DEMO`, across the charts of a page with these warnings."""
+    every = "\n".join(warnings)
+    return " ".join(text.partition(":")[0] for text in (QUICK, DEMO) if text in every)
+
+
 def warnings_of(campaign: Campaign) -> list[str]:
     """Warnings that come before any figure of the campaign."""
     return [

@@ -58,7 +58,7 @@ def details(experiments: Sequence[tuple[Experiment, str | None]]) -> dict[str, t
             found[experiment.id] += tuple(
                 f"{name}={value}"
                 for name, value in experiment.arguments
-                if (name, value) not in common and name not in (sized, *_PROCESSORS)
+                if (name, value) not in common and name not in (sized, "words", *_PROCESSORS)
             )
     return found
 

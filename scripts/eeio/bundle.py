@@ -11,6 +11,7 @@ import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from eeio import __version__
 from eeio.errors import RejectedError
@@ -98,13 +99,16 @@ def citation() -> bytes:
     return b""
 
 
-def remake(campaigns: Sequence[Campaign], width: str) -> str:
-    """The script that remakes tables and figures from the bundle's data, into folders next to it;
-    at its top the commands of the measurement."""
+def remake(campaigns: Sequence[Campaign], width: str, pages: Sequence[str] = ()) -> str:
+    """The script that remakes tables, figures and the pages of these commands from the bundle's
+    data, into folders next to it; at its top the commands of the measurement."""
     names = " ".join(
         shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
     )
     measured = "\n".join(f"#   {shown(source_of(campaign))}" for campaign in campaigns)
+    commands = ""
+    for command in pages:
+        commands += f"eeio {command} {names} -o {REMADE}/{command}.html\n"
     return f"""\
 #!/bin/sh
 # Makes the tables and figures of this bundle again, with eeio {__version__}, in {REMADE}/.
@@ -117,11 +121,21 @@ for format in json:json markdown:md latex:tex; do
 done
 eeio report {names} --format csv -o {REMADE}/tables/report.csv \\
 	--plots {REMADE}/figures --plot-format svg --plot-format pdf --width {width}
-"""
+{commands}"""
 
 
-def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
-    """The bundle's layout, and how to check and remake it."""
+_PAGES = {"compare": "page: what changed between the campaigns",
+          "cost": "page: J, money and carbon of a TB on each"}  # fmt: skip
+
+
+def readme(
+    campaigns: Sequence[Campaign],
+    warnings: Sequence[str],
+    pages: Sequence[str] = (),
+    missing: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The bundle's index, and how to check and remake it. `pages` are the commands with a page,
+    `missing` the reasons of others that have none."""
     names = ", ".join(markdown(campaign.name) for campaign in campaigns)
     hosts = ", ".join(dict.fromkeys(markdown(c.machine.hostname) for c in campaigns))
     hosts = "an unknown machine" if hosts == "unknown" else hosts
@@ -138,8 +152,13 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
         "| figures, SVG and PDF, for two columns | `figures/` |",
         "| how it was measured, for the paper's text | `methods.md`, `methods.tex` |",
         f"| papers to cite | `{PAPERS}`, `{_CITATION}` |",
-        f"| checksums of all else | `{SUMS}` |",
-        "",
+    ]
+    for command in pages:
+        lines.append(f"| {_PAGES[command]} | [{command}.html]({command}.html) |")
+    lines += [f"| checksums of all else | `{SUMS}` |", ""]
+    for command, why in missing.items():
+        lines.append(f"There is no {command}.html: {markdown(why)}\n")
+    lines += [
         f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
         "eeio in PATH; the tables are then the same, byte by byte. Its first lines contain the "
         "commands that measured the data.",

@@ -26,6 +26,7 @@ from eeio_results.campaign import Options
 from eeio_results.report import source
 
 pytest.importorskip("matplotlib")
+CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 HOSTILE = "b$oard_{\\input{x}}"
 
 
@@ -233,3 +234,30 @@ def test_papers_of_the_suites_are_those_of_the_citation(monkeypatch: pytest.Monk
             assert found.setdefault(key, entry) == entry
             assert (re.search(r"year\s*= \{(\d+)\}", entry) or [""])[1] in years
     assert len(found) == len(cited)
+
+
+def test_a_bundle_of_two_campaigns_has_their_pages(home: Path, in_process: InProcess) -> None:
+    """remake.sh makes the same pages again, byte by byte."""
+    folder = home / "artifact"
+    in_process("export", "bundle", str(CAMPAIGNS / "server"), str(CAMPAIGNS / "board"),
+               "-o", str(folder))  # fmt: skip
+    index = (folder / "README.md").read_text()
+    script = (folder / "remake.sh").read_text()
+    for name in ("compare", "cost"):
+        assert f"[{name}.html]({name}.html)" in index
+        assert f"eeio {name} data/server data/board -o again/{name}.html\n" in script
+        page = (folder / f"{name}.html").read_text()
+        assert page.startswith("<!DOCTYPE html>") and "<svg" in page
+        again = in_process(name, str(folder / "data/server"), str(folder / "data/board"),
+                           "-o", str(home / f"{name}.html"))  # fmt: skip
+        assert str(home) in again.out and (home / f"{name}.html").read_text() == page
+
+
+def test_a_bundle_says_why_it_has_no_cost(home: Path, in_process: InProcess) -> None:
+    folder = home / "artifact"
+    in_process("export", "bundle", str(CAMPAIGNS / "quick-before"),
+               str(CAMPAIGNS / "quick-after"), "-o", str(folder))  # fmt: skip
+    index = (folder / "README.md").read_text()
+    assert "[compare.html](compare.html)" in index and "(cost.html)" not in index
+    assert "There is no cost.html: quick-before, quick-after: the power is fictitious" in index
+    assert not (folder / "cost.html").exists()

@@ -38,6 +38,8 @@ report before --format latex
 report before after --format html -o page.html
 report before --sort j/gb --columns iops --level filesystem --duty-cycle 10%
 report before --plots plots --plot-format svg --where operation=read
+report before --chart latency,depth,power --plots charts
+report before --chart power -o power.svg
 compare before after
 compare before after --format json
 compare before after --format markdown
@@ -132,6 +134,7 @@ _STATUS: dict[str, dict[str, set[int]]] = {
     "cost --traditional": _all({2}),
     "cost before --tool dummy --demo --duty-cycle": _all({2}),  # it measured its idle power
     "cost": {"none": {2}},
+    "report before --chart": {"none": {2}},  # nothing to draw
     "export pts": _all({1}),
     "study reference": _all({2}),
     "resume before --extend": _all({2}),

@@ -119,6 +119,25 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class CostPart:
+    """A part of an answer; the parts of one answer add up to it."""
+
+    answer: str
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class CostAtDuty:
+    """The answers if the machine moves bytes in that share of the time; None without an input."""
+
+    duty: float
+    kwh_per_tb: float | None
+    money_per_tb: float | None
+    g_co2e_per_tb: float | None
+
+
+@dataclass(frozen=True)
 class ShareOfWork:
     """An experiment of the mix: its share, and its J/GB while it is busy."""
 
@@ -157,6 +176,9 @@ class Cost:
     g_co2e_per_tb_year: Estimate
     sensitivities: tuple[Sensitivity, ...] = ()
     messages: tuple[str, ...] = field(default=())
+    parts: tuple[CostPart, ...] = ()
+    by_duty: tuple[CostAtDuty, ...] = ()
+    """From a duty cycle of 1 % to 100 %; empty without idle power."""
 
 
 ANSWERS = (
@@ -164,6 +186,8 @@ ANSWERS = (
     "g_co2e_per_tb", "g_co2e_operation_per_tb", "g_co2e_embodied_per_tb", "kwh_per_tb_year",
     "money_per_tb_year", "g_co2e_per_tb_year",
 )  # fmt: skip
+MOVED = ("kwh_per_tb", "money_per_tb", "g_co2e_per_tb")
+"""Answers for a moved TB that have parts, and a value for each duty cycle."""
 HEADLINES = (
     "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
     "money_per_tb_year", "g_co2e_per_tb_year",

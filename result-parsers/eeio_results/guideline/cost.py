@@ -15,8 +15,11 @@ from eeio_results.errors import EeioError
 from eeio_results.guideline.answer import (
     ANSWERS,
     HEADLINES,
+    MOVED,
     STEP,
     Cost,
+    CostAtDuty,
+    CostPart,
     LessPerTb,
     Sensitivity,
     ShareOfWork,
@@ -58,6 +61,9 @@ class _Terms:
     years: float | None
     capacity_bytes: float | None
 
+
+DUTIES = tuple(float(f"{10 ** (step / 20 - 2):.4g}") for step in range(41))
+"""From 1 % to 100 %, twenty a decade."""
 
 Answer = Floats | str
 """Values, or why there are none."""
@@ -167,6 +173,8 @@ def _cost(
     answers: dict[str, Estimate]
     values: Mapping[str, Answer] = {}
     sensitivities: tuple[Sensitivity, ...] = ()
+    parts: tuple[CostPart, ...] = ()
+    by_duty: tuple[CostAtDuty, ...] = ()
     n = tuple(n for cell in made for n in cell.n)
     if lacking:
         reason = f"no answer for the workload: {'; '.join(lacking)}"
@@ -177,6 +185,7 @@ def _cost(
         values = _answers(terms)
         answers = {name: _estimated(name, answer, n, bootstrap) for name, answer in values.items()}
         sensitivities = _sensitivities(terms)
+        parts, by_duty = _parts(terms), _by_duty(terms)
     found_cost = Cost(
         system=system.name,
         workload=_name_of(workload, found),
@@ -189,6 +198,8 @@ def _cost(
         mix=mix,
         sensitivities=sensitivities,
         messages=tuple(messages),
+        parts=parts,
+        by_duty=by_duty,
         **answers,
     )
     return found_cost, values, n
@@ -350,6 +361,55 @@ def _estimated(name: str, answer: Answer, n: tuple[int, ...], bootstrap: Bootstr
     return bootstrap.estimate(Replicates(answer, n))
 
 
+def _parts(terms: _Terms) -> tuple[CostPart, ...]:
+    """The energy of moving bytes and of idling between, what each costs, and what was bought."""
+    central = _central(terms)
+    total = _answers(central)
+    busy = _answers(replace(central, duty=None))["kwh_per_tb"]
+    kwh = total["kwh_per_tb"]
+    if isinstance(kwh, str) or isinstance(busy, str):
+        return ()
+    idle = kwh - busy
+    rates = {
+        "kwh_per_tb": (1.0, None),
+        "money_per_tb": (terms.price_per_kwh, "purchase_per_tb"),
+        "g_co2e_per_tb": (terms.grid_g_per_kwh, "g_co2e_embodied_per_tb"),
+    }
+    parts = []
+    for answer, (rate, bought) in rates.items():
+        if rate is None or isinstance(total[answer], str):
+            continue
+        parts.append(CostPart(answer, "energy, moving", float(busy[0]) * rate))
+        if idle[0] > 0:
+            parts.append(CostPart(answer, "energy, idle", float(idle[0]) * rate))
+        purchase = None if bought is None else total[bought]
+        if purchase is not None and not isinstance(purchase, str):
+            name = "purchase" if answer == "money_per_tb" else "embodied carbon"
+            parts.append(CostPart(answer, name, float(purchase[0])))
+    return tuple(parts)
+
+
+def _by_duty(terms: _Terms) -> tuple[CostAtDuty, ...]:
+    if terms.idle_power_w is None:
+        return ()
+    central = _central(terms)
+    found = []
+    for duty in DUTIES:
+        answers = _answers(replace(central, duty=duty))
+        values = {name: _first(answers[name]) for name in MOVED}
+        found.append(CostAtDuty(duty, **values))
+    return tuple(found)
+
+
+def _first(answer: Answer) -> float | None:
+    return None if isinstance(answer, str) else float(answer[0])
+
+
+def _central(terms: _Terms) -> _Terms:
+    """Without the bootstrap's replicates."""
+    return replace(terms, bandwidth=terms.bandwidth[:1], power=terms.power[:1])
+
+
 _MEASURED = {"power": "power_w", "bandwidth": "bandwidth_bytes_per_s"}
 _NAMES: Mapping[str, str] = {
     **_MEASURED,
@@ -360,7 +420,7 @@ _NAMES: Mapping[str, str] = {
 def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
     """For each answer, the inputs by effect, the largest first: by the formulas, one input after
     the other 10 % larger. Skips inputs that an answer does not depend on."""
-    central = replace(terms, bandwidth=terms.bandwidth[:1], power=terms.power[:1])
+    central = _central(terms)
     before = _answers(central)
     found: list[Sensitivity] = []
     for answer in HEADLINES:

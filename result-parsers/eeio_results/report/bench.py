@@ -3,36 +3,86 @@
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from itertools import product
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
-from eeio_results.comparison.commands import FIGURES, Bench, Comparison
+from eeio_results.comparison.commands import FIGURES, Bench, Comparison, benches, comparisons
 from eeio_results.record import DEMO, Phase, mark
 from eeio_results.report.columns import NONE, spread
-from eeio_results.report.document import Document
+from eeio_results.report.document import Document, render_html
+from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
-from eeio_results.stamps import warnings_of
+from eeio_results.report.tables import tables
+from eeio_results.stamps import short_stamp, stamp_of, warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, prefixed
 
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
+
 SCHEMA_VERSION = 1
 
-_NAMES = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
+_NAMES = {"duration_s": "time", "durable_s": "time until durable", "energy_j": "energy"}
 
 
 def document(
     campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
 ) -> Document:
     """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
-    sentences = tuple(_sentences(found, compared))
     return Document(
         title=f"eeio bench: {campaign.name}",
-        parts=(_table(found), *([sentences] if sentences else [])),
+        answer=tuple(_which_take_more(found, compared)),
+        parts=_parts([_table(found)], _not_there_and_remarks(found)),
         data=lambda: _to_json(campaign, found, compared),
         records=lambda: [_record(one) for one in found],
         warnings=tuple(warnings_of(campaign)),
+        charts=lambda: _charts([(campaign, found)]),
     )
+
+
+def report_page(report: Report) -> str:
+    """The page of campaigns that are all of commands: the answers of `eeio bench`, then the tables
+    of the report that have rows. Needs scipy and Jinja2."""
+    of_each = list(zip(report.campaigns, map(benches, report.campaigns), strict=True))
+    answers: list[str] = []
+    commands: list[Table] = []
+    remarks: list[str] = []
+    for campaign, found in of_each:
+        answers += _which_take_more(found, comparisons(found))
+        remarks += _not_there_and_remarks(found)
+        of = f" of {campaign.name}" if len(of_each) > 1 else ""
+        commands.append(replace(_table(found), title=f"Commands{of}"))
+    # The tables of experiments would repeat those of commands.
+    others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
+    names = ", ".join(map(attrgetter("name"), report.campaigns))
+    return render_html(Document(
+        title=f"Commands: {names}",
+        answer=tuple(answers),
+        parts=(*_parts(commands, remarks), *others),
+        data=dict,
+        warnings=tuple(dict.fromkeys(report.warnings)),
+        charts=lambda: _charts(of_each),
+    ))  # fmt: skip
+
+
+def is_of_commands(report: Report) -> bool:
+    """Whether every experiment is a command of `eeio bench`."""
+    rows = [row.experiment for row in report.rows if row.experiment is not None]
+    return bool(rows) and all(experiment.is_command for experiment in rows)
+
+
+def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Panel]":
+    from eeio_results.report.page import bench
+
+    commands: list[Bench] = []
+    for campaign, found in of_each:
+        of = f" ({campaign.name})" if len(of_each) > 1 else ""
+        commands += [replace(one, label=one.label + of) for one in found]
+    stamped = stamp_of(campaign for campaign, _ in of_each)
+    return bench.charts(commands, short_stamp([stamped]))
 
 
 def _to_json(
@@ -134,16 +184,15 @@ def _table(found: Sequence[Bench]) -> Table:
                 text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
             )
         rows.append((
-            one.label, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
-            _plain(one, "power_w") + domain, joules,
-            _prefixed(one, "bytes_device_read", "B"), _prefixed(one, "bytes_device_written", "B"),
-            efficiency, _prefixed(one, "durable_s", "s"),
-            _prefixed(one, "memory_peak_bytes", "B"),
+            one.label, _prefixed(one, "duration_s", "s"), _plain(one, "power_w") + domain, joules,
+            efficiency, _prefixed(one, "bytes_device_read", "B"),
+            _prefixed(one, "bytes_device_written", "B"), _prefixed(one, "durable_s", "s"),
+            _prefixed(one, "cpu_s", "s"), _prefixed(one, "memory_peak_bytes", "B"), str(one.n),
         ))  # fmt: skip
     return Table(
         title="Commands",
-        header=("Command", "n", "Time", "CPU", "W", "J", "Read", "Written", "MB/J",
-                "Until durable", "Memory"),
+        header=("Command", "Time", "W", "J", "MB/J", "Read", "Written", "Until durable", "CPU",
+                "Memory", "n"),
         rows=tuple(rows),
         numeric=frozenset(range(1, 11)),
         note=
@@ -153,15 +202,26 @@ def _table(found: Sequence[Bench]) -> Table:
     )  # fmt: skip
 
 
-def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
-    """The missing figures, each reason once, and remarks; then which command takes more."""
+def _parts(
+    commands: Sequence[Table], remarks: Sequence[str]
+) -> tuple[Table | tuple[str, ...], ...]:
+    return (*commands, *([tuple(remarks)] if remarks else []))
+
+
+def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
+    """The missing figures, each reason once, and remarks."""
     lines = _why_missing(found)
     lines += [line for one in found for line in _remarks(one)]
-    lines += [_outliers(one) for one in found if one.outliers]
+    return lines + [_outliers(one) for one in found if one.outliers]
+
+
+def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
+    """Which command takes more time, then which takes more energy."""
     is_demo = any(one.kind == DEMO for one in found)
-    for pair in compared:
-        if pair.ratio and pair.metric in _NAMES:
-            demo = " (demo)" if is_demo and pair.metric == "energy_j" else ""
+    lines = []
+    for metric, pair in product(_NAMES, compared):
+        if pair.ratio and pair.metric == metric:
+            demo = " (demo)" if is_demo and metric == "energy_j" else ""
             lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
 from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
@@ -12,6 +12,9 @@ from eeio_results.report.document import Document, flat
 from eeio_results.report.guideline import PER_TB, estimate, less_text
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 _ANSWERS = {
     **PER_TB,
@@ -32,9 +35,16 @@ def document(
     """The answer of `eeio cost`: which system costs less, then the tables. `demo`: the power is
     fictitious, and each sentence says so."""
     mark = "DEMO: " if demo else ""
+
+    def charts() -> "Sequence[Panel]":
+        from eeio_results.report.page import cost
+
+        return cost.charts(costs, "DEMO" if demo else "")
+
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
-        parts=(*(f"{mark}{less_text(one)}" for one in less), *tables(costs)),
+        answer=tuple(f"{mark}{less_text(one)}" for one in less),
+        parts=tuple(tables(costs)),
         data=lambda: _to_json(costs, less, domain),
         records=lambda: [
             {"system": cost.system, "workload": cost.workload, "answer": name}
@@ -43,6 +53,7 @@ def document(
             for name in _ANSWERS
         ],
         warnings=tuple(messages(costs)),
+        charts=charts,
     )
 
 
@@ -78,24 +89,27 @@ def _answers(costs: Sequence[Cost]) -> Table:
     first = costs[0]
     currency = first.inputs.currency or "money"
     rows = []
+    answers_of: dict[str, list[str]] = {}
     for name, title in _ANSWERS.items():
+        title = title.format(currency=currency)
         figures = [getattr(cost, name) for cost in costs]
-        reasons = dict.fromkeys(figure.reason for figure in figures if figure.reason)
-        values = (estimate(figure) for figure in figures)
-        rows.append((title.format(currency=currency), *values, "; ".join(reasons)))
+        for reason in dict.fromkeys(figure.reason for figure in figures if figure.reason):
+            answers_of.setdefault(reason, []).append(title.strip())
+        rows.append((title, *(estimate(figure) for figure in figures)))
     of = f" on {first.system}" if len(costs) == 1 else ""
+    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in answers_of.items()]
+    intervals = (
+        f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
+        f"({first.resamples} resamples, seed {first.seed}), or as below; they include only the "
+        "variation of bandwidth and power"
+    )
     return Table(
         title=f"Cost per TB{of}, workload: {first.workload}",
-        header=(
-            "Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs)), "Remark",
-        ),
+        header=("Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs))),
         rows=tuple(rows),
         numeric=frozenset(range(1, len(costs) + 1)),
-        note=
-            f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
-            f"({first.resamples} resamples, seed {first.seed}), or as the remark says; they "
-            "include only the variation of bandwidth and power",
-    )  # fmt: skip
+        note="\n".join((intervals, *reasons)),
+    )
 
 
 def _sensitivities(cost: Cost) -> Table:

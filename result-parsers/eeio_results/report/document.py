@@ -7,13 +7,16 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits import text as harmless
 from eeio_limits.text import csv_cell
 from eeio_results.errors import EeioError
 from eeio_results.report import latex, text
 from eeio_results.report.parts import Table
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Document:
     hint: str = ""
     """The next step; for readers of the terminal and of Markdown."""
     answer: tuple[str, ...] = ()
+    charts: "Callable[[], Sequence[Panel]]" = tuple
+    """Of the HTML page, below its answer."""
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -160,7 +165,12 @@ def render_html(document: Document) -> str:
         return document.page()
     from eeio_results.report.page.document import document as page
 
-    return page("document.html.j2", title=document.title, document=document)
+    return page(
+        "document.html.j2",
+        title=document.title,
+        document=document,
+        charts=document.charts(),
+    )
 
 
 RENDERERS: Mapping[str, Callable[[Document], str]] = MappingProxyType(

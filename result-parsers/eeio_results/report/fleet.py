@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_limits.number_text import number
 from eeio_results.comparison.fleet import FALSE_SHARE, Fleet, NodeSummary, Outlier
@@ -10,6 +10,10 @@ from eeio_results.metrics import named
 from eeio_results.report.columns import NONE
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
+from eeio_results.stamps import short_stamp
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 
 def document(
@@ -24,7 +28,7 @@ def document(
         f"nodes: {complete} of {len(found.nodes)} complete, {len(worse)} worse than the others of "
         "their kind"
     )
-    parts: list[Table | str | tuple[str, ...]] = [answer]
+    parts: list[Table | str | tuple[str, ...]] = []
     if with_results:
         parts += [_outliers(found), _nodes(found)]
     else:
@@ -33,8 +37,15 @@ def document(
         parts.append(tuple(f"not tested: {reason}" for reason in found.not_tested))
     if rejected:
         parts.append(tuple(f"not used: {reason}" for reason in rejected))
+
+    def charts() -> "Sequence[Panel]":
+        from eeio_results.report.page import fleet
+
+        return fleet.charts(found, short_stamp(warnings))
+
     return Document(
         title=title,
+        answer=(answer,),
         parts=tuple(parts),
         data=lambda: {
             "schema_version": 1, **asdict(found), "rejected": list(rejected),
@@ -43,6 +54,7 @@ def document(
         records=lambda: [_record(node, found.metrics) for node in found.nodes],
         warnings=warnings,
         hint="eeio compare CAMPAIGN CAMPAIGN shows two nodes in detail",
+        charts=charts,
     )  # fmt: skip
 
 

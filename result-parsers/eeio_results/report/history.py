@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from eeio_limits.number_text import number
 from eeio_results.comparison.history import History, Series, Step
@@ -9,7 +10,11 @@ from eeio_results.metrics import named
 from eeio_results.report.columns import NONE
 from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
+from eeio_results.stamps import short_stamp
 from eeio_results.statistics.change_points import LEVEL
+
+if TYPE_CHECKING:
+    from eeio_results.report.page.panels import Panel
 
 
 def document(found: History, warnings: Sequence[str] = ()) -> Document:
@@ -20,9 +25,16 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
         f"over {len(used)} campaigns"
     )
+
+    def charts() -> "Sequence[Panel]":
+        from eeio_results.report.page import history
+
+        return history.charts(found, short_stamp(warnings))
+
     return Document(
         title=f"History of {found.suite}",
-        parts=(answer, _table(found)),
+        answer=(answer,),
+        parts=(_table(found),),
         data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
@@ -35,6 +47,7 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         ],
         warnings=tuple(warnings),
         hint="eeio compare BEFORE AFTER shows two campaigns in detail",
+        charts=charts,
     )  # fmt: skip
 
 

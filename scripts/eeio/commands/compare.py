@@ -102,8 +102,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def compare(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results.comparison import campaigns as comparison
-        from eeio_results.report import comparison as report
         from eeio_results.statistics.decision import Rule
     if not 0 < arguments.alpha < 1:
         raise RejectedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
@@ -116,6 +114,15 @@ def compare(arguments: argparse.Namespace) -> int:
     _check_gate(arguments)
     if arguments.sessions:
         return compare_sessions(arguments, rule)
+    document, gates = document_of(arguments, rule)
+    return _answer(arguments, document, gates)
+
+
+def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
+    """The answer for single campaigns, and its gates."""
+    with analysis():
+        from eeio_results.comparison import campaigns as comparison
+        from eeio_results.report import comparison as report
     campaigns = load_campaigns(arguments.campaigns)
     reject_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
@@ -140,7 +147,7 @@ def compare(arguments: argparse.Namespace) -> int:
     page = _page(campaigns, found, gates, _undecided(arguments))
     document = report.document(found, page)
     save_figures(campaigns)
-    return _answer(arguments, document, gates)
+    return document, gates
 
 
 def _check_gate(arguments: argparse.Namespace) -> None:

@@ -25,6 +25,7 @@ from eeio_limits import quantities as q
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
+from eeio_results.report.document import Document
 from eeio_results.stamps import warnings_of
 
 if TYPE_CHECKING:
@@ -173,6 +174,12 @@ def _not_given(inputs: CostInputs) -> list[str]:
 
 
 def cost_of(arguments: argparse.Namespace) -> int:
+    write_document(arguments, document_of(arguments))
+    return EXIT_DONE
+
+
+def document_of(arguments: argparse.Namespace) -> Document:
+    """The answer for the campaigns."""
     with analysis():
         from eeio_results.guideline.cost import costs
         from eeio_results.guideline.measured import domain_remark
@@ -216,8 +223,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
             "of the difference"
         )
     made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
-    write_document(arguments, report.document(made, verdicts, domain, demo=bool(demo)))
-    return EXIT_DONE
+    return report.document(made, verdicts, domain, demo=bool(demo))
 
 
 def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostInputs:

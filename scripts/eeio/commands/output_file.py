@@ -42,7 +42,8 @@ class _Output(argparse.Action):
         if path.is_dir():
             parser.error(f"{option_string} {path}: is a folder; give a file")
         if namespace.format == "table":
-            if path.suffix in _NO_TEXT:
+            pictures = getattr(namespace, "pictures", ())
+            if path.suffix in _NO_TEXT and path.suffix[1:] not in pictures:
                 parser.error(
                     f"{option_string} {path}: no format has the suffix {path.suffix}; give "
                     f"{', '.join(_FORMATS)} or .txt"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from eeio_results.report.model import Report
 
 FORMATS = ("svg", "pdf", "png")
+CHARTS = ("latency", "depth", "power")
+"""The names of `--chart` (`eeio_results.report.load_charts`)."""
 WIDTHS = ("one", "two")
 
 
@@ -44,6 +47,31 @@ def plot_files(
             print(f"{name}: available as SVG only", file=sys.stderr)
     for name, one in drawn.items():
         found |= {f"{name}.{form}": drawing.file_of(one, form) for form in dict.fromkeys(formats)}
+    return found
+
+
+def chart_files(
+    built: "Report", names: Sequence[str], formats: Sequence[str], width: str | None = None
+) -> dict[str, bytes]:
+    """File name -> content of the charts of these names (`--chart`). stderr names each chart that
+    has no data, with the data it lacks. Raises RejectedError if none has."""
+    with analysis():
+        from eeio.power_series import power_series
+        from eeio_results.report import drawing, load_charts
+    look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
+    found: dict[str, bytes] = {}
+    lacking = []
+    for name in names:
+        drawn = load_charts.chart(name, built, power_series, look)
+        if isinstance(drawn, load_charts.Lacking):
+            lacking.append(f"{name}: {drawn.reason}")
+            continue
+        for (file, one), form in product(drawn.items(), dict.fromkeys(formats)):
+            found[f"{file}.{form}"] = drawing.file_of(one, form)
+    if not found:
+        raise RejectedError(f"no chart: {'; '.join(lacking)}")
+    for text in lacking:
+        print(f"eeio: no chart of {text}", file=sys.stderr)
     return found
 
 

@@ -10,9 +10,9 @@ from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns, save_figures
 from eeio.commands.experiments import add_where
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import add_formats, write_document, write_file
+from eeio.commands.plots import CHARTS, WIDTHS, chart_files, plot_files, write_plots
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
-from eeio.commands.plots import WIDTHS, plot_files, write_plots
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_limits.quantities import MOST_UNCERTAIN
@@ -66,6 +66,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     plots = OptionGroup(parser, "plots")
     plots.add("--plots", metavar="DIR", type=Path, help="also write all plots into DIR")
     plots.add(
+        "--chart", metavar="WORD[,WORD]", type=_charts, default=(),
+        help=f"only these charts, to --plots DIR or -o FILE.svg: {', '.join(CHARTS)}",
+    )  # fmt: skip
+    plots.add(
         "--plot-format", choices=PLOT_FORMATS, action="append", default=[],
         help="plot format, repeatable (default: svg)",
     )  # fmt: skip
@@ -77,10 +81,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add_formats(OptionGroup(parser, "output"))
     former(parser, "--busy", "--duty-cycle")
     add_help_all(parser)
-    parser.set_defaults(action=report)
+    parser.set_defaults(action=report, pictures=PLOT_FORMATS)
 
 
 def report(arguments: argparse.Namespace) -> int:
+    if arguments.chart:
+        return _draw_charts(arguments)
+    if arguments.output is not None and arguments.output.suffix[1:] in PLOT_FORMATS:
+        raise RejectedError(
+            f"-o {arguments.output}: no format has the suffix {arguments.output.suffix}; give "
+            f"--chart {'|'.join(CHARTS)} for a picture, or .html, .csv, ... for the tables"
+        )
     if arguments.where and arguments.plots is None:
         raise RejectedError("--where selects the experiments of --plots DIR")
     rules = Rules(arguments.most_uncertain, arguments.duty_cycle)
@@ -98,6 +109,35 @@ def report(arguments: argparse.Namespace) -> int:
         write_plots(files, arguments.plots)
     write_document(arguments, contents.document(built, lambda: _render_html(built)))
     save_figures(built.campaigns)
+    return EXIT_DONE
+
+
+def _draw_charts(arguments: argparse.Namespace) -> int:
+    """Writes the charts of --chart, into the folder or the one file."""
+    output: Path | None = arguments.output
+    if arguments.where:
+        raise RejectedError("--where: not with --chart; --level selects its experiments")
+    if (output is None) == (arguments.plots is None):
+        raise RejectedError("--chart: give a folder, --plots DIR, or for one chart -o FILE.svg")
+    if output is not None and (
+        len(arguments.chart) > 1 or output.suffix[1:] not in PLOT_FORMATS or arguments.plot_format
+    ):
+        raise RejectedError(
+            f"-o {output}: one chart in one file, .{', .'.join(PLOT_FORMATS)}; several charts need "
+            "--plots DIR"
+        )
+    built = build(load_campaigns(arguments.campaigns))
+    if arguments.level:
+        built = of_levels(built, arguments.level)
+    formats = arguments.plot_format or ("svg",) if output is None else (output.suffix[1:],)
+    files = chart_files(built, arguments.chart, formats, arguments.width)
+    if output is None:
+        write_plots(files, arguments.plots)
+    elif len(files) > 1:
+        raise RejectedError(f"-o {output}: {len(files)} pictures are needed: use --plots DIR")
+    else:
+        write_file(output, *files.values())
+        print(output)
     return EXIT_DONE
 
 
@@ -142,6 +182,16 @@ def _columns(text: str) -> tuple[str, ...]:
     return columns
 
 
+def _charts(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(map(str.strip, text.lower().split(","))))
+    for name in names:
+        if name not in CHARTS:
+            raise argparse.ArgumentTypeError(
+                f"no chart {name!r:.40}{similar(name, CHARTS)}; there are {', '.join(CHARTS)}"
+            )
+    return names
+
+
 def print_summary(folder: Path) -> None:
     """Writes the page into the campaign's folder and prints the summary."""
     built = with_tests(build([store.load(folder)]))
@@ -157,5 +207,8 @@ def print_summary(folder: Path) -> None:
 def _render_html(built: Report) -> str:
     with analysis():
         from eeio.power_series import power_series
-        from eeio_results.report import page
+        from eeio_results.report import bench, page
+    if bench.is_of_commands(built):
+        with analysis():
+            return bench.report_page(built)
     return page.render(built, power=power_series)

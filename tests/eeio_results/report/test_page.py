@@ -53,15 +53,15 @@ def test_the_answer_is_the_best_and_the_worst_past_the_page_cache() -> None:
     plan = design("c", 3, cheap, dear, cached)
     made = Campaign(Path("c"), plan, MACHINE, (), "no baseline was asked for", tuple(runs))
     assert _answer(made) == (
-        "Moving 1 GB past the page cache costs 50.0 J ±1 % at best (sequential read · 4 KiB) and "
-        "100 J ±1 % at worst (sequential read · 8 KiB): a factor of 2.00. "
+        "Moving 1 GB past the page cache costs 50.0 J ±1 %, best ranked (sequential read · 4 KiB), "
+        "and 100 J ±1 %, worst ranked (sequential read · 8 KiB): a factor of 2.00. "
         "The system draws 5.00 W during I/O."
     )
     found = _tiles(made)
-    assert (found["Cheapest direct I/O"].value, found["Cheapest direct I/O"].unit) == (
+    assert (found["Best ranked direct I/O"].value, found["Best ranked direct I/O"].unit) == (
         "20.0", "MB/J",
     )  # fmt: skip
-    assert found["Dearest direct I/O"].value == "10.0"
+    assert found["Worst ranked direct I/O"].value == "10.0"
     assert found["Idle power, system"].value == "none"
     assert found["Idle power, system"].below[0].text == "no baseline was asked for"
 
@@ -91,7 +91,7 @@ def test_an_estimate_names_no_winner() -> None:
     made = campaign(kinds=ESTIMATED)
     assert _answer(made).startswith("Energy: not measured. ")
     found = _tiles(made)
-    assert not any(title.startswith(("Cheapest", "Dearest", "IOPS")) for title in found)
+    assert not any(title.startswith(("Best", "Worst", "IOPS")) for title in found)
     assert found["ESTIMATE: J per GB, modelled"].kind == "estimate"
     assert [mark.word for mark in marks(page_of(build([made])))] == ["ESTIMATE:"]
     lines = page_of(build([made])).lines

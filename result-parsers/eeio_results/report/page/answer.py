@@ -101,8 +101,12 @@ def answer(page: Page) -> list[Part]:
     if best is worst:
         parts += [Part(f" ({best[1].full_name}), the only experiment that may be ranked.")]
     else:
-        parts += [Part(f" at best ({best[1].full_name}) and "), *_cost(worst),
-                  Part(f" at worst ({worst[1].full_name})"), *_factor(best, worst)]  # fmt: skip
+        parts += [
+            Part(f", best ranked ({best[1].full_name}), and "),
+            *_cost(worst),
+            Part(f", worst ranked ({worst[1].full_name})"),
+            *_factor(best, worst),
+        ]
     return [*parts, *_power(page)]
 
 
@@ -203,7 +207,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
     ranked, direct = _ranked(page)
     of = "direct I/O" if direct else "I/O"
     found = []
-    for title, place in ((f"Cheapest {of}", 0), (f"Dearest {of}", -1)):
+    for title, place in ((f"Best ranked {of}", 0), (f"Worst ranked {of}", -1)):
         found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
     idle = _idle(page)
     why = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)

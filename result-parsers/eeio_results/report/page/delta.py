@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from eeio_limits.number_text import page_number
 from eeio_limits.text import shown
+from eeio_results.report.page.panels import Difference, Panel, forest
 from eeio_results.report.page.table import NONE
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from eeio_results.statistics.decision import Change
 
 _WIDTH, _HEIGHT = 180, 20
+_PANELS, _ROWS = 3, 8
+"""Of the charts of changes: so many panels, of so many rows each."""
 _LEAST_SPAN = 0.05
 _WIDEST_SPAN = 1.0
 
@@ -32,6 +35,7 @@ def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dic
         "second": first.after,
         "answer": answer(first),
         "table": delta_table(first),
+        "charts": delta_charts(first),
         "note": ". ".join([note(first), *([others] if others else []), *remarks]),
     }
 
@@ -82,6 +86,36 @@ def interval_text(change: "Change") -> str:
         return "no interval"
     low, high = (100 * (ratio - 1) for ratio in change.interval)
     return f"{low:+.1f} to {high:+.1f} %"
+
+
+def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
+    """The changes of the headline's metric, side by side; more of them are in the table."""
+    from eeio_results.report import changes as texts
+
+    metric = changes.headline
+    found = [
+        (texts.label(experiment, changes), one)
+        for experiment in texts.by_weight(changes, metric)
+        if (one := experiment.metrics[metric]).change.ratio is not None
+    ]
+    shown_rows = found[: _PANELS * _ROWS]
+    span = span_of(one.change for _, one in shown_rows)
+    name, _ = texts.header_and_unit(metric)
+    rows = []
+    for label, one in shown_rows:
+        change = one.change
+        assert change.ratio is not None
+        interval = None
+        if change.interval is not None:
+            interval = (change.interval[0] - 1, change.interval[1] - 1)
+        text = f"{change_text(change)}, {one.verdict}"
+        is_sure = one.verdict in ("better", "worse")
+        rows.append(Difference(label, text, change.ratio - 1, interval, is_sure))
+    each = -(-len(rows) // _PANELS) if rows else 1
+    return [
+        forest(f"Change of {name}", rows[first : first + each], span, stamp)
+        for first in range(0, len(rows), each)
+    ]
 
 
 def delta_table(changes: "Changes") -> Markup:

@@ -168,7 +168,7 @@ def page_of(report: Report) -> Page:
     for row, of_row in zip(rows, levels, strict=True):
         name = _name(row)
         further = [(names[place], of_row[place]) for place in varying]
-        more = [_reported(factor, level) for factor, level in further if level != NONE]
+        more = [_reported(factor, of) for factor, of in further if of not in (NONE, name)]
         full_name = " · ".join((name, *row.details)) if count[name] > 1 else name
         place = campaigns[row.campaign]
         lines.append(Line(row, place, name, ", ".join(more), of_row, full_name))
@@ -177,6 +177,8 @@ def page_of(report: Report) -> Page:
 
 
 def _name(row: Row) -> str:
+    if row.experiment is not None and row.experiment.is_command:
+        return row.tool_label or row.io_label
     return sized(row.io_label, row.request_size_bytes, " · ")
 
 

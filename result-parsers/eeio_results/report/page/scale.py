@@ -28,12 +28,12 @@ class Scale:
 
     def ticks(self) -> list[float]:
         if self.high / self.low < _NARROW:
-            return _even(self.low, self.high)
+            return linear_ticks(self.low, self.high)
         all_of = (1, 2, 5) if self.high / self.low < 300 else (1,)
         return [value for value in steps(self.low, self.high, all_of) if value >= self.low]
 
 
-def _even(low: float, high: float) -> list[float]:
+def linear_ticks(low: float, high: float) -> list[float]:
     """Even steps of 1, 2 or 5 in a decade: a narrow axis has no decade to step through."""
     raw = (high - low) / 4
     decade = 10.0 ** math.floor(math.log10(raw))

@@ -4,7 +4,7 @@ Bandwidth against power, both axes logarithmic, with lines of equal MB/J, quarti
 `script/scatter.mjs` draws the same to the window's width, with interaction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -12,13 +12,15 @@ from markupsafe import Markup, escape
 from eeio_limits.number_text import page_number
 from eeio_limits.text import shown
 from eeio_results.report.page.model import MODELLED, Line, Page, domain_label, figures_of
-from eeio_results.report.page.scale import Frame, Scale, plain, steps
+from eeio_results.report.page.scale import Frame, Scale, plain, steps, text
 from eeio_results.summary import Quartiles
 from eeio_results.units import MB
 
 _FRAME = Frame(1000, 480, left=62, right=60, top=26, bottom=46)
 
 
+_LETTER, _LABELLED = 6, 40
+"""Pixels of a letter of a name, and how many names are tried."""
 _MANY = 2000
 """More marks than this are drawn without whiskers and labels: they would be indistinguishable."""
 
@@ -60,6 +62,7 @@ def still(page: Page) -> Markup:
         *_equal(across, up),
         *_stamp(page.stamp),
         *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
+        *_labels(points, across, up),
         Markup("</svg>"),
     ]  # fmt: skip
     return Markup("").join(parts)
@@ -86,6 +89,28 @@ def _stamp(word: str) -> Iterator[Markup]:
         yield Markup('<text class="stamp" x="{}" y="{}">{}</text>').format(
             _FRAME.width / 2, _FRAME.height / 2, word
         )
+
+
+def _labels(points: Sequence[_Point], across: Scale, up: Scale) -> Iterator[Markup]:
+    """Names beside the marks, the best experiments first. A name that would overprint a mark or
+    another name is left out."""
+    places = [(across.at(p.mbs.median / MB), up.at(p.w.median)) for p in points]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    for (x, y), point in zip(places[:_LABELLED], points, strict=False):
+        name = point.line.full_name
+        width = _LETTER * len(name)
+        for begin in (x + 9, x - 9 - width):
+            box = (begin, y - 15, begin + width, y - 2)
+            is_inside = begin > _FRAME.left and begin + width < _FRAME.width - _FRAME.right
+            if is_inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                yield text(begin, y - 5, "label", shown(name))
+                break
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    across = one[0] < other[2] and other[0] < one[2]
+    return across and one[1] < other[3] and other[1] < one[3]
 
 
 _SHAPES = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from eeio import bundle as bundles
 from eeio import signatures
 from eeio.commands.campaign_folders import load_campaigns
+from eeio.commands.export.pages import pages
 from eeio.commands.plots import plot_files
 from eeio.commands.report import complete_report
 from eeio.errors import EXIT_DONE, RejectedError
@@ -29,7 +30,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="write a paper artifact: data, tables, figures, checksums",
         description="Writes a folder and its .tar.gz: records and samples, tables (CSV, JSON, "
         "Markdown, LaTeX), figures, a description of the method, BibTeX, SHA-256 checksums, and "
-        "the script that remakes tables and figures. The same campaigns give the same archive.",
+        "the script that remakes tables and figures; of several campaigns also the pages of "
+        "`eeio compare` and `eeio cost`. The same campaigns give the same archive.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
     parser.add_argument(
@@ -56,6 +58,7 @@ def bundle(arguments: argparse.Namespace) -> int:
             raise RejectedError(f"{path} exists: choose another with -o")
     report = complete_report(campaigns)
     tables = document(report)
+    html = pages(campaigns)
     files = {
         **{
             f"tables/report.{suffix}": RENDERERS[form](tables).encode()
@@ -65,9 +68,13 @@ def bundle(arguments: argparse.Namespace) -> int:
         "methods.md": _methods(report).encode(),
         "methods.tex": _methods_tex(report).encode(),
         "papers.bib": bundles.papers(campaigns).encode(),
-        "remake.sh": bundles.remake(campaigns, _WIDTH).encode(),
-        "README.md": bundles.readme(campaigns, report.warnings).encode(),
+        "remake.sh": bundles.remake(campaigns, _WIDTH, tuple(html.made)).encode(),
+        "README.md": bundles.readme(
+            campaigns, report.warnings, tuple(html.made), html.missing
+        ).encode(),
     }
+    for command, page in html.made.items():
+        files[f"{command}.html"] = page.encode()
     if citation := bundles.citation():
         files["CITATION.cff"] = citation
     data: dict[str, Path] = {}

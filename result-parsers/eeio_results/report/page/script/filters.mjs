@@ -6,6 +6,9 @@ import { wanted } from "./order.mjs";
 /** Fills the bar; `changed(domain)` is called after each change, with whether the domain is another. */
 export function filters(model, state, changed) {
   const bar = document.getElementById("filters");
+  const box = document.getElementById("filter-box");
+  // On a phone they would push the chart off the screen.
+  box.open = matchMedia("(min-width: 601px)").matches;
   const filter = { campaign: null, levels: model.factors.map(() => null), words: "" };
   const count = html("output", { "aria-live": "polite" });
   const apply = (domain = false) => {
@@ -45,6 +48,7 @@ export function filters(model, state, changed) {
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
     event.preventDefault();
+    box.open = true;
     search.focus();
   });
   count.textContent = `${model.lines.length} of ${model.lines.length} experiments`;

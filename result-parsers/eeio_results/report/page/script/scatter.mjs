@@ -6,6 +6,8 @@ import { number, plain } from "./number.mjs";
 import { logarithmic, steps } from "./scale.mjs";
 
 const [LEFT, TOP, BOTTOM] = [46, 34, 46];
+// Pixels of a letter of a name, and how many names are tried.
+const [LETTER, LABELLED] = [6, 40];
 
 /** The places of lines that have both figures. */
 export function drawable(model, places, domain) {
@@ -29,8 +31,30 @@ export function scatter(model, places, domain, width, height) {
   // From left to right, so that the arrow keys go where the eye does.
   const ordered = [...places].sort((a, b) => model.lines[a].mbs[0] - model.lines[b].mbs[0]);
   const marks = ordered.map((place) => [mark(model, model.lines[place], domain, area, estimate), place]);
-  chart.append(...marks.map(([element]) => element));
+  chart.append(...marks.map(([element]) => element), ...labels(model, places, domain, area));
   return [chart, marks];
+}
+
+/** Names beside the marks, the best experiments first; a name that would overprint a mark or another name is left out. */
+function labels(model, places, domain, { across, up, right, height }) {
+  const points = places.map((place) => {
+    const line = model.lines[place];
+    return [across.at(line.mbs[0]), up.at(line.d[domain].w[0]), line.name];
+  });
+  const taken = points.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  const found = [];
+  for (const [x, y, name] of points.slice(0, LABELLED)) {
+    const size = LETTER * name.length;
+    for (const [begin, end] of [[x + 9, x + 9 + size], [x - 9 - size, x - 9]]) {
+      const box = [begin, y - 15, end, y - 2];
+      if (begin < LEFT || end > right || y < TOP + 15 || y > height - BOTTOM) continue;
+      if (taken.some((one) => box[0] < one[2] && one[0] < box[2] && box[1] < one[3] && one[1] < box[3])) continue;
+      taken.push(box);
+      found.push(label(begin, y - 5, "label", name));
+      break;
+    }
+  }
+  return found;
 }
 
 function axes(model, domain, { across, up, right, height }) {
@@ -51,7 +75,7 @@ function axes(model, domain, { across, up, right, height }) {
 }
 
 // W = (MB/s) / (MB/J): a straight line where both axes are logarithmic.
-function equal({ across, up, right }) {
+function equal({ across, up, right, width }) {
   const found = [];
   let lastEnd = null;
   for (const value of steps(across.low / up.high, across.high / up.low)) {
@@ -64,8 +88,9 @@ function equal({ across, up, right }) {
     if (lastEnd && Math.hypot(end[0] - lastEnd[0], end[1] - lastEnd[1]) < (top ? 64 : 16)) continue;
     if (top && end[0] > right - 20) continue;
     if (!top && right > 0 && across.at(across.high) < right - 1) continue;
-    lastEnd = end;
     const words = `${plain(value)} MB/J`;
+    if (!top && end[0] + 4 + LETTER * words.length > width) continue;
+    lastEnd = end;
     if (top) found.push(label(end[0], end[1] - 5, "iso middle", words));
     else found.push(label(end[0] + 4, end[1] + 4, "iso", words));
   }
