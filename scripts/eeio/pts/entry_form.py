@@ -47,6 +47,7 @@ class Phase:
     spatiality_seen_by: Literal["requests", "drive"] | None = field(default=None, metadata=LATER)
     spatiality_seen_reason: str | None = field(default=None, metadata=LATER)
     stretches: tuple[Stretch, ...] = field(default=(), metadata=LATER)
+    edges_unsure_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """Invalid values in it, beyond each field's range."""

@@ -243,7 +243,8 @@ def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
     (phase,) = reported_again["phases"]
     assert phase.pop("includes_flush") is False and phase.pop("stretches") == []
     observed = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
-    assert [phase.pop(key) for key in ("until_durable", "durable_reason", *observed)] == [None] * 5
+    later = ("until_durable", "durable_reason", "edges_unsure_s", *observed)
+    assert [phase.pop(key) for key in later] == [None] * 6
     assert reported_again == REPORTED
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_reported(failed, reported_body) == failed
