@@ -333,7 +333,10 @@ def _memory_peak(phase: Phase) -> Value:
     if "memory_peak_bytes" in phase.metrics:
         return phase.metrics["memory_peak_bytes"]
     most_mb = phase.metrics["memory_most_bytes"] / MB
-    return Missing(f"no more than {most_mb:.0f} MB, which starting it takes")
+    return Missing(
+        f"below the detection limit of {most_mb:.0f} MB, the memory of the process that starts the "
+        "command"
+    )
 
 
 def _bytes(phase: Phase, name: str, executions: float, remark: str | None = None) -> Value:

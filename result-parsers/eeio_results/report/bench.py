@@ -254,7 +254,7 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     lines = []
     for why, (names, labels) in missing.items():
         whose = "" if len(labels) == len(found) else f" of {'; '.join(labels)}"
-        lines.append(f"not there: {', '.join(names)}{whose}: {why}")
+        lines.append(f"not measured: {', '.join(names)}{whose}: {why}")
     return lines
 
 
