@@ -2,19 +2,21 @@
 traces."""
 
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio import tracers
+from eeio import tracers, writeback
 from eeio.errors import RejectedError
 from eeio.paths import make_trace_folder
 from eeio.power import check_meters, recorded
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
 from eeio_power.samples import power_over_time
-from eeio_results.record import mark
+from eeio_results.record import EnergyReading, mark
 from eeio_results.report.traced import Traced
-from eeio_results.traces import stored
+from eeio_results.traces import account, stored, strace
+from eeio_results.traces.account import Writeback
 from eeio_results.traces.events import Event, Unobserved, find_phases
 from eeio_results.windows import known
 
@@ -24,9 +26,13 @@ def of_stored(paths: Sequence[Path], names: Sequence[str], gap_s: float) -> Trac
     pause of `gap_s`. Raises ToolOutputError."""
     unobserved: set[Unobserved] = set()
     events = stored.read(paths, unobserved)
+    mine = wanted(events, names)
+    phases = find_phases(mine, gap_s)
+    window = (min((e.start_s for e in events), default=0.0),
+              max((e.end_s for e in events), default=0.0))  # fmt: skip
     return Traced(
-        events, find_phases(wanted(events, names), gap_s), "a stored trace has no power",
-        unobserved=_of_files(unobserved, names),
+        events, phases, "a stored trace has no power", unobserved=_of_files(unobserved, names),
+        rows=account.rows_of(phases, mine, window, lambda *_: ()),
     )  # fmt: skip
 
 
@@ -51,19 +57,55 @@ def of_program(
     unobserved: set[Unobserved] = set()
     samples = folder / "power.csv.gz"
     with PowerMonitor(source, samples) as power:
+
+        def measure(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+            return tuple(map(known, recorded(power.energy(start_s, end_s))))
+
+        program = _Program(power, tracer, folder)
+        power.hasten()
         exit_code, events = tracers.run(
-            tracer, command, folder, power.mark, to_stderr=to_stderr, unobserved=unobserved
-        )
-        phases = find_phases(wanted(events, names), gap_s)
-        energy = {
-            n: tuple(map(known, recorded(power.energy(phase.start_s, phase.end_s))))
-            for n, phase in enumerate(phases)
-        }
+            tracer, command, folder, program.start, program.end, to_stderr=to_stderr,
+            unobserved=unobserved,
+        )  # fmt: skip
+        mine = wanted(events, names)
+        phases = find_phases(mine, gap_s)
+        window = (program.start_s, program.end_s)
+        rows = account.rows_of(phases, mine, window, measure, program.writeback)
+        energy = {n: measure(phase.start_s, phase.end_s) for n, phase in enumerate(phases)}
     traced = Traced(
         events, phases, source.reason, energy, exit_code, tracers.OVERHEAD[tracer],
-        _of_files(unobserved, names),
+        _of_files(unobserved, names), rows,
     )  # fmt: skip
     return traced, samples if source.meters else None
+
+
+class _Program:
+    """The time of the program, and the writeback of its files."""
+
+    def __init__(self, power: PowerMonitor, tracer: str, folder: Path) -> None:
+        self._power = power
+        self._tracer = tracer
+        self._folder = folder
+        self.start_s = 0.0
+        self.end_s = 0.0
+        self.writeback: Writeback | None = None
+
+    def start(self) -> None:
+        self._power.mark()
+        self.start_s = time.monotonic()
+
+    def end(self) -> None:
+        self.end_s = time.monotonic()
+        self._power.mark()
+        if self._tracer != "strace":
+            reason = (
+                f"{self._tracer}'s trace is not complete right after the end: use --tracer strace"
+            )
+            self.writeback = Writeback(self.end_s, reason)
+            return
+        files = strace.opened_to_write(sorted(self._folder.glob("strace.*")))
+        self.writeback = writeback.flush(files)
+        self._power.mark()
 
 
 def wanted(events: Sequence[Event], names: Sequence[str]) -> list[Event]:

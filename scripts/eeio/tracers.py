@@ -51,18 +51,20 @@ def run(
     tracer: str,
     command: Sequence[str],
     folder: Path,
-    mark: Callable[[], None],
+    started: Callable[[], None],
+    ended: Callable[[], None],
     *,
     to_stderr: bool,
     unobserved: set[Unobserved] | None = None,
 ) -> tuple[int, list[Event]]:
-    """Runs a program to its end; its exit code, or -N after signal N, and its reads and writes.
+    """Runs a program to its end; its exit code, or -N after signal N, and its I/O.
 
-    Times of events are on CLOCK_MONOTONIC. `mark` is called right before and after the program.
-    Adds I/O with unobserved bytes to `unobserved`. Raises EeioError if the trace is incomplete.
+    Times of events are on CLOCK_MONOTONIC. `started` is called right before the
+    program and `ended` right after it. Adds I/O with unobserved bytes to `unobserved`. Raises
+    EeioError if the trace is incomplete.
     """
     traced = _under_strace if tracer == "strace" else _under_bpftrace
-    return traced(command, folder, mark, sys.stderr if to_stderr else None, unobserved)
+    return traced(command, folder, started, ended, sys.stderr if to_stderr else None, unobserved)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -84,13 +86,14 @@ def _no_strace() -> str | None:
 def _under_strace(
     command: Sequence[str],
     folder: Path,
-    mark: Callable[[], None],
+    started: Callable[[], None],
+    ended: Callable[[], None],
     out: object,
     unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
     # strace stamps the wall clock; the meters the monotonic one.
     ahead_s = time.time() - time.monotonic()
-    mark()
+    started()
     exit_code = _wait(
         subprocess.Popen(
             ["strace", "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
@@ -98,8 +101,8 @@ def _under_strace(
             start_new_session=True, stdout=out,  # type: ignore[call-overload]
         )
     )  # fmt: skip
-    mark()
     drift_s = time.time() - time.monotonic() - ahead_s
+    ended()
     events = [
         event._replace(start_s=event.start_s - ahead_s)
         for event in strace.read(sorted(folder.glob("strace.*")), unobserved)
@@ -140,7 +143,8 @@ def no_bpftrace(
 def _under_bpftrace(
     command: Sequence[str],
     folder: Path,
-    mark: Callable[[], None],
+    started: Callable[[], None],
+    ended: Callable[[], None],
     out: object,
     unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
@@ -156,10 +160,10 @@ def _under_bpftrace(
             start_new_session=True, pass_fds=(gate,), stdout=out,  # type: ignore[call-overload]
         )  # fmt: skip
         with _Bpftrace(process.pid, path) as tracer:
-            mark()
+            started()
             os.write(opened, b".")
             exit_code = _wait(process)
-            mark()
+            ended()
             if _lives(process.pid):
                 print(
                     "trace: the program left processes behind; they are traced no further",

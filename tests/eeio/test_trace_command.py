@@ -1,5 +1,7 @@
 """`eeio record trace` on real programs, and on what cannot be traced."""
 
+import csv
+import io
 import json
 import os
 import shutil
@@ -7,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.eeio_results import made
@@ -14,11 +17,13 @@ from tests.executables import executable
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio import tracers
+from eeio import tracers, writeback
+from eeio.system.filesystem import mount_of
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
 from eeio_results.report.traced import Traced, table
-from eeio_results.traces.events import TracePhase
+from eeio_results.traces import account, stored
+from eeio_results.traces.events import ALL_FILES, TracePhase
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 # bpftrace looks for tracepoints where systemd mounts tracefs at boot; where nobody has mounted it,
@@ -60,7 +65,7 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
         "--replay", str(home / "replay.csv"), "--", "sh", "-c", script, before=BEFORE[tracer],
     )  # fmt: skip
     body = json.loads(done.stdout)
-    write, read = body["phases"]
+    write, read = _transfers(body)
     assert (write["operation"], write["requests"], write["bytes_written"]) == (
         "write",
         20,
@@ -96,7 +101,7 @@ def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
     stored = json.loads((home / "a" / "phases.json").read_text())
     printed = eeio(*arguments, "-o", str(home / "b"), "--format", "json", *program)
     for body in (stored, json.loads(printed.stdout)):
-        (phase,) = body["phases"]
+        (phase,) = _transfers(body)
         assert [reading["domain"] for reading in phase["energy"]] == ["system", "package", "device"]
         for reading in phase["energy"]:
             assert (reading["meter"], reading["kind"], reading["valid"]) == ("demo", "demo", True)
@@ -112,7 +117,7 @@ def test_an_energy_that_is_not_known_is_not_shown(home: Path, eeio: Eeio) -> Non
         "--format", "json",
         "--", "dd", "if=/dev/zero", f"of={home}/f", "bs=64k", "count=200",
     )  # fmt: skip
-    (phase,) = json.loads(done.stdout)["phases"]
+    (phase,) = _transfers(json.loads(done.stdout))
     assert len(phase["energy"]) == 3
     for reading in phase["energy"]:
         if reading["energy_j"] is None:
@@ -197,7 +202,7 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
     )  # fmt: skip
     files = [str(path) for path in (home / "o").glob("strace.*")]
     done = eeio("record", "trace", "--format", "json", "--read", *files)
-    assert [p["requests"] for p in json.loads(done.stdout)["phases"]] == [9]
+    assert [p["requests"] for p in _transfers(json.loads(done.stdout))] == [9]
 
 
 @needs_strace
@@ -232,6 +237,177 @@ def test_without_strace_it_reports_what_to_install(home: Path, eeio: Eeio) -> No
         (home / "bin" / name).symlink_to(shutil.which(name) or "")
     done = eeio("record", "trace", "--", "true", environment={"PATH": str(home / "bin")}, code=2)
     assert "install the package strace" in done.stderr
+
+
+# --- rows that add up
+
+
+def _rows(body: Any) -> dict[str, Any]:
+    return {row["name"]: row for row in body["rows"]}
+
+
+def _traced(home: Path, eeio: Eeio, *arguments: str, meter: str = "none") -> Any:
+    """The JSON of a program under strace, of the files in `home`."""
+    done = eeio(
+        "record", "trace", "--meter", meter, "-o", str(home / "o"), "--file", str(home / "f"),
+        "--format", "json", "--", *arguments,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def _assert_times_and_bytes_add_up(body: Any) -> None:
+    rows = _rows(body)
+    parts = [row for row in body["rows"] if row["phase"] is not None or row["name"] == "rest"]
+    assert sum(row["seconds"] for row in parts) == pytest.approx(rows["total"]["seconds"])
+    moved = sum(row["bytes_moved"] or 0 for row in parts)
+    assert moved == rows["total"]["bytes_moved"] == sum(p["bytes_moved"] for p in body["phases"])
+
+
+@needs_strace
+@pytest.mark.parametrize("flushes", [True, False])
+def test_dd_with_and_without_its_flush(home: Path, eeio: Eeio, flushes: bool) -> None:
+    dd = ["dd", "if=/dev/zero", f"of={home}/f", "bs=1M", "count=20"]
+    body = _traced(home, eeio, *dd, *["conv=fsync"] * flushes)
+    _assert_times_and_bytes_add_up(body)
+    rows = _rows(body)
+    operations = [phase["operation"] for phase in body["phases"]]
+    assert operations[0] == "write" and ("flush" in operations) == flushes
+    assert rows["1"]["bytes_into_page_cache"] == 20 << 20
+    assert rows["total"]["bytes_into_page_cache"] == (0 if flushes else 20 << 20)
+    late = rows["writeback after the end"]
+    if late["seconds"] is None:  # such as on tmpfs
+        assert late["reason"]
+    else:
+        assert rows["total until durable"]["seconds"] == pytest.approx(
+            rows["total"]["seconds"] + late["seconds"]
+        )
+    text = eeio("record", "trace", "--read", *map(str, (home / "o").glob("strace.*"))).stdout
+    write, total = (
+        next(line for line in text.splitlines() if line.startswith(name))
+        for name in ("1 ", "total")
+    )
+    assert "write, into page cache" in write
+    assert [line.count("*") for line in (write, total)] == [1, int(not flushes)]
+
+
+@needs_strace
+def test_joules_of_phases_and_rest_are_those_of_the_total(home: Path, eeio: Eeio) -> None:
+    """Long enough for the demo meter: a phase over the pauses, and a rest of a second."""
+    dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
+    program = f"{dd}; sleep 0.4; {dd}; sleep 0.4; {dd}; sleep 1"
+    done = eeio(
+        "record", "trace", "--meter", "demo", "-o", str(home / "o"), "--file", str(home / "f"),
+        "--format", "json", "--gap", "0.9", "--", "sh", "-c", program,
+    )  # fmt: skip
+    body = json.loads(done.stdout)
+    _assert_times_and_bytes_add_up(body)
+    assert json.loads((home / "o" / "phases.json").read_text()) == body
+    rows = _rows(body)
+    totals = rows["total"]["energy"]
+    assert [reading["domain"] for reading in totals] == ["system", "package", "device"]
+    for number, reading in enumerate(totals):
+        summands = [row for row in body["rows"] if row["phase"] or row["name"] == "rest"]
+        parts = [row["energy"][number] for row in summands if row["seconds"]]
+        assert reading["energy_j"] is not None, reading
+        assert all(part["kind"] == "demo" for part in parts)
+        missing = [part for part in parts if part["energy_j"] is None]
+        assert all(part["reasons"] for part in missing)
+        if not missing:
+            assert sum(part["energy_j"] for part in parts) == pytest.approx(reading["energy_j"])
+    assert rows["1"]["energy"][0]["energy_j"] is not None
+
+
+@needs_strace
+def test_a_copy_and_direct_writes(home: Path, eeio: Eeio) -> None:
+    (home / "g").write_bytes(b"x" * 300_000)
+    body = _traced(home, eeio, "cp", "--reflink=never", str(home / "g"), str(home / "f"))
+    _assert_times_and_bytes_add_up(body)
+    assert _rows(body)["total"]["bytes_into_page_cache"] == 300_000
+    program = f"import os; f = os.open({str(home / 'f')!r}, os.O_WRONLY | os.O_DSYNC); " + (
+        "os.write(f, b'x' * 5000)"
+    )
+    shutil.rmtree(home / "o")
+    body = _traced(home, eeio, sys.executable, "-c", program)
+    assert _rows(body)["total"]["bytes_into_page_cache"] == 0
+    assert _rows(body)["1"]["bytes_written"] == 5000
+
+
+@needs_strace
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
+def test_a_transaction_of_sqlite(home: Path, eeio: Eeio) -> None:
+    body = _traced(home, eeio, "sqlite3", str(home / "f"), "create table t(a)")
+    _assert_times_and_bytes_add_up(body)
+    flushes = sum(
+        phase["requests"] if phase["operation"] == "flush" else phase["flushes"]
+        for phase in body["phases"]
+    )
+    assert flushes >= 2  # of the journal and of the database
+    assert _rows(body)["total"]["bytes_into_page_cache"] == 0
+
+
+@needs_strace
+def test_every_format_has_the_rest_and_the_total(home: Path, eeio: Eeio) -> None:
+    dd = ("dd", "if=/dev/zero", f"of={home}/f", "bs=1M", "count=4", "conv=fsync")
+    done = eeio(
+        "record", "trace", "--meter", "demo", "-o", str(home / "o"), "--format", "csv", "--", *dd
+    )
+    lines = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [line["name"] for line in lines][-4:-2] == ["rest", "total"]
+    assert lines[0]["operation"] == "write, into page cache"
+    assert {line["demo_system_kind"] for line in lines if line["name"] != "rest"} <= {"demo", ""}
+    total = next(line for line in lines if line["name"] == "total")
+    assert int(total["bytes_written"]) >= 4 << 20
+    files = [str(path) for path in (home / "o").glob("strace.*")]
+    for format_ in ("table", "markdown", "latex", "html"):
+        text = eeio("record", "trace", "--format", format_, "--read", *files).stdout
+        assert "rest" in text and "total" in text and "into page cache" in text
+
+
+def test_a_file_in_memory_has_no_writeback(tmp_path: Path) -> None:
+    folder = Path("/dev/shm")
+    if not folder.is_dir() or mount_of(folder).filesystem != "tmpfs":
+        pytest.skip("/dev/shm is not on tmpfs")
+    done = writeback.flush([str(folder / "no-such-folder" / "f")])
+    assert done is not None
+    assert done.reason == f"{mount_of(folder).mount_point} (tmpfs) is in memory and has no drive"
+    assert writeback.flush([]) is None
+
+
+@needs_strace
+@needs_bpftrace
+def test_both_tracers_observe_flushes_and_the_page_cache(home: Path, eeio: Eeio) -> None:
+    program = f"""
+import os
+f = os.open({str(home / "f")!r}, os.O_RDWR | os.O_CREAT)
+os.write(f, b"x" * 1000)
+os.fsync(f)
+g = os.open({str(home / "f-sync")!r}, os.O_RDWR | os.O_CREAT | os.O_DSYNC)
+os.write(g, b"x" * 900)
+os.write(f, b"x" * 50)
+os.pwritev(f, [b"x" * 70], 0, os.RWF_DSYNC)
+os.fdatasync(f)
+os.fsync(os.open({str(home)!r}, os.O_RDONLY))
+os.sync()
+os.write(f, b"x" * 30)
+"""
+    found = {}
+    for tracer in tracers.NAMES:
+        eeio(
+            "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / tracer),
+            "--", sys.executable, "-c", program, before=BEFORE[tracer],
+        )  # fmt: skip
+        files = sorted((home / tracer).glob(f"{tracer}.*"))
+        found[tracer] = [
+            (event.operation, event.file, event.length, event.page_cache)
+            for event in stored.read(files, set())
+            if event.file.startswith((str(home), ALL_FILES)) and event.operation != "close"
+        ]
+    file, other = str(home / "f"), str(home / "f-sync")
+    assert found["strace"] == found["bpftrace"] == [
+        ("write", file, 1000, True), ("flush", file, 0, False), ("write", other, 900, False),
+        ("write", file, 50, True), ("write", file, 70, False), ("flush", file, 0, False),
+        ("flush", str(home), 0, False), ("flush", ALL_FILES, 0, False), ("write", file, 30, True),
+    ]  # fmt: skip
 
 
 # --- bpftrace
@@ -269,7 +445,7 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
         found.append(
             [
                 {key: value for key, value in phase.items() if key not in times}
-                for phase in json.loads(done.stdout)["phases"]
+                for phase in _transfers(json.loads(done.stdout))
             ]
         )
     assert found[0] == found[1]
@@ -420,17 +596,28 @@ def test_phases_tell_j_and_mb_per_j_with_their_limits_and_the_tracers_cost() -> 
     phase = TracePhase(
         "write", "sequential", 0.0, 2.0, 10, 0, 10_000_000, 1 << 20, 1.0, 1, 1 << 20, 1, ("f",), 1.0
     )  # fmt: skip
-    reading = made.energy(5.0, domain="package")
-    readings = {0: (reading, made.energy(None, reasons=("too slow",)))}
-    text = _text(Traced([], [phase], None, readings, overhead=tracers.OVERHEAD["strace"]))
+    readings = (
+        made.energy(5.0, domain="package"), made.energy(None, reasons=("too slow",)),
+    )  # fmt: skip
+    rows = account.rows_of([phase], [], (0.0, 2.0), lambda *_: readings)
+    traced = Traced([], [phase], None, overhead=tracers.OVERHEAD["strace"], rows=rows)
+    text = _text(traced)
     assert "Energy (J)" in text and "MB/J" in text
     assert "package 10 ±1 %" in text and "package 1 ±1 %" in text
-    assert "power of system (meter): too slow" in text
+    assert "power of system (meter): too slow (in 1, total)" in text
     assert "ran under strace, which stops it at each call" in text
-    assert "MB/J of writes end when the calls returned" in text
-    read = replace(phase, operation="read", bytes_read=10_000_000, bytes_written=0)
-    assert "calls returned" not in _text(Traced([], [read], None, readings))
-    assert "strace" not in _text(Traced([], [phase], "a stored trace has no power"))
+    assert "strace" not in _text(replace(traced, overhead=None))
+    assert "into page cache" not in text
+    cached = replace(phase, bytes_into_page_cache=10_000_000)
+    rows = account.rows_of([cached], [], (0.0, 2.0), lambda *_: readings)
+    text = _text(replace(traced, phases=[cached], rows=rows))
+    assert "write, into page cache" in text
+    assert " 5* " in text and "package 1 ±1 %*" in text
+
+
+def _transfers(body: Any) -> list[Any]:
+    """The phases with reads and writes: on a busy machine a close may take long, too."""
+    return [phase for phase in body["phases"] if phase["operation"] not in ("flush", "close")]
 
 
 def _text(traced: Traced) -> str:

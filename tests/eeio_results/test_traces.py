@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import darshan, logs, strace
-from eeio_results.traces.events import Event, Unobserved, find_phases
+from eeio_results.traces.events import ALL_FILES, Event, Unobserved, find_phases, transfers
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -160,7 +160,7 @@ def test_calls_of_strace() -> None:
         ("write", 0, 4096), ("write", 4096, 100), ("read", 65536, 512),
         ("write", 262144, 131072), ("read", 8192, 8192),
     ]  # fmt: skip
-    assert events[0] == Event(1000.6, 0.0002, "7", "write", "/home/f", 0, 4096)
+    assert events[0] == Event(1000.6, 0.0002, "7", "write", "/home/f", 0, 4096, True)
 
 
 def test_a_descriptor_keeps_its_place_when_it_is_doubled() -> None:
@@ -229,7 +229,7 @@ OPENED = '1.0 openat(AT_FDCWD</>, "f", O_RDWR|O_CREAT|O_TRUNC, 0666) = 3</f> <0.
     ],
 )
 def test_where_a_descriptor_is(text: str, offsets: list[int | None]) -> None:
-    assert [e.offset for e in parsed(OPENED + text)] == offsets
+    assert [e.offset for e in transfers(parsed(OPENED + text))] == offsets
 
 
 def test_a_call_that_copies_between_files_is_a_read_and_a_write() -> None:
@@ -324,7 +324,7 @@ def test_a_thread_opens_for_all(tmp_path: Path) -> None:
     (tmp_path / "s.8").write_text(
         '1.3 close(3</f>) = 0 <0.1>\n1.4 openat(AT_FDCWD</>, "f", O_RDWR) = 3</f> <0.1>\n' + ENDED
     )
-    events = strace.read([tmp_path / "s.7", tmp_path / "s.8"])
+    events = transfers(strace.read([tmp_path / "s.7", tmp_path / "s.8"]))
     assert [e.offset for e in events] == [0, 0]
 
 
@@ -500,3 +500,68 @@ def test_a_replay_puts_files_behind_each_other() -> None:
     assert [e.length for e in again] == [4096, 4096, 100]
     with pytest.raises(ToolOutputError, match="contains no offset"):
         logs.to_csv([events[0]._replace(offset=None)])
+
+
+# --- flushes, closes and the page cache
+
+
+@pytest.mark.parametrize(
+    ("flags", "call", "cached"),
+    [
+        ("O_WRONLY", 'write(3</f>, ""..., 9) = 9', True),
+        ("O_WRONLY|O_DIRECT", 'write(3</f>, ""..., 9) = 9', False),
+        ("O_WRONLY|O_SYNC", 'write(3</f>, ""..., 9) = 9', False),
+        ("O_WRONLY|O_DSYNC", 'pwrite64(3</f>, ""..., 9, 0) = 9', False),
+        ("O_WRONLY", 'pwritev2(3</f>, [{iov_base="", iov_len=9}], 1, 0, RWF_DSYNC) = 9', False),
+        ("O_WRONLY", 'pwritev2(3</f>, [{iov_base="", iov_len=9}], 1, 0, RWF_HIPRI) = 9', True),
+        ("O_WRONLY", 'write(4</f>, ""..., 9) = 9', None),
+        ("O_WRONLY", "sendfile(3</f>, 5</g>, [0], 9) = 9", True),
+    ],
+)
+def test_whether_a_write_goes_into_the_page_cache(
+    flags: str, call: str, cached: bool | None
+) -> None:
+    events = parsed(f'1.0 openat(AT_FDCWD</>, "f", {flags}) = 3</f> <0.1>\n2.0 {call} <0.1>\n')
+    assert [e.page_cache for e in events if e.operation == "write"] == [cached]
+
+
+def test_fcntl_switches_direct_io_and_cannot_switch_sync() -> None:
+    events = parsed(
+        '1.0 openat(AT_FDCWD</>, "f", O_RDWR|O_DIRECT) = 3</f> <0.1>\n'
+        '1.1 openat(AT_FDCWD</>, "g", O_RDWR|O_DSYNC) = 4</g> <0.1>\n'
+        '1.2 write(3</f>, ""..., 5) = 5 <0.1>\n1.3 write(4</g>, ""..., 5) = 5 <0.1>\n'
+        "1.4 fcntl(3</f>, F_SETFL, O_RDWR) = 0 <0.1>\n1.5 fcntl(4</g>, F_SETFL, O_RDWR) = 0 <0.1>\n"
+        '1.6 write(3</f>, ""..., 5) = 5 <0.1>\n1.7 write(4</g>, ""..., 5) = 5 <0.1>\n'
+    )
+    assert [e.page_cache for e in events] == [False, False, True, False]
+
+
+def test_flushes_and_slow_closes_are_events() -> None:
+    events = parsed(
+        OPENED + "2.0 fsync(3</f>) = 0 <0.5>\n2.6 fdatasync(3</f>) = 0 <0.1>\n"
+        "2.7 sync_file_range(3</f>, 0, 4096, SYNC_FILE_RANGE_WRITE) = 0 <0.1>\n"
+        "2.8 syncfs(3</f>) = 0 <0.1>\n2.9 sync() = 0 <0.1>\n"
+        "3.0 fsync(5</proc/x>) = 0 <0.5>\n3.5 fsync(3</f>) = -1 EIO (Input/output error) <0.1>\n"
+        "4.0 close(3</f>) = 0 <0.002>\n4.1 close(4</g>) = 0 <0.0005>\n"
+        "4.2 close(5</usr/lib/x.so>) = 0 <0.5>\n"
+    )
+    assert [(e.operation, e.start_s, e.file, e.length, e.page_cache) for e in events] == [
+        ("flush", 2.0, "/f", 0, False), ("flush", 2.6, "/f", 0, False),
+        ("flush", 2.7, "/f", 0, True), ("flush", 2.8, "/f", 0, True),
+        ("flush", 2.9, ALL_FILES, 0, False), ("close", 4.0, "/f", 0, None),
+    ]  # fmt: skip
+
+
+def test_files_that_were_opened_to_write(tmp_path: Path) -> None:
+    (tmp_path / "s.7").write_text(
+        OPENED + '1.1 openat(AT_FDCWD</>, "r", O_RDONLY) = 4</r> <0.1>\n'
+        '1.2 openat(AT_FDCWD</>, "null", O_WRONLY) = 5</dev/null> <0.1>\n'
+        '1.3 openat(AT_FDCWD</>, "no", O_WRONLY) = -1 ENOENT (No such file or directory) <0.1>\n'
+        '1.4 creat("\\303\\274", 0666) = 6</data/\\303\\274> <0.1>\n' + ENDED
+    )
+    assert strace.opened_to_write([tmp_path / "s.7"]) == {"/f", "/data/ü"}
+
+
+def test_a_replay_has_the_reads_and_writes(tmp_path: Path) -> None:
+    events = parsed(OPENED + '2.0 write(3</f>, ""..., 9) = 9 <0.1>\n2.2 fsync(3</f>) = 0 <0.5>\n')
+    assert logs.to_csv(events).splitlines()[1:] == ["0.000000,0,write,0,9"]

@@ -20,10 +20,10 @@ from eeio_results.report.drawing import (
     sheet,
     svg_of,
 )
-from eeio_results.traces.events import Event, TracePhase
+from eeio_results.traces.events import Event, TracePhase, transfers
 from eeio_results.units import MB, format_size
 
-_COLOURS = {"read": BLUE, "write": VERMILION, "mixed": PURPLE}
+_COLOURS = {"read": BLUE, "write": VERMILION, "mixed": PURPLE, "flush": GREEN, "close": GREY}
 _POWER = (BLACK, GREEN, WINE, INDIGO, GREY)
 _BINS = 300
 _DRAWN = ("read", "write")
@@ -94,7 +94,7 @@ def drawing(
         entry for axis in axes for entry in zip(*axis.get_legend_handles_labels(), strict=True)
     ]
     set_legend(figure, [handle for handle, _ in legend], [label for _, label in legend])
-    description = f"{len(events)} reads and writes in {len(phases)} phases"
+    description = f"{len(transfers(events))} reads and writes in {len(phases)} phases"
     return Drawing(figure, "I/O and power over time", description)
 
 
@@ -105,8 +105,7 @@ def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last
     scale = _DATA_INCHES / max(last_s - first_s, 1e-6)
     for number, phase in enumerate(phases, 1):
         begin = (phase.start_s - first_s) * scale
-        size = format_size(phase.request_size_bytes)
-        for name in (f"{number}: {phase.operation}, {size}", str(number)):
+        for name in (f"{number}: {_name(phase)}", str(number)):
             width = _LETTER_INCHES * (len(name) + 1)
             # A name at the end is set to the left, so that it stays within the panel.
             left = min(begin, _DATA_INCHES - width)
@@ -119,3 +118,10 @@ def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last
                 fontsize=7, va="top",
             )  # fmt: skip
             break
+
+
+def _name(phase: TracePhase) -> str:
+    """`write, 1M`; a flush has no request size."""
+    if phase.request_size_bytes is None:
+        return phase.operation
+    return f"{phase.operation}, {format_size(phase.request_size_bytes)}"

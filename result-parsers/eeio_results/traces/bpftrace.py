@@ -10,13 +10,20 @@ Lines are unordered, because each processor has a separate buffer. The kernel co
 parser checks their number.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event, Unobserved, possible
+from eeio_results.traces.events import (
+    ALL_FILES,
+    Event,
+    Unobserved,
+    in_order,
+    possible,
+)
 from eeio_results.traces.strace import is_data
 
 FIRST = "eeio-bpftrace 1"
@@ -35,9 +42,10 @@ BUFFER = {"BPFTRACE_PERF_RB_PAGES": "4096"}
 _DEEPEST = 64
 _LONGEST = int(ENVIRONMENT["BPFTRACE_STRLEN"]) - 1
 _ID = "(uint64)$entry, $inode->i_ino, (uint64)$inode->i_generation"
-# FD -> $file; only regular files are of interest. $1 is the first process; those that it starts
-# follow, and a number that another process gets later is struck off. FD, PLACE, OP, @call and
-# TO_THE_END are filled in for each call; of one that copies, @call is another map for the target.
+# FD -> $file; only regular files are of interest, and directories that are flushed. $1 is the first
+# process; those that it starts follow, and a number that another process gets later is struck off.
+# FD, PLACE, FLAGS, MODE, LEAST, OP, @call and TO_THE_END are filled in for each call; of one that
+# copies, @call is another map for the target.
 _PROGRAM = f"""
 BEGIN {{ @traced[$1] = 1; printf("{FIRST} %lu\\n", nsecs); }}
 tracepoint:sched:sched_process_fork {{
@@ -53,7 +61,7 @@ _ENTER = f"""{{
   $table = ((struct task_struct *)curtask)->files->fdt;
   $file = (struct file *)*(uint64 *)((uint64)$table->fd + 8 * (uint64)args->FD);
   $inode = $file->f_inode;
-  if (($inode->i_mode & 0xf000) == 0x8000) {{
+  if (MODE) {{
     $entry = $file->f_path.dentry;
     if (@named[{_ID}] == 0) {{
       @named[{_ID}] = 1;
@@ -67,14 +75,21 @@ _ENTER = f"""{{
       }}
       printf("f %lx %lu %lu %d %u\\n", {_ID}, $depth, $inode->i_sb->s_dev);
     }}
-    @call[tid] = (nsecs, (uint64)$file, PLACE);
+    @call[tid] = (nsecs, (uint64)$file, PLACE, (uint64)FLAGS);
   }}
 }}
 """
 # With O_APPEND, pwrite also writes to the end.
-_TO_THE_END = {"r": "0", "m": "0", "w": "($file->f_flags & 0x400) != 0"}
+_TO_THE_END = {"w": "($file->f_flags & 0x400) != 0"}
+_FILE_MODE = "($inode->i_mode & 0xf000) == 0x8000"
+_FLUSHED_MODE = f"{_FILE_MODE} || ($inode->i_mode & 0xf000) == 0x4000"
+# O_SYNC has the bit of O_DSYNC. 6 is RWF_DSYNC and RWF_SYNC.
+_CACHED = (
+    f"(int64)(((uint64)$file->f_flags & {os.O_DIRECT | os.O_DSYNC}) == 0 "
+    "&& (@call[tid].3 & 6) == 0)"
+)
 _EXIT = f"""{{
-  if (args->ret > 0) {{
+  if (args->ret >= LEAST) {{
     $end = nsecs;
     $file = (struct file *)@call[tid].1;
     $inode = $file->f_inode;
@@ -82,25 +97,30 @@ _EXIT = f"""{{
     $place = @call[tid].2;
     if ($place == -1) {{ $place = (int64)$file->f_pos - (int64)args->ret; }}
     else {{ if (TO_THE_END) {{ $place = $inode->i_size - (int64)args->ret; }} }}
-    printf("OP %d %lu %lu %lx %lu %lu %ld %ld\\n", tid, @call[tid].0, $end, {_ID}, $place,
-      args->ret);
+    printf("OP %d %lu %lu %lx %lu %lu %ld %ld %ld\\n", tid, @call[tid].0, $end, {_ID}, $place,
+      args->ret, {_CACHED});
     @events = count();
   }}
   delete(@call[tid]);
 }}
 """
-# Operation, descriptor and place -> calls. -1 means the file's current position.
+# Operation, descriptor, place and flags, if any -> calls. s is a flush, p one after which bytes of
+# the file may still be only in the page cache (as in traces.strace). -1 means the file's current
+# position.
 _CALLS = {
     ("r", "fd", "(int64)-1"): ("read", "readv"),
     ("r", "fd", "(int64)args->pos"): ("pread64",),
     ("r", "fd", "(int64)args->pos_l"): ("preadv", "preadv2"),
     ("w", "fd", "(int64)-1"): ("write", "writev"),
     ("w", "fd", "(int64)args->pos"): ("pwrite64",),
-    ("w", "fd", "(int64)args->pos_l"): ("pwritev", "pwritev2"),
+    ("w", "fd", "(int64)args->pos_l"): ("pwritev",),
+    ("w", "fd", "(int64)args->pos_l", "args->flags"): ("pwritev2",),
     ("r", "fd_in", "PLACE_OF(off_in)"): ("copy_file_range", "splice"),
     ("w", "fd_out", "PLACE_OF(off_out)"): ("copy_file_range", "splice"),
     ("r", "in_fd", "PLACE_OF(offset)"): ("sendfile64",),
     ("w", "out_fd", "(int64)-1"): ("sendfile64",),
+    ("s", "fd", "(int64)0"): ("fsync", "fdatasync"),
+    ("p", "fd", "(int64)0"): ("syncfs", "sync_file_range"),
 }
 # The place at a pointer; if it is NULL, the call uses the file's position.
 _PLACE_OF = re.compile(r"PLACE_OF\((\w+)\)")
@@ -114,8 +134,15 @@ _QUEUE = """tracepoint:syscalls:sys_exit_CALL /@traced[pid] && args->ret >= 0/ {
   @events = count();
 }
 """
+_SYNC = """tracepoint:syscalls:sys_enter_sync /@traced[pid]/ { @sync[tid] = nsecs; }
+tracepoint:syscalls:sys_exit_sync /@sync[tid]/ {
+  printf("y %d %lu %lu\\n", tid, @sync[tid], nsecs);
+  @events = count();
+  delete(@sync[tid]);
+}
+"""
 _END = (
-    "END { clear(@traced); clear(@named); clear(@call); clear(@target); "
+    "END { clear(@traced); clear(@named); clear(@call); clear(@target); clear(@sync); "
     'printf("end %lu\\n", nsecs); }\n'
 )
 
@@ -123,26 +150,38 @@ _END = (
 def program() -> str:
     """For bpftrace 0.17 and later; its first parameter is the process to begin with."""
     parts = [_PROGRAM]
-    for (operation, descriptor, place), calls in _CALLS.items():
-        parts += _pair(operation, descriptor, _PLACE_OF.sub(_POINTED, place), calls)
+    for (operation, descriptor, place, *flags), calls in _CALLS.items():
+        place = _PLACE_OF.sub(_POINTED, place)
+        parts += _pair(operation, descriptor, place, calls, flags="".join(flags) or "0")
     parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), _MMAP)
     parts += [_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]) for call in _QUEUES]
-    return "".join(parts) + _END
+    return "".join(parts) + _SYNC + _END
 
 
 def _pair(
-    operation: str, descriptor: str, place: str, calls: Iterable[str], filter_: str = "@traced[pid]"
+    operation: str,
+    descriptor: str,
+    place: str,
+    calls: Iterable[str],
+    filter_: str = "@traced[pid]",
+    flags: str = "0",
 ) -> Iterator[str]:
     """Probes at the start and at the end of calls."""
     call = "@target" if descriptor in ("fd_out", "out_fd") else "@call"
-    enter = _ENTER.replace("PLACE", place).replace("FD", descriptor)
-    leave = _EXIT.replace("OP", operation).replace("TO_THE_END", _TO_THE_END[operation])
+    flushes = operation in _FLUSHES
+    enter = _ENTER.replace("PLACE", place).replace("FD", descriptor).replace("FLAGS", flags)
+    enter = enter.replace("MODE", _FLUSHED_MODE if flushes else _FILE_MODE)
+    leave = _EXIT.replace("OP", operation).replace("LEAST", "0" if flushes else "1")
+    leave = leave.replace("TO_THE_END", _TO_THE_END.get(operation, "0"))
     for side, when, body in (("enter", filter_, enter), ("exit", f"{call}[tid].1", leave)):
         probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{name}" for name in calls)
         yield f"{probes} /{when}/ {body.replace('@call', call)}"
 
 
 _File = tuple[str, str, str]
+_FLUSHES = {"s": False, "p": True}
+# How many fields the lines of events have: former ones of reads and writes had no last one.
+_FIELDS = {"r": (8, 9), "w": (8, 9), "m": (8, 9), "s": (9,), "p": (9,), "y": (3,)}
 _LOST = re.compile(r"Lost (\d+) events")
 _NOTE = re.compile(r"Attaching \d+ probes\.\.\.$|$")
 
@@ -192,9 +231,9 @@ def parse(
         line = line.rstrip("\n")
         kind, _, rest = line.partition(" ")
         try:
-            if kind in ("r", "w", "m"):
+            if kind in _FIELDS:
                 fields = rest.split(" ")
-                if len(fields) != 8:
+                if len(fields) not in _FIELDS[kind]:
                     raise ValueError
                 rows.append((kind, fields))
             elif kind == "q":
@@ -251,17 +290,31 @@ def parse(
     if unobserved is not None:
         unobserved.update(Unobserved("mmap", path) for path in mapped if path)
         unobserved.update(queues)
-    return sorted(event for event in events if is_data(event.file, event.operation))
+    return in_order(event for event in events if _is_wanted(event))
+
+
+def _is_wanted(event: Event) -> bool:
+    if event.operation == "flush":
+        return event.file == ALL_FILES or is_data(event.file, "write")
+    return is_data(event.file, event.operation)
 
 
 def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -> Event:
-    kind, (process, start, end, dentry, inode, generation, offset, length) = row
+    kind, (process, start, end, *fields) = row
     start_ns = int(start)
-    return possible(Event(
-        (start_ns - ahead_ns) / 1e9, (int(end) - start_ns) / 1e9, process,
-        "read" if kind == "r" else "write", paths[dentry, inode, generation],
-        int(offset), int(length),
-    ))  # fmt: skip
+    start_s, took_s = (start_ns - ahead_ns) / 1e9, (int(end) - start_ns) / 1e9
+    if kind == "y":
+        return possible(Event(start_s, took_s, process, "flush", ALL_FILES, None, 0, False))
+    dentry, inode, generation, offset, length, *cached = fields
+    path = paths[dentry, inode, generation]
+    if kind in _FLUSHES:
+        event = Event(start_s, took_s, process, "flush", path, None, 0, _FLUSHES[kind])
+    elif kind == "r":
+        event = Event(start_s, took_s, process, "read", path, int(offset), int(length))
+    else:
+        in_cache = bool(int(cached[0])) if cached else None
+        event = Event(start_s, took_s, process, "write", path, int(offset), int(length), in_cache)
+    return possible(event)
 
 
 def _mapped(fields: list[str], paths: dict[_File, str]) -> str | None:

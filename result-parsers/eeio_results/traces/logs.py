@@ -12,7 +12,7 @@ from pathlib import Path
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import MOST_DIGITS
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event, possible
+from eeio_results.traces.events import Event, in_order, possible, transfers
 
 HEADER = ("time", "client", "op", "offset", "length")
 
@@ -165,8 +165,8 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
 
 def to_csv(events: Iterable[Event]) -> str:
     """The requests for eeio-dataserver: clients are numbered by process, files are placed one after
-    the other. Events without an offset cannot be replayed and raise ToolOutputError."""
-    ordered = sorted(events)
+    the other. Reads and writes without an offset cannot be replayed and raise ToolOutputError."""
+    ordered = in_order(transfers(events))
     if not ordered:
         raise ToolOutputError("no event to replay")
     ends: dict[str, int] = {}

@@ -14,14 +14,18 @@ from pathlib import Path
 
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event, Unobserved, possible
+from eeio_results.traces.events import ALL_FILES, Event, Unobserved, possible
 
 # A question mark is for those that not every machine has.
 CALLS = (
     "openat,?openat2,?open,?creat,close,dup,?dup2,dup3,fcntl,?fcntl64,clone,?clone3,?fork,?vfork,"
     "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,lseek,?_llseek,"
-    "?copy_file_range,?sendfile,?sendfile64,?splice,?mmap,?mmap2,?io_uring_setup,?io_setup"
+    "?copy_file_range,?sendfile,?sendfile64,?splice,?mmap,?mmap2,?io_uring_setup,?io_setup,"
+    "fsync,fdatasync,sync,syncfs,?sync_file_range,?sync_file_range2"
 )
+
+CLOSE_S = 1e-3
+"""A close that takes longer is an event: it may write back, or wait for a server."""
 
 _LINE = re.compile(
     r"(?P<time>\d{1,12}\.\d{1,12}) (?P<call>\w{1,40})\((?P<arguments>.*)\) += "
@@ -38,6 +42,9 @@ _FROM_TO = re.compile(f"{_FILE}, {_PLACE}, {_FILE}, {_PLACE}, ")
 _SENDFILE = re.compile(f"{_FILE}, {_FILE}, {_PLACE}, ")
 _MMAP = re.compile(f"[^,]*, \\d+, ([^,]*), ([^,]*), {_FILE}, ")
 _LLSEEK = re.compile(r"\[(\d{1,19})\]")
+_SYNC = re.compile("O_D?SYNC")
+_DURABLE_WRITE = re.compile(r"\bRWF_D?SYNC")
+_OPENED_TO_WRITE = re.compile(r"(?:open|creat).*\) += \d+<(/[^>]*)>")
 _NO_DATA = re.compile(r"^(?:/dev/(?!shm/)|/proc/|/sys/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
 # Locations of programs and their libraries; reads there are not the programs' work.
 _SYSTEM = re.compile(
@@ -74,6 +81,20 @@ def read(paths: Sequence[Path], unobserved: set[Unobserved] | None = None) -> li
         raise ToolOutputError(
             f"{', '.join(map(str, paths))}: a call is damaged: {error}"
         ) from error
+
+
+def opened_to_write(paths: Iterable[Path]) -> set[str]:
+    """Files that the traced processes opened for writing, quickly: from the lines of the opens.
+    Raises OSError."""
+    files = set()
+    for path in paths:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if "O_WRONLY" in line or "O_RDWR" in line or " creat(" in line:
+                    match = _OPENED_TO_WRITE.search(line)
+                    if match and is_data(match[1], "write"):
+                        files.add(_unescape(match[1]))
+    return files
 
 
 def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterator[Event]:
@@ -131,12 +152,28 @@ def _is_note(line: str) -> bool:
 @dataclass(slots=True)
 class _Open:
     """An open file, which several descriptors and processes may have. `place` is None where it is
-    not known; `strange` when one has it that was not seen to get it, and may have moved it."""
+    not known; `strange` when one has it that was not seen to get it, and may have moved it. `flags`
+    are those of its open, or None if that was not traced."""
 
     path: str
     place: int | None
-    appends: bool = False
+    flags: str | None = None
     strange: bool = False
+    appends: bool = False
+
+    def set_flags(self, text: str) -> None:
+        """Those of fcntl, which cannot change O_SYNC."""
+        self.appends = "O_APPEND" in text
+        if self.flags is not None:
+            self.flags = text + "".join(_SYNC.findall(self.flags))
+
+    def page_cache(self, arguments: str) -> bool | None:
+        """Whether bytes of a write with these arguments may be only in the page cache."""
+        if _DURABLE_WRITE.search(arguments):
+            return False
+        if self.flags is None:
+            return None
+        return "O_DIRECT" not in self.flags and not _SYNC.search(self.flags)
 
 
 def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Event]:
@@ -154,7 +191,9 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
                 _adopt(descriptor, path, table, tables.values(), opened)
             offset = _moved(call, arguments, result, table[descriptor])
             name = _unescape(path) if "\\" in path else path
-            yield possible(Event(time_s, took_s, process, _MOVES[call][0], name, offset, result))
+            operation = _MOVES[call][0]
+            cached = table[descriptor].page_cache(arguments) if operation == "write" else None
+            yield possible(Event(time_s, took_s, process, operation, name, offset, result, cached))
         elif call in _COPIES:
             for operation, descriptor, path, named in _sides(call, arguments):
                 if result == 0 or not is_data(path, operation):
@@ -162,8 +201,10 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
                 if descriptor not in table:
                     _adopt(descriptor, path, table, tables.values(), opened)
                 offset = int(named) if named else _advance(table[descriptor], result)
+                cached = table[descriptor].page_cache("") if operation == "write" else None
+                name = _unescape(path)
                 yield possible(
-                    Event(time_s, took_s, process, operation, _unescape(path), offset, result)
+                    Event(time_s, took_s, process, operation, name, offset, result, cached)
                 )
         elif call in ("mmap", "mmap2"):
             if mapped := _mapped(arguments):
@@ -174,17 +215,24 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
             path = rest.partition("<")[2].partition(">")[0]
             opened.add(path)
             # The flags come after the name.
-            appends = "O_APPEND" in arguments.rpartition('"')[2]
-            table[str(result)] = _Open(path, 0, appends)
+            flags = arguments.rpartition('"')[2]
+            table[str(result)] = _Open(path, 0, flags, appends="O_APPEND" in flags)
+        elif call in _FLUSHES:
+            if call == "sync" or is_data(path, "write"):
+                file = ALL_FILES if call == "sync" else _unescape(path)
+                cached = _FLUSHES[call]
+                yield possible(Event(time_s, took_s, process, "flush", file, None, 0, cached))
         elif call == "close":
             table.pop(descriptor, None)
+            if took_s > CLOSE_S and is_data(path, "read"):
+                yield possible(Event(time_s, took_s, process, "close", _unescape(path), None, 0))
         elif call in _DOUBLES or ", F_DUPFD" in arguments:
             table[str(result)] = table.setdefault(
                 descriptor, _Open(path, None, strange=path in opened)
             )
         elif ", F_SETFL, " in arguments:
             if descriptor in table:
-                table[descriptor].appends = "O_APPEND" in arguments
+                table[descriptor].set_flags(arguments)
         elif call in ("lseek", "_llseek"):
             place = _LLSEEK.search(arguments)
             table.setdefault(descriptor, _Open(path, None)).place = (
@@ -287,6 +335,12 @@ _FLAGGED = ("preadv2", "pwritev2")
 _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")
 # Calls that set up a request queue, which the program then submits without a call each.
 _QUEUES = {"io_uring_setup": "io_uring", "io_setup": "libaio"}
+# call -> whether written bytes of the file may still be only in the page cache afterwards.
+# sync_file_range leaves out parts of the file; syncfs may be of files that are not known here.
+_FLUSHES = {
+    "fsync": False, "fdatasync": False, "sync": False, "syncfs": True,
+    "sync_file_range": True, "sync_file_range2": True,
+}  # fmt: skip
 _OPENS = ("openat", "openat2", "open", "creat")
 _DOUBLES = ("dup", "dup2", "dup3")
 _FORKS = ("clone", "clone3", "fork", "vfork")

@@ -1,8 +1,8 @@
 """`eeio record trace`: the I/O phases of an unmodified program, with the power that each took."""
 
 import argparse
-import json
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.paths import check_output_folder, make_output_folder
 from eeio_results.errors import EeioError
-from eeio_results.report.text import render_table
-from eeio_results.report.traced import Traced, table, to_json
+from eeio_results.report.document import RENDERERS, Document, render_terminal
+from eeio_results.report.traced import Traced, document
 from eeio_results.traces import logs
-from eeio_results.traces.events import GAP_S
+from eeio_results.traces.events import GAP_S, transfers
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,9 +25,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="show the I/O phases of a program with their power",
         description="Runs a program under strace or bpftrace with power measurement. Prints its "
         "I/O phases: operation, access pattern, request sizes, bytes, start and end, and "
-        "energy. --read reads stored traces instead: strace files, bpftrace.txt, fio iologs, "
-        "Darshan logs and DXT text, or time,client,op,offset,length. I/O by mmap, io_uring or "
-        "libaio is not observed; the output mentions such I/O.",
+        "energy; then the rest and the total. --read reads stored traces instead: strace files, "
+        "bpftrace.txt, fio iologs, Darshan logs and DXT text, or time,client,op,offset,length. "
+        "I/O by mmap, io_uring or libaio is not observed; the output mentions such I/O.",
     )
     parser.add_argument(
         "--tracer", choices=tracers.NAMES, default="strace",
@@ -57,7 +57,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, help="output folder (default: trace-TIME)"
     )
-    add_format(parser)
+    add_format(parser, tuple(RENDERERS))
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=trace)
 
@@ -82,27 +82,43 @@ def trace(arguments: argparse.Namespace) -> int:
         folder = folder or Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         found, samples = traced.of_program(
             command, folder, arguments.tracer, arguments.meter, names, arguments.gap,
-            to_stderr=arguments.format == "json",
+            to_stderr=arguments.format != "table",
         )  # fmt: skip
-    body = json.dumps(to_json(found), indent=1)
+    answer = document(found, _none_of(found, names))
+    body = RENDERERS["json"](answer)
     if folder is not None:
         make_output_folder(folder)
-        write_file(folder / "phases.json", f"{body}\n")
+        write_file(folder / "phases.json", body)
         _draw(found, samples, folder / "timeline.svg")
-    shown = table(found)
-    if not found.phases and found.events:
-        shown = (
-            f"none of {len(found.events)} reads and writes was of a file with "
-            f"{' or '.join(names)} in its path"
-        )
-    text = shown if isinstance(shown, str) else render_table(shown, terminal.width())
-    print(body if arguments.format == "json" else text)
+    _show(answer, arguments.format)
     if arguments.replay is not None:
         csv = logs.to_csv(traced.wanted(found.events, names))
         write_file(arguments.replay, csv)
     if found.exit_code < 0:
         return EXIT_SIGNAL_BASE - found.exit_code
     return EXIT_DONE if found.exit_code == 0 else EXIT_FAILED
+
+
+def _none_of(found: Traced, names: Sequence[str]) -> str | None:
+    """That I/O was observed, and none of the wanted files."""
+    moved = transfers(found.events)
+    if found.phases or not moved:
+        return None
+    return (
+        f"none of {len(moved)} reads and writes was of a file with {' or '.join(names)} in its path"
+    )
+
+
+def _show(answer: Document, format_: str) -> None:
+    """-o is a folder here, so the answer goes to standard output."""
+    if format_ == "table":
+        text = render_terminal(answer, terminal.width())
+    elif format_ == "html":
+        with analysis():
+            text = RENDERERS["html"](answer)
+    else:
+        text = RENDERERS[format_](answer)
+    print(text, end="")
 
 
 def _draw(found: Traced, samples: Path | None, path: Path) -> None:
