@@ -28,8 +28,8 @@ def of_stored(paths: Sequence[Path], names: Sequence[str], gap_s: float) -> Trac
     events = stored.read(paths, unobserved)
     mine = wanted(events, names)
     phases = find_phases(mine, gap_s)
-    window = (min((e.start_s for e in events), default=0.0),
-              max((e.end_s for e in events), default=0.0))  # fmt: skip
+    begin_s = min((event.start_s for event in events), default=0.0)
+    window = (begin_s, max((event.end_s for event in events), default=0.0))
     return Traced(
         events, phases, "a stored trace has no power", unobserved=_of_files(unobserved, names),
         rows=account.rows_of(phases, mine, window, lambda *_: ()),
@@ -64,9 +64,13 @@ def of_program(
         program = _Program(power, tracer, folder)
         power.hasten()
         exit_code, events = tracers.run(
-            tracer, command, folder, program.start, program.end, to_stderr=to_stderr,
+            tracer,
+            command,
+            folder,
+            program,
+            to_stderr=to_stderr,
             unobserved=unobserved,
-        )  # fmt: skip
+        )
         mine = wanted(events, names)
         phases = find_phases(mine, gap_s)
         window = (program.start_s, program.end_s)

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from eeio.errors import RejectedError
 from eeio.foreground import GATE
@@ -47,24 +48,29 @@ def check(tracer: str, folder: Path | None = None) -> None:
         raise RejectedError(f"{folder}: contains a trace; choose another with -o")
 
 
+class Program(Protocol):
+    """What is done right before a program and right after it."""
+
+    def start(self) -> None: ...
+    def end(self) -> None: ...
+
+
 def run(
     tracer: str,
     command: Sequence[str],
     folder: Path,
-    started: Callable[[], None],
-    ended: Callable[[], None],
+    program: Program,
     *,
     to_stderr: bool,
     unobserved: set[Unobserved] | None = None,
 ) -> tuple[int, list[Event]]:
     """Runs a program to its end; its exit code, or -N after signal N, and its I/O.
 
-    Times of events are on CLOCK_MONOTONIC. `started` is called right before the
-    program and `ended` right after it. Adds I/O with unobserved bytes to `unobserved`. Raises
+    Times of events are on CLOCK_MONOTONIC. Adds I/O with unobserved bytes to `unobserved`. Raises
     EeioError if the trace is incomplete.
     """
     traced = _under_strace if tracer == "strace" else _under_bpftrace
-    return traced(command, folder, started, ended, sys.stderr if to_stderr else None, unobserved)
+    return traced(command, folder, program, sys.stderr if to_stderr else None, unobserved)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -86,14 +92,13 @@ def _no_strace() -> str | None:
 def _under_strace(
     command: Sequence[str],
     folder: Path,
-    started: Callable[[], None],
-    ended: Callable[[], None],
+    program: Program,
     out: object,
     unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
     # strace stamps the wall clock; the meters the monotonic one.
     ahead_s = time.time() - time.monotonic()
-    started()
+    program.start()
     exit_code = _wait(
         subprocess.Popen(
             ["strace", "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
@@ -102,7 +107,7 @@ def _under_strace(
         )
     )  # fmt: skip
     drift_s = time.time() - time.monotonic() - ahead_s
-    ended()
+    program.end()
     events = [
         event._replace(start_s=event.start_s - ahead_s)
         for event in strace.read(sorted(folder.glob("strace.*")), unobserved)
@@ -143,8 +148,7 @@ def no_bpftrace(
 def _under_bpftrace(
     command: Sequence[str],
     folder: Path,
-    started: Callable[[], None],
-    ended: Callable[[], None],
+    program: Program,
     out: object,
     unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
@@ -160,10 +164,10 @@ def _under_bpftrace(
             start_new_session=True, pass_fds=(gate,), stdout=out,  # type: ignore[call-overload]
         )  # fmt: skip
         with _Bpftrace(process.pid, path) as tracer:
-            started()
+            program.start()
             os.write(opened, b".")
             exit_code = _wait(process)
-            ended()
+            program.end()
             if _lives(process.pid):
                 print(
                     "trace: the program left processes behind; they are traced no further",

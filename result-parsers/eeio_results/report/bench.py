@@ -243,13 +243,22 @@ def _outliers(one: Bench) -> str:
     )
 
 
+_LABELS = {
+    "duration_s": "time", "cpu_s": "CPU time", "bytes_device_read": "bytes read at the drive",
+    "bytes_device_written": "bytes written at the drive", "bytes_asked": "requested bytes",
+    "memory_peak_bytes": "peak memory", "energy_j": "energy", "power_w": "power",
+    "efficiency_bytes_per_j": "MB/J", "durable_s": "time until durable",
+}  # fmt: skip
+"""Of each of FIGURES, in a sentence."""
+
+
 def _why_missing(found: Sequence[Bench]) -> list[str]:
     """Each reason once, with its figures and commands."""
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in found:
         for name, why in one.missing.items():
             names, labels = missing.setdefault(why, ({}, {}))
-            names.setdefault(name)
+            names.setdefault(_LABELS[name])
             labels.setdefault(one.label)
     lines = []
     for why, (names, labels) in missing.items():

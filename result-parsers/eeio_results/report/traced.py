@@ -78,7 +78,7 @@ def document(traced: Traced, nothing: str | None) -> Document:
     part = nothing or table(traced)
     return Document(
         "I/O of a program",
-        parts=(part if isinstance(part, Table) else tuple(part.split("\n")),),
+        parts=(part,),
         data=lambda: to_json(traced),
         records=lambda: [_record(traced, row) for row in traced.rows],
     )
@@ -114,13 +114,13 @@ def _operation(traced: Traced, row: Row) -> str:
     return ", ".join(texts)
 
 
-def table(traced: Traced) -> Table | str:
+def table(traced: Traced) -> Table | tuple[str, ...]:
     """A row a phase, then the rest and the sums; without any phase the reason."""
     phases = traced.phases
     not_observed = _not_observed(traced.unobserved)
     if not phases:
         reason = "no read and no write of a file was observed (pipes, devices and system files "
-        return "\n".join((reason + "are left out)", *not_observed))
+        return (reason + "are left out)", *not_observed)
     begin_s = min(row.start_s for row in traced.rows if row.start_s is not None)
     rows = [_cells(traced, row, begin_s) for row in traced.rows]
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])

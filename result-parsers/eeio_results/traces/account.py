@@ -75,11 +75,16 @@ def rows_of(
     begin_s, end_s = window
     cached, unknown = not_flushed(in_order(events))
     total = Row(
-        TOTAL, begin_s, end_s, end_s - begin_s, measure(begin_s, end_s),
+        TOTAL,
+        begin_s,
+        end_s,
+        end_s - begin_s,
+        measure(begin_s, end_s),
         bytes_read=sum(phase.bytes_read for phase in phases),
         bytes_written=sum(phase.bytes_written for phase in phases),
-        bytes_into_page_cache=cached, bytes_page_cache_unknown=unknown,
-    )  # fmt: skip
+        bytes_into_page_cache=cached,
+        bytes_page_cache_unknown=unknown,
+    )
     rest_s = max(0.0, end_s - begin_s - sum(row.seconds or 0.0 for row in rows))
     rest = Row(REST, None, None, rest_s, _rest_energy(total.energy, rows, rest_s))
     return [*rows, rest, total, *_afterwards(total, writeback, measure)]
@@ -94,17 +99,20 @@ def _of_phases(
         begin_s = min(max(phase.start_s, covered_s), last_s)
         end_s = min(max(phase.end_s, begin_s), last_s)
         covered_s = max(covered_s, end_s)
-        moves = phase.request_size_bytes is not None
-        rows.append(
-            Row(
-                str(number), begin_s, end_s, end_s - begin_s,
-                measure(begin_s, end_s) if end_s > begin_s else (), number,
-                phase.bytes_read if moves else None, phase.bytes_written if moves else None,
-                phase.bytes_into_page_cache if moves else None,
-                phase.bytes_page_cache_unknown if moves else None,
-                max(0.0, phase.end_s - phase.start_s - (end_s - begin_s)),
+        seconds = end_s - begin_s
+        overlap_s = max(0.0, phase.end_s - phase.start_s - seconds)
+        row = Row(str(number), begin_s, end_s, seconds, phase=number, overlap_s=overlap_s)
+        if seconds > 0.0:
+            row = replace(row, energy=measure(begin_s, end_s))
+        if phase.request_size_bytes is not None:
+            row = replace(
+                row,
+                bytes_read=phase.bytes_read,
+                bytes_written=phase.bytes_written,
+                bytes_into_page_cache=phase.bytes_into_page_cache,
+                bytes_page_cache_unknown=phase.bytes_page_cache_unknown,
             )
-        )  # fmt: skip
+        rows.append(row)
     return rows
 
 
@@ -128,8 +136,8 @@ def _difference(total: EnergyReading, rows: Sequence[Row], rest_s: float) -> Ene
             continue
         part = next((reading for reading in row.energy if reading.key == total.key), None)
         if part is None or part.energy_j is None:
-            causes = part.reasons if part is not None else ("no reading",)
-            return _without_energy(total, f"phase {row.name} has no energy: {'; '.join(causes)}")
+            cause = "no reading" if part is None else "; ".join(part.reasons)
+            return _without_energy(total, f"phase {row.name} has no energy: {cause}")
         energy_j -= part.energy_j
         uncertainty_j += part.uncertainty_j or 0.0
         samples, lost = samples - part.samples, lost - part.lost
@@ -137,10 +145,14 @@ def _difference(total: EnergyReading, rows: Sequence[Row], rest_s: float) -> Ene
         return _without_energy(total, "the energy of the phases exceeds that of the total")
     return known(
         replace(
-            total, energy_j=energy_j, power_w=energy_j / rest_s, uncertainty_j=uncertainty_j,
-            samples=max(0, samples), lost=max(0, lost),
+            total,
+            energy_j=energy_j,
+            power_w=energy_j / rest_s,
+            uncertainty_j=uncertainty_j,
+            samples=max(0, samples),
+            lost=max(0, lost),
         )
-    )  # fmt: skip
+    )
 
 
 def _without_energy(reading: EnergyReading, reason: str) -> EnergyReading:
@@ -159,8 +171,13 @@ def _afterwards(total: Row, writeback: Writeback | None, measure: Measure) -> li
         return [Row(WRITEBACK, None, None, None, reason=writeback.reason)]
     begin_s, program_end_s, end_s = total.start_s, total.end_s, writeback.end_s
     durable = replace(
-        total, name=UNTIL_DURABLE, end_s=end_s, seconds=end_s - begin_s,
-        energy=measure(begin_s, end_s), bytes_into_page_cache=0, bytes_page_cache_unknown=0,
-    )  # fmt: skip
+        total,
+        name=UNTIL_DURABLE,
+        end_s=end_s,
+        seconds=end_s - begin_s,
+        energy=measure(begin_s, end_s),
+        bytes_into_page_cache=0,
+        bytes_page_cache_unknown=0,
+    )
     energy = measure(program_end_s, end_s)
     return [Row(WRITEBACK, program_end_s, end_s, end_s - program_end_s, energy), durable]

@@ -153,7 +153,7 @@ def program() -> str:
     for (operation, descriptor, place, *flags), calls in _CALLS.items():
         place = _PLACE_OF.sub(_POINTED, place)
         parts += _pair(operation, descriptor, place, calls, flags="".join(flags) or "0")
-    parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), _MMAP)
+    parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), filter_=_MMAP)
     parts += [_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]) for call in _QUEUES]
     return "".join(parts) + _SYNC + _END
 
@@ -163,15 +163,18 @@ def _pair(
     descriptor: str,
     place: str,
     calls: Iterable[str],
+    *,
     filter_: str = "@traced[pid]",
     flags: str = "0",
 ) -> Iterator[str]:
     """Probes at the start and at the end of calls."""
     call = "@target" if descriptor in ("fd_out", "out_fd") else "@call"
-    flushes = operation in _FLUSHES
+    mode, least = _FILE_MODE, "1"
+    if operation in _FLUSHES:
+        mode, least = _FLUSHED_MODE, "0"
     enter = _ENTER.replace("PLACE", place).replace("FD", descriptor).replace("FLAGS", flags)
-    enter = enter.replace("MODE", _FLUSHED_MODE if flushes else _FILE_MODE)
-    leave = _EXIT.replace("OP", operation).replace("LEAST", "0" if flushes else "1")
+    enter = enter.replace("MODE", mode)
+    leave = _EXIT.replace("OP", operation).replace("LEAST", least)
     leave = leave.replace("TO_THE_END", _TO_THE_END.get(operation, "0"))
     for side, when, body in (("enter", filter_, enter), ("exit", f"{call}[tid].1", leave)):
         probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{name}" for name in calls)

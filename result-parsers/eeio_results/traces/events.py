@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -203,25 +203,38 @@ def _operation(events: Sequence[Event]) -> str:
 
 def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
     moved = transfers(events)
-    sizes = Counter(event.length for event in moved)
-    cached, unknown = not_flushed(events)
-    common, count = sizes.most_common(1)[0] if sizes else (None, 0)
-    return TracePhase(
+    phase = TracePhase(
         operation=operation,
-        spatiality=spatiality(moved) if moved else "none",
+        spatiality="none",
         start_s=events[0].start_s,
         end_s=max(event.end_s for event in events),
-        requests=len(moved or events),
-        bytes_read=sum(e.length for e in moved if e.operation == "read"),
-        bytes_written=sum(e.length for e in moved if e.operation == "write"),
-        request_size_bytes=common,
-        request_size_share=count / len(moved) if moved else None,
-        smallest_bytes=min(sizes, default=None),
-        largest_bytes=max(sizes, default=None),
+        requests=len(events),
+        bytes_read=0,
+        bytes_written=0,
+        request_size_bytes=None,
+        request_size_share=None,
+        smallest_bytes=None,
+        largest_bytes=None,
         processes=len({event.process for event in events}),
         files=tuple(dict.fromkeys(event.file for event in events)),
         io_s=_in_calls_s(events),
-        flushes=sum(event.operation == "flush" for event in events) if moved else 0,
+    )
+    if not moved:
+        return phase
+    sizes = Counter(event.length for event in moved)
+    common, count = sizes.most_common(1)[0]
+    cached, unknown = not_flushed(events)
+    return replace(
+        phase,
+        spatiality=spatiality(moved),
+        requests=len(moved),
+        bytes_read=sum(e.length for e in moved if e.operation == "read"),
+        bytes_written=sum(e.length for e in moved if e.operation == "write"),
+        request_size_bytes=common,
+        request_size_share=count / len(moved),
+        smallest_bytes=min(sizes),
+        largest_bytes=max(sizes),
+        flushes=sum(event.operation == "flush" for event in events),
         bytes_into_page_cache=cached,
         bytes_page_cache_unknown=unknown,
     )
@@ -238,7 +251,8 @@ def not_flushed(events: Iterable[Event]) -> tuple[int, int]:
             flushed = list(waiting) if event.file == ALL_FILES else [event.file]
             for file in flushed:
                 later = [e for e in waiting.pop(file, ()) if e.end_s > event.start_s]
-                waiting |= {file: later} if later else {}
+                if later:
+                    waiting[file] = later
     left = [event for of_file in waiting.values() for event in of_file]
     cached = sum(event.length for event in left if event.page_cache)
     return cached, sum(event.length for event in left) - cached

@@ -167,8 +167,11 @@ class _Open:
         if self.flags is not None:
             self.flags = text + "".join(_SYNC.findall(self.flags))
 
-    def page_cache(self, arguments: str) -> bool | None:
-        """Whether bytes of a write with these arguments may be only in the page cache."""
+    def page_cache(self, operation: str, arguments: str = "") -> bool | None:
+        """Whether bytes of a write with these arguments may be only in the page cache; None if
+        that is not known, and for a read."""
+        if operation == "read":
+            return None
         if _DURABLE_WRITE.search(arguments):
             return False
         if self.flags is None:
@@ -192,7 +195,7 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
             offset = _moved(call, arguments, result, table[descriptor])
             name = _unescape(path) if "\\" in path else path
             operation = _MOVES[call][0]
-            cached = table[descriptor].page_cache(arguments) if operation == "write" else None
+            cached = table[descriptor].page_cache(operation, arguments)
             yield possible(Event(time_s, took_s, process, operation, name, offset, result, cached))
         elif call in _COPIES:
             for operation, descriptor, path, named in _sides(call, arguments):
@@ -201,7 +204,7 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
                 if descriptor not in table:
                     _adopt(descriptor, path, table, tables.values(), opened)
                 offset = int(named) if named else _advance(table[descriptor], result)
-                cached = table[descriptor].page_cache("") if operation == "write" else None
+                cached = table[descriptor].page_cache(operation)
                 name = _unescape(path)
                 yield possible(
                     Event(time_s, took_s, process, operation, name, offset, result, cached)
@@ -217,15 +220,11 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
             # The flags come after the name.
             flags = arguments.rpartition('"')[2]
             table[str(result)] = _Open(path, 0, flags, appends="O_APPEND" in flags)
-        elif call in _FLUSHES:
-            if call == "sync" or is_data(path, "write"):
-                file = ALL_FILES if call == "sync" else _unescape(path)
-                cached = _FLUSHES[call]
-                yield possible(Event(time_s, took_s, process, "flush", file, None, 0, cached))
-        elif call == "close":
-            table.pop(descriptor, None)
-            if took_s > CLOSE_S and is_data(path, "read"):
-                yield possible(Event(time_s, took_s, process, "close", _unescape(path), None, 0))
+        elif call in _WAITS:
+            if call == "close":
+                table.pop(descriptor, None)
+            if wait := _wait(time_s, took_s, process, call, path):
+                yield possible(wait)
         elif call in _DOUBLES or ", F_DUPFD" in arguments:
             table[str(result)] = table.setdefault(
                 descriptor, _Open(path, None, strange=path in opened)
@@ -240,6 +239,19 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
             )
         elif call in _FORKS and result > 0:
             tables[str(result)] = table if "CLONE_FILES" in arguments else dict(table)
+
+
+def _wait(time_s: float, took_s: float, process: str, call: str, path: str) -> Event | None:
+    """A flush, or a close that took long, of a file with data."""
+    if call == "sync":
+        return Event(time_s, took_s, process, "flush", ALL_FILES, None, 0, _FLUSHES[call])
+    if call == "close":
+        if took_s <= CLOSE_S or not is_data(path, "read"):
+            return None
+        return Event(time_s, took_s, process, "close", _unescape(path), None, 0)
+    if not is_data(path, "write"):
+        return None
+    return Event(time_s, took_s, process, "flush", _unescape(path), None, 0, _FLUSHES[call])
 
 
 def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
@@ -337,10 +349,9 @@ _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")
 _QUEUES = {"io_uring_setup": "io_uring", "io_setup": "libaio"}
 # call -> whether written bytes of the file may still be only in the page cache afterwards.
 # sync_file_range leaves out parts of the file; syncfs may be of files that are not known here.
-_FLUSHES = {
-    "fsync": False, "fdatasync": False, "sync": False, "syncfs": True,
-    "sync_file_range": True, "sync_file_range2": True,
-}  # fmt: skip
+_FLUSHES = dict.fromkeys(("fsync", "fdatasync", "sync"), False)
+_FLUSHES |= dict.fromkeys(("syncfs", "sync_file_range", "sync_file_range2"), True)
+_WAITS = {*_FLUSHES, "close"}
 _OPENS = ("openat", "openat2", "open", "creat")
 _DOUBLES = ("dup", "dup2", "dup3")
 _FORKS = ("clone", "clone3", "fork", "vfork")
