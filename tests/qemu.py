@@ -21,6 +21,7 @@ import yaml
 
 import eeio
 import eeio_limits
+import eeio_parsers
 import eeio_power
 import eeio_results
 from tests.executables import executable
@@ -30,7 +31,8 @@ _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 _PROGRAMS = ("qemu-system-x86_64", "busybox", "cpio", "ldd")
 
 PACKAGES = tuple(
-    Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_power, eeio_results, yaml)
+    Path(str(one.__file__)).parent
+    for one in (eeio, eeio_limits, eeio_parsers, eeio_power, eeio_results, yaml)
 )
 """Ours, and what they import."""
 PROFILES_RUN = """
