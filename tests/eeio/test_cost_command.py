@@ -66,7 +66,7 @@ def test_idle_power_that_the_campaign_did_not_measure(
     campaign: str, tmp_path: Path, in_process: InProcess
 ) -> None:
     """Three idle seconds per busy second: 3 x 20 W / 0.2 GB/s = 300 J/GB more than busy."""
-    runs = [run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS)]
+    runs = [run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS[::-1])]
     without = str(stored(tmp_path / "imported", runs, machine=MACHINE))
     command = ("cost", without, "--duty-cycle", "25%", "--format", "json")
     missing = json.loads(in_process(*command).out)["j_per_gb"]
@@ -82,6 +82,10 @@ def test_idle_power_that_the_campaign_did_not_measure(
     assert "board measured its idle power itself: 30 W of the system" in measured.err
     own = json.loads(in_process("cost", campaign, *command[2:]).out)
     assert any("measured by the campaign" in message for message in own["messages"])
+    both = ("cost", campaign, without, "--duty-cycle", "25%", "--format", "json")
+    costs = json.loads(in_process(*both, "--idle-w", "20").out)["costs"]
+    assert [cost["idle_power_w"] for cost in costs] == [30, 20], "for the one that lacks it"
+    assert "measured its idle power itself" in in_process(*both, "--idle-w", "30,20", code=2).err
     sides = ("cost", "--traditional", campaign, "--low-power", campaign, "--idle-w", "20")
     assert "--idle-w: not with --traditional" in in_process(*sides, code=2).err
 

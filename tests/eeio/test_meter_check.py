@@ -75,6 +75,16 @@ def test_a_meter_without_a_value_is_not_usable() -> None:
     assert verdicts([silent]) == [f"slow (system): {silent.verdict}"]
 
 
+def test_missing_readings_are_not_good_enough() -> None:
+    class Gaps(Slow):
+        def read(self) -> Sequence[float | None]:
+            value = super().read()
+            return [None] if self._count % 10 else value
+
+    gaps = checked(Gaps(1))
+    assert not gaps.is_good_enough and "of its readings have a value" in gaps.verdict
+
+
 def test_limits_of_a_window_are_no_limits_of_the_meter() -> None:
     grades = checked(Slow(1), 0.5).grades
     assert set(grades) == {"spec", "emerald", "green500-l1", "lab"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from eeio.campaign.forecast import resolvable_s
 from eeio_limits.number_text import number
-from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio_limits.quantities import LEAST_COVERAGE, MOST_UNCERTAIN
 from eeio_power.grades import PROFILES, grade
 from eeio_power.meters import Meter
 from eeio_power.monitor import COUNTER_RATE_HZ
@@ -57,11 +57,17 @@ class Checked:
         """Without the name of the meter."""
         if self.power_w is None:
             return f"not usable: {'; '.join(self.reasons) or 'no reading'}"
+        if self.coverage < LEAST_COVERAGE:
+            return f"not good enough: only {100 * self.coverage:.0f} % of its readings have a value"
         fine_s, ranked_s = self.windows_s
         if ranked_s is None:
             return f"not good enough: its accuracy is {100 * self.accuracy:g} %"
         fine = "no phase at 5 %" if fine_s is None else f"5 %: {number(fine_s)} s"
         return f"good enough for phases of {number(ranked_s)} s and more at 10 % ({fine})"
+
+    @property
+    def is_good_enough(self) -> bool:
+        return self.verdict.startswith("good enough")
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}

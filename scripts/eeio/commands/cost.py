@@ -197,8 +197,10 @@ def document_of(arguments: argparse.Namespace) -> Document:
     _reject_demo([] if arguments.demo else demo)
     choice = choice_of(arguments)
     domain = chosen_domain(campaigns, choice)
+    lacking = [campaign for campaign in campaigns if campaign.idle_power_w(domain) is None]
+    for_all = len(arguments.idle_w) < len(names) and bool(lacking)
     idles = [
-        _idle(campaign, domain, inputs.idle_w)
+        _idle(campaign, domain, inputs.idle_w, for_all)
         for campaign, inputs in zip(campaigns, given, strict=True)
     ]
     systems = [
@@ -254,15 +256,18 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
     return given if arguments.inputs is None else given.over(load_inputs(arguments.inputs))
 
 
-def _idle(campaign: "Campaign", domain: str, given_w: float | None) -> tuple[float | None, str]:
-    """The idle power in W with its source in words. Raises RejectedError if the user gives one for
-    a campaign that measured it."""
+def _idle(
+    campaign: "Campaign", domain: str, given_w: float | None, for_all: bool
+) -> tuple[float | None, str]:
+    """The idle power in W with its source in words. `for_all`: one number is for all campaigns that
+    did not measure it. Raises RejectedError if the user gives one for a campaign that did."""
     measured_w = campaign.idle_power_w(domain)
     if measured_w is None and given_w is None:
-        return None, "its idle power is not known; give --idle-w"
+        why = campaign.idle_reason or "the campaign did not measure it"
+        return None, f"its idle power is not known ({why}); give --idle-w"
     if measured_w is None:
         return given_w, f"idle power {given_w:g} W, given by --idle-w or in --inputs"
-    if given_w is not None:
+    if given_w is not None and not for_all:
         raise RejectedError(
             f"--idle-w {given_w:g}: {campaign.name} measured its idle power itself: "
             f"{measured_w:.4g} W of the {domain}; leave the option out"

@@ -182,7 +182,9 @@ def import_power(arguments: argparse.Namespace) -> int:
 
 def _of_added(added: power_later.Added) -> str:
     """The answer in one line."""
-    idle = "" if added.idle_w is None else f", idle power {number(added.idle_w)} W"
+    idle = "" if added.idle_reason is None else f"; {added.idle_reason}"
+    if added.idle_w is not None:
+        idle = f", idle power {number(added.idle_w)} W"
     kept = "" if added.before is None else f"; the records before are in {added.before}"
     logs = ", ".join(str(used.log.path) for used in added.logs)
     return shown(f"{added.name}: {added.phases} phases have energy from {logs}{idle}{kept}")

@@ -33,10 +33,12 @@ class Imported:
     idle: tuple[EnergyReading, ...]
     idle_watts: Mapping[str, Sequence[float]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    no_idle: str | None = None
+    """Why there is no idle baseline, if that is known."""
 
     @property
     def idle_reason(self) -> str | None:
-        return None if self.idle else "the files hold no idle baseline"
+        return None if self.idle else self.no_idle or "the files hold no idle baseline"
 
     @property
     def idle_medians(self) -> tuple[IdleMedian, ...]:

@@ -16,7 +16,7 @@ from eeio import paths
 from eeio.campaign.runner import store_lock
 from eeio.errors import RejectedError
 from eeio.importing.files import found
-from eeio.importing.idle_of_logs import idle_of_logs
+from eeio.importing.idle_of_logs import IdleOfLogs, idle_of_logs, is_measured
 from eeio.importing.power_of_results import (
     UsedLog,
     Window,
@@ -53,6 +53,7 @@ class Added:
     logs: Sequence[UsedLog]
     before: Path | None
     idle_w: float | None
+    idle_reason: str | None
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -227,8 +228,10 @@ def _stored(
         raise RejectedError(f"{campaign.name}: no energy from {_named(used)}: {reasons}")
     idle = idle_of_logs(campaign, used)
     before = None if dry_run else _write(campaign, runs, used, idle)
-    idle_w = next((reading.power_w for reading in idle if reading.domain == "system"), None)
-    return Added(campaign.name, campaign.folder, added, dict(without), used, before, idle_w)
+    idle_w = next((r.power_w for r in idle.readings if r.domain == "system"), None)
+    return Added(
+        campaign.name, campaign.folder, added, dict(without), used, before, idle_w, idle.reason
+    )
 
 
 def _reasons(readings: Readings) -> Iterator[str]:
@@ -264,10 +267,10 @@ def _joined(old: Readings, new: Readings) -> Readings:
 
 
 def _write(
-    campaign: Campaign, runs: Sequence[Run], used: Sequence[UsedLog], idle: Readings
+    campaign: Campaign, runs: Sequence[Run], used: Sequence[UsedLog], idle: IdleOfLogs
 ) -> Path:
     """Keeps the records in a folder of their own, and writes the new ones. A process that is killed
-    in between leaves the records before or the new ones."""
+    in between leaves the runs before or the new ones, and no idle power of another log."""
     store = Store(campaign.folder)
     before = _kept(campaign.folder)
     remarks = tuple(
@@ -276,10 +279,14 @@ def _write(
         for each in used
     )
     design: Design = campaign.design
-    if idle and not campaign.idle:
-        store.write_idle(idle, None, idle_medians(idle, {}))
+    of_logs = design.suite == "imported" and not any(map(is_measured, campaign.idle))
+    if of_logs:
+        store.write_idle((), "a power log is being added")
+    every = dict.fromkeys((*design.remarks, *remarks))
+    store.write_design(replace(design, remarks=tuple(every)))
     store.replace_runs(runs)
-    store.write_design(replace(design, remarks=(*design.remarks, *remarks)))
+    if of_logs:
+        store.write_idle(idle.readings, idle.reason, idle_medians(idle.readings, {}))
     return before
 
 

@@ -112,7 +112,8 @@ def take(
         return Taken(files, list(names), (), before, logs)
     made = campaigns(others, prefix)
     if logs and len(made) == 1:
-        made = [replace(made[0], idle=idle_readings(logs, logs[0].busy))]
+        idle = idle_readings(logs, logs[0].busy)
+        made = [replace(made[0], idle=idle.readings, no_idle=idle.reason)]
     stored = store(made, "")
     added, not_added = _added_later(files, before, logs)
     for file, wanted in of_pts:

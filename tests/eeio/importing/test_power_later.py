@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.eeio.importing.test_power_logs import LOW_W, RUNS, means, watts, wattsup, write_results
+from tests.eeio.importing.test_power_logs import (
+    LOW_W,
+    RUNS,
+    START_S,
+    means,
+    watts,
+    wattsup,
+    write_results,
+)
 from tests.plugin import DATA, InProcess
 
 from eeio import paths
@@ -233,3 +241,62 @@ def test_other_work_between_the_results_is_no_idle_power(
     assert campaign.idle == ()
     readings = [reading for run in campaign.runs for reading in run.phases[0].energy]
     assert all(reading.energy_j is not None for reading in readings)
+
+
+def logged(power_w: Callable[[float], float]) -> str:
+    """A Watts Up log of 420 s, as that of `wattsup`; `power_w` by the seconds since START_S."""
+    return "".join(
+        f"{time_s:.1f} #d,-,18,{round(10 * power_w(time_s - 0.5 - START_S))},1201{',_' * 16};\n"
+        for time_s, _ in means()
+    )
+
+
+def at_rest(rest_w: Callable[[float], float]) -> str:
+    """A log of the results with another power between them."""
+
+    def power_w(second: float) -> float:
+        is_busy = any(begin_s <= second < end_s for begin_s, end_s in RUNS)
+        return watts(START_S + second) if is_busy else rest_w(second)
+
+    return logged(power_w)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        # 20 s of other work in each minute.
+        (at_rest(lambda second: 150.0 if second % 60 < 20 else LOW_W), "other work ran"),
+        (at_rest(lambda second: 200.0), "is not below that of the results"),
+        (at_rest(lambda second: LOW_W).split("\n", 75)[-1], "less than two stretches"),
+    ],
+    ids=["work that repeats", "above the results", "one stretch"],
+)
+def test_what_may_not_be_idle_is_no_idle_power(
+    results: Path, reports: Path, tmp_path: Path, in_process: InProcess, text: str, why: str
+) -> None:
+    (tmp_path / "w.log").write_text(text)
+    log = str(tmp_path / "w.log")
+    in_process("import", str(reports), "--name", "old", "--power", log, "--power-offset", "0")
+    campaign = load(results / "old")
+    assert campaign.idle == () and why in (campaign.idle_reason or "")
+    if "stretches" in why:
+        return  # the results have no energy either: the log begins too late
+    cost = json.loads(in_process("cost", "old", "--duty-cycle", "25%", "--format", "json").out)
+    assert cost["j_per_gb"]["value"] is None
+    assert any(why in message for message in cost["messages"])
+
+
+def test_a_replaced_log_replaces_the_idle_power(
+    results: Path, reports: Path, tmp_path: Path, in_process: InProcess
+) -> None:
+    (tmp_path / "w.log").write_text(at_rest(lambda second: 140.0))
+    in_process("import", str(reports), "--name", "old", "--power", str(tmp_path / "w.log"),
+               "--power-offset", "0")  # fmt: skip
+    assert load(results / "old").idle[0].power_w == pytest.approx(140.0, rel=0.01)
+    (tmp_path / "w.log").write_text(wattsup())
+    command = ("import", "power", "old", str(tmp_path / "w.log"), "--power-offset", "0")
+    in_process(*command, "--replace")
+    assert load(results / "old").idle[0].power_w == pytest.approx(LOW_W, rel=0.01)
+    (tmp_path / "w.log").write_text(at_rest(lambda second: 150.0 if second % 60 < 20 else LOW_W))
+    assert "other work ran" in in_process(*command, "--replace").out
+    assert load(results / "old").idle == ()

@@ -68,8 +68,8 @@ def check_meter(arguments: argparse.Namespace) -> int:
             f"next: `eeio meter calibrate --meter {arguments.spec}` measures its delay, by a load"
         )
         print("\n".join(map(shown, lines)))
-    is_enough = checked and all(each.windows_s[-1] is not None for each in checked)
-    return EXIT_DONE if is_enough and all(each.power_w for each in checked) else EXIT_FAILED
+    is_enough = bool(checked) and all(each.is_good_enough for each in checked)
+    return EXIT_DONE if is_enough else EXIT_FAILED
 
 
 def _of_suite(arguments: argparse.Namespace, meters: Sequence[Meter]) -> list[str]:
