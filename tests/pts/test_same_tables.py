@@ -102,6 +102,8 @@ def test_both_ways_give_the_same_tables(both: tuple[str, str]) -> None:
         other = theirs[key]
         for column in ("level", "tool", "target", "processes", "request_size_bytes", "cache", "n"):
             assert row[column] == other[column], (key, column, other["reasons"])
+        if row["phase"] in ("reads", "writes"):
+            continue  # of a phase that did both: its energy is in the row of that
         assert row["energy_kind"] == other["energy_kind"] == "measured"
         domains = [[d["power_domain"] for d in body["domains"]] for body in (row, other)]
         assert domains[0] == domains[1]
