@@ -650,6 +650,9 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
         results = json.loads(exported[0].read_text())["results"]
         assert [one["command"] for one in results] == ["copy", "sleep 0.2"]
         assert "\n| copy | " in exported[1].read_text()
+    gate = ("compare", "before", "after", "--fail-if", "worse:3%:time", "--detect", "10%")
+    log = eeio(*gate, "--undecided", "pass", code=(0, 4)).stderr
+    assert "would be found in 9 of 10 such comparisons" in log and "eeio plan" not in log, log
     compared = eeio("compare", "before", "after", "--format", "json")
     rows = json.loads(compared.stdout)["changes"][0]["experiments"]
     assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]

@@ -159,10 +159,10 @@ def test_a_trace_has_the_phases_of_writing_and_reading(program: Program, tmp_pat
         event for event in strace.read(sorted(tmp_path.glob("strace.*")))
         if event.file.endswith("eeio-btio.out")
     ]  # fmt: skip
-    assert [(phase.operation, phase.bytes_moved) for phase in find_phases(events)] == [
-        ("write", 22_118_400),
-        ("read", 22_118_400),
-    ]
+    phases = [(phase.operation, phase.bytes_moved) for phase in find_phases(events)]
+    # On a busy machine a close may take long enough to be a phase.
+    moved = [phase for phase in phases if phase[0] not in ("close", "flush")]
+    assert moved == [("write", 22_118_400), ("read", 22_118_400)]
 
 
 # --- wrong data -----------------------------------------------------------------------------------

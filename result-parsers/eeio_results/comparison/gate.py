@@ -65,7 +65,8 @@ class GateRow:
 @dataclass(frozen=True)
 class Gate:
     """The rows of the campaign `after` against those of `before`. `share` is the tolerated change,
-    `detect` the one that must not pass unnoticed (None: the user stated none)."""
+    `detect` the one that must not pass unnoticed (None: the user stated none). `bench_runs` is the
+    number of runs of each command that finds it; None for suites, or if no number does."""
 
     before: str
     after: str
@@ -73,6 +74,18 @@ class Gate:
     share: float
     rows: tuple[GateRow, ...]
     detect: float | None = None
+    bench_runs: int | None = None
+
+    @property
+    def to_detect(self) -> float:
+        """The change to plan for; where none was stated, twice the one that is tolerated."""
+        if self.detect is not None:
+            return self.detect
+        doubled = 2.0 * self.share or 0.05
+        # A bandwidth cannot become worse by all of it.
+        return (
+            min(doubled, 0.5 * (1 + self.share)) if named(self.metric).better == "more" else doubled
+        )
 
     def of(self, verdict: Verdict) -> list[GateRow]:
         return [row for row in self.rows if row.verdict == verdict]

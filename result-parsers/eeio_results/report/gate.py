@@ -56,13 +56,8 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
             f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
             "would be found in 9 of 10 such comparisons"
         )
-        detect = _detect(found)
-        if most > detect:
-            lines[-1] += (
-                f"; `eeio plan SUITE --detect {100 * detect:g}% --fail-if "
-                f"worse:{100 * found.share:g}%:{found.metric} --from {found.before}` shows the "
-                f"repetitions for {100 * detect:g} %; for commands increase `eeio bench -r`"
-            )
+        if most > found.to_detect:
+            lines[-1] += _how_to_detect(found)
     if not of_sessions:
         lines.append(
             "one session each: changes between them (temperature, updates) affect the result; "
@@ -71,11 +66,15 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
     return lines
 
 
-def _detect(found: Gate) -> float:
-    """The change to plan for; where none was stated, twice the one that is tolerated."""
-    if found.detect is not None:
-        return found.detect
-    return min(2.0 * found.share or 0.05, 0.5 * (1.0 + found.share))
+def _how_to_detect(found: Gate) -> str:
+    detect = f"{100 * found.to_detect:g}"
+    if found.bench_runs is not None:
+        return f"; `eeio bench -r {found.bench_runs}` before and after finds {detect} %"
+    return (
+        f"; `eeio plan SUITE --detect {detect}% --fail-if "
+        f"worse:{100 * found.share:g}%:{found.metric} --from {found.before}` shows the "
+        f"repetitions for {detect} %"
+    )
 
 
 def error_rates(found: Gate) -> str:

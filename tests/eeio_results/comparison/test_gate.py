@@ -18,6 +18,7 @@ from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
 from eeio_results.comparison.gate import Gate, Side, gate
 from eeio_results.errors import EeioError
 from eeio_results.metrics import gated
+from eeio_results.report import gate as report
 from eeio_results.store import Campaign
 
 
@@ -177,6 +178,22 @@ def test_what_could_have_been_found_is_reported() -> None:
     random.seed(1)
     worse = [cell("b", "4 KiB", [x / (1 + 1.3 * most) for x in around(100, 0.01)])]
     assert verdicts(judged([cell("a", "4 KiB", around(100, 0.01))], worse)) == ["worse"]
+
+
+def test_the_remedy_of_commands_is_the_number_of_their_runs() -> None:
+    found = judged([cell("a", "4 KiB", around(100, 0.05))], [cell("b", "4 KiB", around(100, 0.05))])
+    assert any("`eeio plan SUITE --detect 10% " in line for line in report.remarks(found, False))
+    of_commands = report.remarks(replace(found, bench_runs=12), False)
+    assert any("`eeio bench -r 12` before and after finds 10 %" in line for line in of_commands)
+
+
+def test_the_change_to_plan_for_exceeds_the_tolerated_one() -> None:
+    both = [cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(100))]
+    for metric, share, wanted in (
+        ("J/GB", 1.0, 2.0), ("J/GB", 0.0, 0.05), ("MB/s", 0.05, 0.1), ("MB/s", 0.9, 0.95),
+    ):  # fmt: skip
+        assert judged(*both, share, metric).to_detect == pytest.approx(wanted)
+    assert judged(*both, 0.03, "J/GB", detect=0.2).to_detect == 0.2
 
 
 def test_no_noise_at_all() -> None:
