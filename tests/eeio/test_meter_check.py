@@ -71,7 +71,7 @@ def test_an_accuracy_above_the_limit_is_not_good_enough() -> None:
 
 def test_a_meter_without_a_value_is_not_usable() -> None:
     silent = checked(Slow(1, value_w=None), 0.5)
-    assert silent.power_w is None and silent.verdict.startswith("not usable: ")
+    assert silent.power_w is None and silent.verdict.startswith("not good enough: ")
     assert verdicts([silent]) == [f"slow (system): {silent.verdict}"]
 
 
@@ -82,7 +82,7 @@ def test_missing_readings_are_not_good_enough() -> None:
             return [None] if self._count % 10 else value
 
     gaps = checked(Gaps(1))
-    assert not gaps.is_good_enough and "of its readings have a value" in gaps.verdict
+    assert gaps.why_not is not None and "of its readings have a value" in gaps.verdict
 
 
 def test_limits_of_a_window_are_no_limits_of_the_meter() -> None:

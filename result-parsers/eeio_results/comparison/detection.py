@@ -12,7 +12,7 @@ from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.precision import log_variance
 from eeio_results.comparison.questions import Question, against_itself, questions
 from eeio_results.errors import EeioError
-from eeio_results.statistics.decision import MOST_REPETITIONS, Rule
+from eeio_results.statistics.decision import Rule, least_repetitions
 from eeio_results.store import Campaign
 
 POWER = 0.9
@@ -47,13 +47,7 @@ def repetitions_to_detect(
         error = math.sqrt(sum(spread) / n)
         return beyond >= _sum_of_quantiles(2 * (n - 1), rule.alpha, power) * error
 
-    if not sees(MOST_REPETITIONS):
-        return None
-    low, high = 2, MOST_REPETITIONS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if sees(middle) else (middle + 1, high)
-    return low
+    return least_repetitions(sees)
 
 
 def deviation_factor(n: int) -> float:

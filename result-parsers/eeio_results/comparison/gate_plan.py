@@ -27,7 +27,7 @@ from eeio_results.comparison.gate import (
 )
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
-from eeio_results.statistics.decision import MOST_REPETITIONS
+from eeio_results.statistics.decision import MOST_REPETITIONS, least_repetitions
 from eeio_results.statistics.moderation import moderated
 
 _QUANTILES = (np.arange(400) + 0.5) / 400
@@ -102,13 +102,7 @@ def _repetitions(beyond: float, variance: float, usual: float, level: float) -> 
     def finds(n: int) -> bool:
         return power(n, beyond, variance, usual, level) >= POWER_OF_TEST
 
-    if not finds(MOST_REPETITIONS):
-        return None
-    low, high = 2, MOST_REPETITIONS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if finds(middle) else (middle + 1, high)
-    return low
+    return least_repetitions(finds)
 
 
 def power(n: int, beyond: float, variance: float, usual: float, level: float) -> float:

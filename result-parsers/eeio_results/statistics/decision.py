@@ -8,7 +8,7 @@ with the repetitions that an answer would take.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -162,10 +162,16 @@ def _needed(size: float, spread: tuple[float, float], least: int, rule: Rule) ->
         two_sided, one_sided = _quantiles(2 * (n - 1), rule.alpha)
         return size - floor > two_sided * error or limit - size > one_sided * error
 
-    if not answers(MOST_REPETITIONS):
+    return least_repetitions(answers, max(least, 2))
+
+
+def least_repetitions(is_enough: Callable[[int], bool], least: int = 2) -> int | None:
+    """The least number from `least` on that is enough, if more are enough, too; None: more than
+    MOST_REPETITIONS."""
+    if not is_enough(MOST_REPETITIONS):
         return None
-    low, high = max(least, 2), MOST_REPETITIONS
+    low, high = least, MOST_REPETITIONS
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if answers(middle) else (middle + 1, high)
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
     return low

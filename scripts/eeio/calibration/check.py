@@ -55,19 +55,22 @@ class Checked:
     @property
     def verdict(self) -> str:
         """Without the name of the meter."""
-        if self.power_w is None:
-            return f"not usable: {'; '.join(self.reasons) or 'no reading'}"
-        if self.coverage < LEAST_COVERAGE:
-            return f"not good enough: only {100 * self.coverage:.0f} % of its readings have a value"
         fine_s, ranked_s = self.windows_s
-        if ranked_s is None:
-            return f"not good enough: its accuracy is {100 * self.accuracy:g} %"
+        if self.why_not is not None or ranked_s is None:
+            return f"not good enough: {self.why_not}"
         fine = "no phase at 5 %" if fine_s is None else f"5 %: {number(fine_s)} s"
         return f"good enough for phases of {number(ranked_s)} s and more at 10 % ({fine})"
 
     @property
-    def is_good_enough(self) -> bool:
-        return self.verdict.startswith("good enough")
+    def why_not(self) -> str | None:
+        """Why no phase can be ranked by it; None if it is good enough."""
+        if self.power_w is None:
+            return "; ".join(self.reasons) or "no reading"
+        if self.coverage < LEAST_COVERAGE:
+            return f"only {100 * self.coverage:.0f} % of its readings have a value"
+        if self.windows_s[-1] is None:
+            return f"its accuracy is {100 * self.accuracy:g} %"
+        return None
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}

@@ -229,7 +229,6 @@ def resolvable_s(
 
 
 _SHOWN = 3
-_CANNOT = "CANNOT resolve"
 
 
 def expected_lengths(plan: Plan, meters: Sequence[Meter]) -> dict[str, Length]:
@@ -241,10 +240,9 @@ def expected_lengths(plan: Plan, meters: Sequence[Meter]) -> dict[str, Length]:
 
 def cannot_resolve(plan: Plan, meters: Sequence[Meter]) -> list[str]:
     """One line for each meter that is too slow for an experiment, as `eeio plan` shows it."""
-    if not meters:
-        return []
-    lines = too_slow_meters(plan, meters, expected_lengths(plan, meters))
-    return [line for line in lines if _CANNOT in line]
+    lengths = expected_lengths(plan, meters) if meters else {}
+    lines = [(meter, _resolution(plan, meter, lengths)) for meter in meters]
+    return [f"{meter.name}: {line}" for meter, (line, is_too_slow) in lines if is_too_slow]
 
 
 def too_slow_meters(
@@ -252,27 +250,25 @@ def too_slow_meters(
 ) -> list[str]:
     """One line per meter: its resolution, and the experiments that it does not, or may not,
     resolve."""
-    rates_hz = plan.options.rate_hz, plan.options.counter_rate_hz
-    lines = []
-    for meter in meters:
-        needed_s = resolvable_s(meter, rates_hz)
-        if math.isinf(needed_s):
-            lines.append(
-                f"{meter.name}: its accuracy exceeds the {MOST_UNCERTAIN:.0%} ranking limit"
-            )
-            continue
-        short = [id for id, one in lengths.items() if (one.at_most_s or math.inf) < needed_s]
-        unsure = [
-            id
-            for id, one in lengths.items()
-            if id not in short and (one.at_least_s is None or one.at_least_s < needed_s)
-        ]
-        text = f"{meter.name}: resolves phases of {needed_s:.2g} s and more"
-        if short:
-            names = [p.description for p in plan.experiments if p.experiment.id in short]
-            text += f"; {_CANNOT} {'; '.join(names[:_SHOWN])}"
-            text += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
-        if unsure:
-            text += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
-        lines.append(text)
-    return lines
+    return [f"{meter.name}: {_resolution(plan, meter, lengths)[0]}" for meter in meters]
+
+
+def _resolution(plan: Plan, meter: Meter, lengths: Mapping[str, Length]) -> tuple[str, bool]:
+    """In words, and whether the meter is too slow for an experiment."""
+    needed_s = resolvable_s(meter, (plan.options.rate_hz, plan.options.counter_rate_hz))
+    if math.isinf(needed_s):
+        return f"its accuracy exceeds the {MOST_UNCERTAIN:.0%} ranking limit", True
+    short = [id for id, of in lengths.items() if (of.at_most_s or math.inf) < needed_s]
+    unsure = [
+        id
+        for id, of in lengths.items()
+        if id not in short and (of.at_least_s is None or of.at_least_s < needed_s)
+    ]
+    text = f"resolves phases of {needed_s:.2g} s and more"
+    if short:
+        names = [p.description for p in plan.experiments if p.experiment.id in short]
+        text += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
+        text += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
+    if unsure:
+        text += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
+    return text, bool(short)

@@ -68,7 +68,7 @@ def check_meter(arguments: argparse.Namespace) -> int:
             f"next: `eeio meter calibrate --meter {arguments.spec}` measures its delay, by a load"
         )
         print("\n".join(map(shown, lines)))
-    is_enough = bool(checked) and all(each.is_good_enough for each in checked)
+    is_enough = bool(checked) and all(each.why_not is None for each in checked)
     return EXIT_DONE if is_enough else EXIT_FAILED
 
 
