@@ -68,7 +68,7 @@ from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_power.stretches import absurdity
 from eeio_power.suspension import Stops
-from eeio_power.watt_names import complete_system
+from eeio_power.system_sensor.controller import complete_system
 from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError

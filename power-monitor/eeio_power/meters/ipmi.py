@@ -11,8 +11,8 @@ without line editing, which reads byte by byte, echoes its input in as many piec
 full speed when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1: `raw 0x2c
 2 0xdc 1 0 0`; current power, u16 little endian, W). If a BMC has no DCMI, or its DCMI measurement
 is off or reports 32767 W or more, a sensor in watts is read instead: `sensor=`, or the system's by
-its name and the values of the others (`eeio_power.watt_names`); the supplies' inputs are added if
-all of them answer. In a chassis with several machines DCMI may report the power of all: the names
+its name and the values of the others (`eeio_power.system_sensor`); the supplies' inputs are added
+if all of them answer. In a chassis with several machines DCMI may report the power of all: the names
 and values of the sensors and SMBIOS's chassis type show it. A sensor without a reading now (`ns`)
 counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics,
 global power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a
@@ -55,17 +55,9 @@ from eeio_power.meters import (
 )
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import SHARED, chassis_of
-from eeio_power.watt_names import (
-    NO_POWER_W,
-    Chosen,
-    against,
-    around_dcmi,
-    complete_system,
-    domain_of,
-    likely,
-    listed,
-    possible_w,
-)
+from eeio_power.system_sensor.controller import against, around_dcmi, complete_system
+from eeio_power.system_sensor.model import Choice
+from eeio_power.system_sensor.names import NO_POWER_W, domain_of, likely, listed, possible_w
 
 _NM_INTEL = bytes.fromhex("570100")
 _NM_ENABLED, _NM_VALID = 0x10, 0x40
@@ -510,7 +502,7 @@ def _no_power(name: str, power_w: float) -> str:
 _DCMI = _Source(DCMI_POWER_READING, "dcmi", "system", MACHINE, _judged_dcmi)
 
 
-def _sensors(names: tuple[str, ...], why: str | None, chosen: Chosen | None) -> _Source:
+def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> _Source:
     """The sum of sensors, each of which must answer."""
 
     def judge(lines: Sequence[str]) -> float:

@@ -15,7 +15,7 @@ rejects them and lists them with their watts: `chassis=` picks one.
 
 - `EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
 - `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's field for it,
-- `Sensors` in watts, chosen by their names and values (`eeio_power.watt_names`),
+- `Sensors` in watts, chosen by their names and values (`eeio_power.system_sensor`),
 - `PowerSubsystem` -> `PowerSupplies` -> `Metrics`: the sum of all supplies that are present,
 - `Power` -> `PowerSupplies[].PowerInputWatts`: the same in older BMCs,
 
@@ -43,17 +43,9 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, _redfish_report, number_option
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, Kind, all_but
 from eeio_power.sysfs import SHARED, chassis_of
-from eeio_power.watt_names import (
-    LEAST_EFFICIENCY,
-    LEAST_OF_OUTPUTS,
-    USUAL_EFFICIENCY,
-    complete_system,
-    domain_of,
-    is_no_power,
-    listed,
-    names_all,
-    possible_w,
-)
+from eeio_power.system_sensor.agreement import LEAST_EFFICIENCY, LEAST_OF_OUTPUTS, USUAL_EFFICIENCY
+from eeio_power.system_sensor.controller import complete_system
+from eeio_power.system_sensor.names import domain_of, is_no_power, listed, names_all, possible_w
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",

@@ -29,7 +29,7 @@ from eeio.system import nfs
 from eeio_limits import LimitError, inputs
 from eeio_power.meters import Reads, about_all
 from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors
-from eeio_power.watt_names import complete_system
+from eeio_power.system_sensor.controller import complete_system
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.

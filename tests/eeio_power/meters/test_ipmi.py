@@ -21,7 +21,7 @@ from eeio_power.meters import Meter, discover, ipmi, open_meters
 from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors
 from eeio_power.reading import BEHIND_SUPPLY
 from eeio_power.sampler import Sampler
-from eeio_power.watt_names import around_dcmi, complete_system
+from eeio_power.system_sensor.controller import around_dcmi, complete_system
 
 PATIENCE_S = 20.0
 

@@ -7,7 +7,7 @@ from eeio.importing.power_logs.one_meter import check_one_meter
 from eeio.importing.power_logs.series import Series, series_of
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
-from eeio_power.watt_names import complete_system
+from eeio_power.system_sensor.controller import complete_system
 
 
 def of_sensors(meter: str, rounds: Sequence[tuple[float, Mapping[str, float | None]]]) -> Series:

@@ -15,7 +15,7 @@ from eeio_parsers.found import number
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
 from eeio_power.reading import Kind
-from eeio_power.watt_names import complete_system
+from eeio_power.system_sensor.controller import complete_system
 
 _LINE = re.compile(
     r"^(?P<name>(?:\\.|[^\\, \n])+)(?P<tags>(?:,(?:\\.|[^\\ \n])+)?) "

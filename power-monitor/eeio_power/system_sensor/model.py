@@ -1,0 +1,83 @@
+"""A sensor as a meter lists it, and the choice among them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eeio_power.reading import MACHINE, Contents, Domain
+
+Role = Literal["total", "input", "output", "module", "package", "rail", "part", "unknown"]
+"""What a sensor measures: the complete machine (total), the input or the output of one of its
+supplies, a module with its processor and memory, a domain of its own such as a processor
+(package), one line of several (rail), another part, or what its name does not say."""
+
+Extent = Literal["board", "controller"]
+"""Sensors of a board are lines of its circuit; those of a controller have names of the firmware."""
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """One sensor, as it is now."""
+
+    name: str
+    """Its name in the options of its meter, such as `ina226/power1` or `PS1 Input Power`."""
+    role: Role
+    power_w: float | None
+    """W; None without a reading."""
+    label: str = ""
+    """What the driver or the firmware says about it; empty if nothing."""
+    domain: Domain | None = "system"
+    """None for a part that is no domain."""
+    contents: Contents = MACHINE
+    volts: float | None = None
+    """At the sensor, V; None if unknown."""
+    unit: str = ""
+    """The supply that it belongs to, by a number or a folder."""
+    kind: str = ""
+    """Sensors of one kind measure the same of several units."""
+    may_add: bool = True
+    """False for one that is listed, and only counts if the user names it."""
+    is_meter: bool = False
+    """An ACPI power meter: it measures the machine unless its label names a part."""
+    rating_w: float | None = None
+    """What its supply can give, W."""
+
+    def text(self) -> str:
+        """`ina226/power1 (VDD_CORE) 3.1 W at 0.8 V`."""
+        label = f" ({self.label})" if self.label and self.label != self.name else ""
+        power = "" if self.power_w is None else f" {self.power_w:.4g} W"
+        volts = "" if self.volts is None else f" at {self.volts:g} V"
+        return f"{self.name}{label}{power}{volts}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The sensors that add up to the system's power, or why that is unknown."""
+
+    rule: str
+    """Name of the rule that decided."""
+    sensors: tuple[str, ...] = ()
+    reason: str | None = None
+    contents: Contents = MACHINE
+    doubt: str | None = None
+    note: str | None = None
+
+    def text(self, listed: Sequence[str]) -> str:
+        """`named as the complete machine: Sys Power; not counted: PS1 Input, CPU Power`."""
+        others = [name for name in listed if name not in self.sensors]
+        left_out = f"; not counted: {_shortened(others)}" if others else ""
+        return f"{self.rule}: {_shortened(self.sensors)}{left_out}"
+
+
+_MOST_SHOWN = 8
+
+
+def _shortened(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - _MOST_SHOWN
+    return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def texts(sensors: Iterable[Sensor]) -> str:
+    """All sensors with their watts, for a user who names one of them."""
+    return ", ".join(sensor.text() for sensor in sensors)

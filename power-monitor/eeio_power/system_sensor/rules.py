@@ -1,0 +1,237 @@
+"""The rules by which sensors are chosen as the system's, in their order.
+
+Each rule looks at the sensors of one meter. It chooses those that add up to the system, refuses
+with a reason, or leaves the decision to the next one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from eeio_power.reading import BEHIND_SUPPLY, Contents
+from eeio_power.system_sensor import agreement, names
+from eeio_power.system_sensor.agreement import ALIKE, LARGEST_W, LEAST_EFFICIENCY, LEAST_OF_OUTPUTS
+from eeio_power.system_sensor.model import Choice, Extent, Sensor
+
+LEAST_INPUT_V = 4.5
+"""Below it a voltage is a rail's: boards are fed with 5 V or more."""
+_SAME_VOLTS = 1.15
+"""An input of 12 V may feed one of 5 V."""
+
+NAMED = "named by the user"
+MODULE = "module"
+TOTAL = "named as the complete machine"
+ACPI = "the only ACPI meter"
+SUPPLY_INPUTS = "the inputs of all supplies"
+SUPPLY_OUTPUTS = "the outputs of all supplies"
+FAMILY = "all sensors of one kind"
+ONLY = "the only sensor"
+NONE = "no rule"
+
+Rule = Callable[[Sequence[Sensor], Extent], Choice | None]
+
+
+def choose(sensors: Sequence[Sensor], extent: Extent) -> Choice:
+    """The sensors that add up to the system, by the first rule that decides."""
+    for rule in RULES:
+        choice = rule(sensors, extent)
+        if choice is not None:
+            return choice
+    return _refused(sensors, extent)
+
+
+def modules(sensors: Sequence[Sensor]) -> Choice:
+    """The sensors that add up to all modules of a board; none, with a reason, if one may lack."""
+    of_modules = [s for s in sensors if s.role == "module" and s.may_add]
+    kinds = {names.key(s.label) for s in of_modules}
+    if len(kinds) > 1:
+        return Choice(MODULE, reason="several may contain each other")
+    units, all_units = (
+        {s.unit for s in some if s.unit and "socket" in names.words(s.label)}
+        for some in (of_modules, sensors)
+    )
+    if units and units != all_units:
+        return Choice(MODULE, reason="a module has no sensor of its own")
+    return Choice(MODULE, tuple(s.name for s in of_modules))
+
+
+def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """The one sensor, or the board's inputs, with only words for the complete machine."""
+    likely = [s for s in sensors if s.role == "total" and s.label and s.may_add and not _is_rail(s)]
+    # IBM's only sensor averages; next to another one, that one is the present power.
+    likely = [s for s in likely if not names.averages(s.label)] or likely
+    if not likely:
+        return None
+    if _are_inputs_of_a_board(likely):
+        sum_of = replace(likely[0], power_w=_sum_w(likely))
+        return agreement.checked(_chosen(TOTAL, likely), sum_of, _without(sensors, likely))
+    totals = [s for s in likely if names.is_total(s.label)]
+    if len(likely) > 1 and len(totals) != 1:
+        return Choice(TOTAL, reason="several may be the system's")
+    (system,) = likely if len(likely) == 1 else totals
+    twins = [s for s in sensors if extent == "controller" and s.kind == system.kind and s != system]
+    sum_w = _sum_w(twins)
+    if twins and not sum_w / ALIKE <= (system.power_w or 0.0) <= ALIKE * sum_w:
+        listed = ", ".join(s.name for s in twins)
+        return Choice(TOTAL, reason=f"{system.name} may be one of several ({listed})")
+    return agreement.checked(_chosen(TOTAL, [system]), system, sensors)
+
+
+def _are_inputs_of_a_board(sensors: Sequence[Sensor]) -> bool:
+    """Several inputs add up if they are at one voltage: one of 12 V may feed one of 5 V."""
+    volts = [s.volts for s in sensors if s.volts is not None]
+    return (
+        len(sensors) == len(volts) > 1
+        and all(names.is_direct_input(s.label) for s in sensors)
+        and len({names.key(s.label) for s in sensors}) == 1
+        and max(volts) <= _SAME_VOLTS * min(volts)
+    )
+
+
+def _acpi(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """An ACPI meter of the machine. Next to others, it may measure a part, as they do."""
+    meters = [s for s in sensors if s.is_meter]
+    of_machine = [s for s in meters if s.domain == "system"]
+    if not of_machine:
+        return None
+    if len(meters) > 1:
+        return Choice(ACPI, reason="several may contain each other")
+    others = [s for s in sensors if s not in meters]
+    return agreement.checked(_chosen(ACPI, of_machine), of_machine[0], others)
+
+
+def _several_machines(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    supplies = agreement.of_supplies(sensors)
+    machines = [
+        s.name
+        for s in sensors
+        if s not in supplies and names.is_machine(s.label) and names.number(s.label)
+    ]
+    if not supplies or not machines:
+        return None
+    listed = ", ".join(machines)
+    return Choice(SUPPLY_INPUTS, reason=f"the supplies may feed several machines ({listed})")
+
+
+def _supplies(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """The inputs of all supplies, else the outputs of all."""
+    supplies = agreement.of_supplies(sensors)
+    if not any(s.may_add for s in supplies):
+        return None
+    choice = added(sensors, supplies, extent)
+    largest = [s.name for s in supplies if s.name in choice.sensors and s.power_w == LARGEST_W]
+    if largest:
+        return Choice(choice.rule, reason=f"{largest[0]} is {LARGEST_W:g} W, its largest number")
+    return choice
+
+
+def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent) -> Choice:
+    """The sum of one sensor of each unit: of the inputs, if all units have one, else of the
+    outputs. Next to numbered ones, a name without a number is their total."""
+    numbered = [s for s in summands if s.unit] or list(summands)
+    totals = [s for s in summands if s not in numbered]
+    units = {s.unit for s in numbered}
+    inputs = [s for s in numbered if s.role != "output"]
+    outputs = [s for s in numbered if s.role == "output"]
+    usable = inputs or outputs
+    if {s.unit for s in inputs} < {s.unit for s in outputs} == units:
+        usable = outputs
+    rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
+    reason = _incomplete(usable, units, extent)
+    if reason is not None:
+        return Choice(rule, reason=reason)
+    sum_w = _sum_w(usable)
+    given_w, _ = agreement.of_known(outputs)
+    if usable is inputs and given_w * LEAST_OF_OUTPUTS > sum_w:
+        return Choice(rule, reason=f"the supplies draw {sum_w:g} W and give {given_w:g} W")
+    for total in totals:
+        if total.power_w is None or LEAST_EFFICIENCY * sum_w <= total.power_w <= ALIKE * sum_w:
+            continue
+        text = f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
+        return Choice(rule, reason=text)
+    larger = agreement.larger_than(sum_w, [s for s in sensors if s not in summands])
+    if larger is not None:
+        return Choice(rule, reason=f"{larger.name} is more than the sum of the supplies")
+    return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
+
+
+def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> str | None:
+    """Why a sum of these would not be all supplies; None if it is."""
+    if extent == "controller":
+        if len(units) < 2:
+            return "a single supply sensor may not cover all supplies"
+        numbers = {int(unit) for unit in units if unit.isdigit()}
+        if numbers and len(numbers) == len(units) and not _follow_each_other(numbers):
+            return "by their numbers, a supply is missing"
+        if len({s.kind for s in usable}) != 1:
+            return "the supplies have several sensors each"
+    if {s.unit for s in usable} != units:
+        return "not every supply has the same sensor"
+    if not all(s.may_add for s in usable):
+        return "one may be a supply's, and its input voltage is unknown"
+    silent = [s.name for s in usable if s.power_w is None]
+    if silent and extent == "controller":
+        give = "gives" if len(silent) == 1 else "give"
+        return f"{', '.join(silent)} {give} no reading, so that a sum would lack it"
+    return None
+
+
+def _follow_each_other(numbers: set[int]) -> bool:
+    return min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1
+
+
+def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """All supplies by a word that is not known: numbered sensors that are all of one kind."""
+    family = [s for s in sensors if s.role in ("unknown", "rail")]
+    if extent == "board" or not family or not family[0].unit or len({s.kind for s in family}) > 1:
+        return None
+    if all(s.role == "rail" for s in family):
+        return None
+    if len(family) == 1:
+        return Choice(FAMILY, reason=f"{family[0].name} is one of several by its number")
+    if names.is_node(family[0].name):
+        return Choice(FAMILY, reason="they are of several machines")
+    choice = replace(added(sensors, family, extent), rule=FAMILY)
+    listed = ", ".join(s.name for s in family)
+    doubt = None if choice.reason else f"{listed} are assumed to be all supplies of the machine"
+    return replace(choice, doubt=doubt)
+
+
+def _only(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """An unlabelled sensor without others: that a board is fed through it is assumed."""
+    if extent != "board" or len(sensors) != 1:
+        return None
+    (sensor,) = sensors
+    if sensor.role != "rail" or sensor.label or _is_rail(sensor) or not sensor.may_add:
+        return None
+    doubt = f"{sensor.name} has no label: that it measures the complete system is assumed"
+    return replace(_chosen(ONLY, [sensor]), doubt=doubt)
+
+
+RULES: tuple[Rule, ...] = (_total, _acpi, _several_machines, _supplies, _family, _only)
+
+
+def _refused(sensors: Sequence[Sensor], extent: Extent) -> Choice:
+    roles = {s.role for s in sensors}
+    if roles <= {"part", "package", "module"}:
+        return Choice(NONE, reason="they are of parts of the machine")
+    if roles <= {"part", "package", "module", "rail"} and extent == "controller":
+        return Choice(NONE, reason="they are of rails")
+    return Choice(NONE, reason="none is clearly the system's")
+
+
+def _chosen(rule: str, sensors: Sequence[Sensor], contents: Contents | None = None) -> Choice:
+    return Choice(
+        rule, tuple(s.name for s in sensors), contents=contents or sensors[0].contents
+    )  # fmt: skip
+
+
+def _sum_w(sensors: Sequence[Sensor]) -> float:
+    return sum(s.power_w or 0.0 for s in sensors)
+
+
+def _without(sensors: Sequence[Sensor], some: Sequence[Sensor]) -> list[Sensor]:
+    return [s for s in sensors if s not in some]
+
+
+def _is_rail(sensor: Sensor) -> bool:
+    return sensor.volts is not None and sensor.volts < LEAST_INPUT_V
