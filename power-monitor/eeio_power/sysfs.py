@@ -104,6 +104,8 @@ class Choice(Generic[SomeSensor]):
 
     sensors: tuple[SomeSensor, ...]
     problem: Problem | None = None
+    rule: str | None = None
+    """Which rule chose which sensors, and which are left out."""
 
     def usable(self, spec: str) -> tuple[SomeSensor, ...]:
         """The sensors. Raises PowerError with the remedy if they cannot be used."""

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from eeio_power.delay import unknown_up_to
 from eeio_power.meters import Detected, Verified, contents_of
-from eeio_power.meters.hwmon import HWMON, Sensor, chip_of, sensors_of, short_name
+from eeio_power.meters._hwmon_chips import FileSensor, sensors_of
+from eeio_power.meters.hwmon import HWMON
 from eeio_power.reading import Kind, only
 from eeio_power.sysfs import (
     Choice,
@@ -49,7 +50,7 @@ _OF_APU = re.compile(r"(slow|fast)PPT", re.I)
 _MISSING = "load its driver (amdgpu, i915, xe); for NVIDIA use --meter nvml"
 
 
-class GpuMeter(SensorMeter[Sensor]):
+class GpuMeter(SensorMeter[FileSensor]):
     """The GPUs of one hwmon folder."""
 
     @property
@@ -71,10 +72,10 @@ def find(root: Path) -> Detected:
     return choice.finding("gpu", KIND, contents_of([s.channel for s in choice.sensors]))
 
 
-def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
+def _choose(folder: Path, wanted: str | None) -> Choice[FileSensor]:
     cards, with_processor = _cards(folder)
     if wanted is not None and cards:
-        choice = named(cards, wanted, short_name, "GPU")
+        choice = named(cards, wanted, lambda card: card.name, "GPU")
         cards = list(choice.sensors)
         if choice.problem:
             return choice
@@ -93,30 +94,29 @@ def _choose(folder: Path, wanted: str | None) -> Choice[Sensor]:
     return Choice(tuple(_as_accelerator(card, left_out) for card in cards), problem)
 
 
-def _cards(folder: Path) -> tuple[list[Sensor], list[str]]:
+def _cards(folder: Path) -> tuple[list[FileSensor], list[str]]:
     """One sensor a GPU, that of its card or the first; and the names of those that may include the
     processor."""
-    first: dict[Path, Sensor] = {}
+    first: dict[Path, FileSensor] = {}
     for sensor in sensors_of(folder):
         place = sensor.files[0].parent
         # The second die of a card has no limit and no power of its own.
-        is_gpu = chip_of(sensor) in _CHIPS and read_optional_int(place / "power1_cap") != 0
+        is_gpu = sensor.chip in _CHIPS and read_optional_int(place / "power1_cap") != 0
         if is_gpu and (place not in first or sensor.label == "card" != first[place].label):
             first[place] = sensor
     apart = [
         s
         for place, s in first.items()
-        if chip_of(s) == "amdgpu"
-        and (not (place / "power1_cap").exists() or _OF_APU.search(s.label))
+        if s.chip == "amdgpu" and (not (place / "power1_cap").exists() or _OF_APU.search(s.label))
     ]
-    return [s for s in first.values() if s not in apart], list(map(short_name, apart))
+    return [s for s in first.values() if s not in apart], [s.name for s in apart]
 
 
-def _as_accelerator(sensor: Sensor, left_out: str) -> Sensor:
+def _as_accelerator(sensor: FileSensor, left_out: str) -> FileSensor:
     counted = sensor.channel.quantity == "energy_j"
     channel = replace(
         sensor.channel,
-        name=f"gpu:{short_name(sensor)}",
+        name=f"gpu:{sensor.name}",
         domain="accelerator",
         accuracy_relative=ACCURACY,
         resolution=_COUNT_J if counted else 1.0,

@@ -15,16 +15,16 @@ has the uncertainty of spot readings, which grows with their spread.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Detected, Measured, Reads, Verified, contents_of
-from eeio_power.meters.hwmon import LEAST_INPUT_V
-from eeio_power.reading import MODULE, Contents, Kind
+from eeio_power.reading import MODULE, Contents, Domain, Kind
 from eeio_power.sysfs import (
     Choice,
+    Problem,
     SensorMeter,
     by_number,
     named,
@@ -33,9 +33,11 @@ from eeio_power.sysfs import (
     read_optional_int,
     read_optional_text,
     read_text,
-    shown_w,
     unreadable,
 )
+from eeio_power.system_sensor import rules
+from eeio_power.system_sensor.model import Sensor, refusal
+from eeio_power.system_sensor.names import role_of
 
 OPTIONS = {
     "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",
@@ -65,35 +67,17 @@ MAX_POWER_W = 5000.0
 
 _VOLTAGE = re.compile(r"in_voltage(\d*)_(input|raw)")
 _CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
-# Input of a complete module: Jetson Nano; Xavier NX, TX2; Kria.
-_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN|SOM_?[0-9]+V[0-9]*(_IN)?", re.I)
-_UNLABELLED = (
-    "{name} has no label: that it measures the complete system is assumed; if it does, name it: "
-    "iio,only={name}"
-)
 
 
 @dataclass(frozen=True)
-class _Sensor:
-    name: str
+class _Channel:
+    """A channel of a device, with its file."""
+
+    sensor: Sensor
+    channel: Channel
     file: Path
     scale_mw: float
     """mW a count; 1 for `_input`."""
-    rail: str | None = None
-    """Its wiring according to the driver."""
-    volts: float | None = None
-    doubt: str | None = None
-
-    @property
-    def of_module(self) -> bool:
-        """Whether it measures the complete module, without its carrier board."""
-        return self.rail is not None and _MODULE_RAIL.fullmatch(self.rail) is not None
-
-    @property
-    def label(self) -> str:
-        rail = "" if self.rail is None else f" ({self.rail})"
-        volts = "" if self.volts is None else f" at {self.volts:g} V"
-        return f"{self.name}{rail}{shown_w(self.read())}{volts}"
 
     def read(self) -> float | None:
         """W; None if the kernel gives no value."""
@@ -102,22 +86,9 @@ class _Sensor:
         except (OSError, ValueError):
             return None
 
-    @property
-    def channel(self) -> Channel:
-        return Channel(
-            name=f"iio:{self.name}",
-            domain="module" if self.of_module else "system",
-            quantity="power_w",
-            accuracy_relative=ACCURACY,
-            resolution=self.scale_mw / 1e3,
-            max_power_w=MAX_POWER_W,
-            contents=MODULE if self.of_module else CONTENTS,
-            doubt=self.doubt,
-        )
-
 
 @dataclass(frozen=True)
-class IioMeter(SensorMeter[_Sensor]):
+class IioMeter(SensorMeter[_Channel]):
     """The channels that add up to the system."""
 
     native_period_s: float = NATIVE_PERIOD_S
@@ -137,51 +108,47 @@ def find(root: Path) -> Detected:
     return choice.finding("iio", KIND, contents or {"system": CONTENTS})
 
 
-def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
+def _choose(folder: Path, only: str | None) -> Choice[_Channel]:
     try:
-        sensors = _sensors(folder)
+        channels = _channels(folder)
     except (OSError, ValueError) as error:
         return Choice(
             (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
         )
-    names = [sensor.name for sensor in sensors]
-    if not sensors:
+    if not channels:
         return Choice((), (
             f"{folder} has no power channel",
             "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
         ))  # fmt: skip
     if only is not None:
-        choice = named(sensors, only, lambda sensor: sensor.name, "channel")
-    elif len(of_module := [sensor for sensor in sensors if sensor.of_module]) == 1:
-        choice = Choice(tuple(of_module))
-    elif len(sensors) > 1:
-        labels = ", ".join(sensor.label for sensor in sensors)
-        choice = Choice((), (
-            f"several channels that may be rails of one supply, or each other's: {labels}",
-            f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
-        ))  # fmt: skip
-    elif not sensors[0].of_module and (
-        sensors[0].rail is not None or (sensors[0].volts or LEAST_INPUT_V) < LEAST_INPUT_V
-    ):
-        choice = Choice((), (
-            f"{sensors[0].label} may be one rail of several",
-            f"if it measures the complete system, select it: iio,only={names[0]}",
-        ))  # fmt: skip
-    elif sensors[0].of_module:
-        choice = Choice(sensors)
-    else:
-        choice = Choice((replace(sensors[0], doubt=_UNLABELLED.format(name=names[0])),))
-    problem = choice.problem or unreadable(sensor.file for sensor in choice.sensors)
-    return Choice(choice.sensors, problem)
+        choice = named(channels, only, lambda channel: channel.sensor.name, "channel")
+        return Choice(choice.sensors, choice.problem or _unreadable(choice.sensors))
+    sensors = [channel.sensor for channel in channels]
+    chosen = rules.modules(sensors)
+    if not chosen.sensors:
+        chosen = chosen if chosen.reason else rules.choose(sensors, "board")
+    if not chosen.sensors:
+        return Choice((), refusal(str(folder), chosen, sensors, "iio,only"))
+    total = [channel for channel in channels if channel.sensor.name in chosen.sensors]
+    doubt = chosen.doubt
+    if doubt is not None:
+        doubt = f"{doubt}; if it does, name it: iio,only={chosen.sensors[0]}"
+    counted = [replace(c, channel=replace(c.channel, doubt=doubt)) for c in total]
+    rule = chosen.text([sensor.name for sensor in sensors])
+    return Choice(tuple(counted), _unreadable(total), rule)
 
 
-def _sensors(folder: Path) -> tuple[_Sensor, ...]:
+def _unreadable(channels: Sequence[_Channel]) -> Problem | None:
+    return unreadable(channel.file for channel in channels)
+
+
+def _channels(folder: Path) -> tuple[_Channel, ...]:
     if not folder.is_dir():
         return ()
-    sensors: dict[str, _Sensor] = {}
+    channels: dict[str, _Channel] = {}
     for device in sorted(folder.glob("iio:device*"), key=by_number):
         chip = read_optional_text(device / "name") or device.name
-        if any(name.startswith(f"{chip}/") for name in sensors):
+        if any(name.startswith(f"{chip}/") for name in channels):
             chip = f"{chip}@{device.name}"
         if not device.is_dir():
             continue  # a link that leads nowhere
@@ -190,16 +157,37 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
             if match is None:
                 continue
             name = f"{chip}/power{match[1]}"
-            places = (f"rail_name_{match[1]}", f"in_power{match[1]}_label", "label")
-            rail = next(
-                filter(None, (read_optional_text(device / place) for place in places)), None
-            )
-            volts = _volts(device, match[1])
             if match[2] == "input":
-                sensors[name] = _Sensor(name, file, 1.0, rail, volts)
-            elif name not in sensors:
-                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]), rail, volts)
-    return tuple(sensors.values())
+                channels[name] = _channel(name, device, file, match[1], 1.0)
+            elif name not in channels:
+                scale_mw = _scale_mw(device, match[1])
+                channels[name] = _channel(name, device, file, match[1], scale_mw)
+    return tuple(channels.values())
+
+
+def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) -> _Channel:
+    """A channel by its label and its voltage."""
+    labels = (f"rail_name_{number}", f"in_power{number}_label", "label")
+    label = next(filter(None, (read_optional_text(device / file) for file in labels)), "")
+    is_module = role_of(label) == "module"
+    contents = MODULE if is_module else CONTENTS
+    domain: Domain = "module" if is_module else "system"
+    channel = Channel(
+        name=f"iio:{name}",
+        domain=domain,
+        quantity="power_w",
+        accuracy_relative=ACCURACY,
+        resolution=scale_mw / 1e3,
+        max_power_w=MAX_POWER_W,
+        contents=contents,
+    )
+    role = role_of(label) if label else "rail"
+    sensor = Sensor(
+        name, role, None, label=label, domain=domain, contents=contents,
+        volts=_volts(device, number),
+    )  # fmt: skip
+    known = _Channel(sensor, channel, file, scale_mw)
+    return replace(known, sensor=replace(sensor, power_w=known.read()))
 
 
 def _volts(device: Path, number: str) -> float | None:

@@ -12,7 +12,7 @@ full speed when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.
 2 0xdc 1 0 0`; current power, u16 little endian, W). If a BMC has no DCMI, or its DCMI measurement
 is off or reports 32767 W or more, a sensor in watts is read instead: `sensor=`, or the system's by
 its name and the values of the others (`eeio_power.system_sensor`); the supplies' inputs are added
-if all of them answer. In a chassis with several machines DCMI may report the power of all: the names
+if all of them answer. In a chassis with several machines DCMI may report the power of all: names
 and values of the sensors and SMBIOS's chassis type show it. A sensor without a reading now (`ns`)
 counts as present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics,
 global power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a

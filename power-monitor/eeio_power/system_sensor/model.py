@@ -81,3 +81,14 @@ def _shortened(names: Iterable[str]) -> str:
 def texts(sensors: Iterable[Sensor]) -> str:
     """All sensors with their watts, for a user who names one of them."""
     return ", ".join(sensor.text() for sensor in sensors)
+
+
+def refusal(where: str, choice: Choice, sensors: Sequence[Sensor], option: str) -> tuple[str, str]:
+    """Why no sensor is chosen, with the candidates and their watts, and the option that names
+    some."""
+    names = [sensor.name for sensor in sensors if sensor.domain is not None]
+    names = names or [sensor.name for sensor in sensors]
+    return (
+        f"{where}: {choice.reason}: {texts(sensors)}",
+        f"name those that add up to the system, if some do: {option}={'+'.join(names[:2])}",
+    )

@@ -59,7 +59,12 @@ _PARTS: Sequence[tuple[re.Pattern[str], Role, Domain | None, Contents]] = (
         None,
         MACHINE,
     ),
-    (re.compile(r"hdd|ssd|nvme|disk|drive|storage|sata|emmc"), "package", "device", only("drives")),
+    (
+        re.compile(r"hdd|ssd|nvme|nv me|disk|drive|storage|sata|emmc"),
+        "package",
+        "device",
+        only("drives"),
+    ),
     (re.compile(r"mem(?!ber)|dimm|ddr|dram"), "package", "dram", only("memory")),
     # Jetson's VDD_IN (Nano: POM_5V_IN), Grace Hopper's "Module Power Socket 0", Kria's SOM_5V0.
     (re.compile(r"module|\bvdd in\b|\b5 v in\b|\bsom\b"), "module", "module", MODULE),

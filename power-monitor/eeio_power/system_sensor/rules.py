@@ -80,10 +80,10 @@ def _are_inputs_of_a_board(sensors: Sequence[Sensor]) -> bool:
     """Several inputs add up if they are at one voltage: one of 12 V may feed one of 5 V."""
     volts = [s.volts for s in sensors if s.volts is not None]
     return (
-        len(sensors) == len(volts) > 1
+        len(sensors) > 1
         and all(names.is_direct_input(s.label) for s in sensors)
         and len({names.key(s.label) for s in sensors}) == 1
-        and max(volts) <= _SAME_VOLTS * min(volts)
+        and max(volts, default=0.0) <= _SAME_VOLTS * min(volts, default=0.0)
     )
 
 
@@ -139,6 +139,8 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
     reason = _incomplete(usable, units, extent)
     if reason is not None:
         return Choice(rule, reason=reason)
+    if any(s.power_w is None for s in usable):
+        return _chosen(rule, usable)
     sum_w = _sum_w(usable)
     given_w, _ = agreement.of_known(outputs)
     if usable is inputs and given_w * LEAST_OF_OUTPUTS > sum_w:
@@ -214,7 +216,10 @@ def _refused(sensors: Sequence[Sensor], extent: Extent) -> Choice:
     roles = {s.role for s in sensors}
     if roles <= {"part", "package", "module"}:
         return Choice(NONE, reason="they are of parts of the machine")
-    if roles <= {"part", "package", "module", "rail"} and extent == "controller":
+    if extent == "board":
+        one = "it may be one rail of several"
+        return Choice(NONE, reason=one if len(sensors) == 1 else "several may contain each other")
+    if "rail" in roles and roles <= {"part", "package", "module", "rail"}:
         return Choice(NONE, reason="they are of rails")
     return Choice(NONE, reason="none is clearly the system's")
 

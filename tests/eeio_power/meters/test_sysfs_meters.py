@@ -44,7 +44,7 @@ def test_iio_channels_of_unknown_wiring_are_rejected_until_named(tmp_path: Path)
          "iio:device0/in_power1_input": 2000, "iio:device1/name": "pac1934",
          "iio:device1/in_power0_input": 3000},
     )  # fmt: skip
-    with pytest.raises(PowerError, match=r"may be rails.*pac1934/power0 1 W, pac1934/power1 2 W"):
+    with pytest.raises(PowerError, match=r"each other.*pac1934/power0 1 W, pac1934/power1 2 W"):
         open_meters([f"iio,root={tmp_path}"])
     only = "pac1934/power1+pac1934@iio:device1/power0"
     assert one_meter(f"iio,root={tmp_path},only={only}").read() == [2.0, 3.0]
@@ -87,7 +87,7 @@ def test_the_only_iio_channel_is_not_the_system_if_it_names_its_rail(
         {"iio:device0/name": "ina3221x", "iio:device0/in_power0_input": 1234,
          f"iio:device0/{named}": "POM_5V_CPU"},
     )  # fmt: skip
-    with pytest.raises(PowerError, match=r"POM_5V_CPU\) 1.234 W may be one rail.*only=ina3221x"):
+    with pytest.raises(PowerError, match=r"parts of .*POM_5V_CPU\) 1.234 W.*only=ina3221x"):
         open_meters(["iio"], tmp_path)
     assert open_meters(["auto"], tmp_path) == []
     assert one_meter("iio,only=ina3221x/power0", tmp_path).read() == [pytest.approx(1.234)]
@@ -441,7 +441,7 @@ def test_an_iio_channel_on_a_rail_is_not_the_system(tmp_path: Path, millivolts: 
     bus = {"in_voltage1_input": millivolts}
     write_tree(folder, {"name": "ina226", "in_power2_input": "3100", **shunt, **bus})
     volts = f"{int(millivolts) / 1e3:g}"
-    with pytest.raises(PowerError, match=f"3.1 W at {volts} V may be one rail"):
+    with pytest.raises(PowerError, match=f"one rail.*3.1 W at {volts} V"):
         open_meters(["iio"], tmp_path)
     write_tree(folder, {"in_voltage1_input": "12000"})
     assert "is assumed" in (one_meter("iio", tmp_path).channels[0].doubt or "")
