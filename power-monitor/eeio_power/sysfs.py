@@ -119,7 +119,9 @@ class Choice(Generic[SomeSensor]):
         if self.problem is not None:
             return Detected(spec, kind, tuple(contents), False, *self.problem, contents)
         remark = next((s.channel.remark for s in self.sensors if s.channel.remark), None)
-        return Detected(spec, kind, tuple(contents), True, remark, contents=contents)
+        return Detected(
+            spec, kind, tuple(contents), True, remark, contents=contents, rule=self.rule
+        )
 
 
 class Readable(Protocol):

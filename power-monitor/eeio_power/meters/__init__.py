@@ -90,6 +90,8 @@ class Channel:
     delay: Delay | None = None
     """How late its values are and over how long they are means; None: unknown, taken for not late
     and means of the time since the reading before."""
+    rule: str | None = None
+    """Which rule chose which sensors of several, and which are not counted."""
 
 
 class Meter(Protocol):
@@ -209,6 +211,8 @@ class Detected:
     """Contents of each domain: included and excluded parts."""
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
+    rule: str | None = None
+    """Which rule chose which sensors of several, and which are not counted."""
 
     @property
     def is_taken_by_auto(self) -> bool:

@@ -131,8 +131,25 @@ def test_an_input_that_is_not_all_that_feeds_the_board_is_not_the_system(
     write_tree(folder, unmeasured)
     assert meter.read() == [None]
     write_tree(folder, {"axp20x-ac/online": 1, "axp20x-ac/current_now": 640_000, "dock/online": 0,
-                        "axp20x-battery/status": "Charging"})  # fmt: skip
+                        "axp20x-battery/status": "Full"})  # fmt: skip
     assert meter.read() == [pytest.approx(5.012 * 0.640)]
+
+
+@pytest.mark.parametrize(
+    ("current_ua", "power_w"),
+    [(200_000, 5.012 * 0.640 - 0.8), (-200_000, 5.012 * 0.640 - 0.8), (600_000, None), ("?", None)],
+)
+def test_what_flows_into_a_charging_battery_is_not_the_systems(
+    tmp_path: Path, current_ua: int | str, power_w: float | None
+) -> None:
+    folder = cubietruck(tmp_path / "sys/class/power_supply")
+    write_tree(folder, {"axp20x-battery/type": "Battery", "axp20x-battery/status": "Charging",
+                        "axp20x-battery/voltage_now": 4_000_000,
+                        "axp20x-battery/current_now": current_ua})  # fmt: skip
+    meter = one_meter("power_supply", tmp_path)
+    assert meter.read() == [None if power_w is None else pytest.approx(power_w)]
+    assert (meter.complaint is None) == (power_w is not None)  # type: ignore[attr-defined]
+    assert meter.channels[0].accuracy_relative == 0.15
 
 
 def test_what_is_plugged_in_later_feeds_the_machine_too(tmp_path: Path) -> None:
