@@ -587,6 +587,7 @@ def meter_energy(
             reasons=(*reading.reasons, *remarks),
             includes=contents[domain].includes,
             leaves_out=contents[domain].leaves_out,
+            rule=next((channel.rule for channel in counted if channel.rule), None),
         )
         reading = doubted(
             reading,

@@ -385,7 +385,7 @@ def _channel(body: Mapping[str, Any]) -> Channel:
         raise LimitError("a channel with invalid counts")
     if not {*known.includes, *known.leaves_out} <= set(CONTENTS):
         raise LimitError("a channel with unknown contents")
-    for text in (channel.remark, channel.doubt):
+    for text in (channel.remark, channel.doubt, channel.rule):
         if text is not None and not isinstance(text, str):
             raise LimitError("a remark without text")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")

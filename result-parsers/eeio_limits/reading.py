@@ -58,6 +58,9 @@ class EnergyReading:
     leaves_out: tuple[str, ...] = field(default=(), metadata={"later": True})
     doubtful: bool = field(default=False, metadata={"later": True})
     """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
+    rule: str | None = field(default=None, metadata={"later": True})
+    """Which rule chose which of the meter's sensors, and which it does not count; None if the meter
+    has one source."""
 
     @property
     def key(self) -> tuple[str, str, str]:

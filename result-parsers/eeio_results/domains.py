@@ -37,6 +37,8 @@ class DomainFiguresBody(TypedDict):
     """True: the domain excludes the drives, so its bytes/J are not the storage's."""
     doubts: NotRequired[Sequence[str]]
     """Which meter contradicts these figures; empty if none."""
+    rule: NotRequired[str | None]
+    """Which rule chose which of the meter's sensors; null if it has one source."""
     reason: str | None
     ranked_reason: str | None
     """Why it is not ranked; null if it is."""
@@ -66,6 +68,8 @@ class DomainFigures:
     """Why the figures are doubtful: which meter contradicts them, and by how much."""
     ranked_reason: str | None = None
     """Why its MB/J is not ranked; None if it is."""
+    rule: str | None = None
+    """Which rule chose which of the meter's sensors, and which it does not count."""
 
     @property
     def key(self) -> Key:
@@ -90,6 +94,7 @@ class DomainFigures:
         """The contents of the domain as text; None if its meter does not report them."""
         parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
         parts += [f"excludes {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        parts += [f"sensors: {self.rule}"] if self.rule else []
         return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
 
     def to_json(self) -> dict[str, Any]:
@@ -106,6 +111,7 @@ class DomainFigures:
             "includes": list(self.includes),
             "leaves_out": list(self.leaves_out),
             "leaves_drives_out": self.leaves_drives_out,
+            "rule": self.rule,
             "doubts": list(self.doubts),
             "reason": self.reason,
             "ranked_reason": self.ranked_reason,
@@ -154,6 +160,7 @@ def _figures(key: Key, observations: Sequence[Observation]) -> DomainFigures:
         leaves_out=_agreed([reading.leaves_out for reading in readings]),
         leaves_drives_out=any(reading.leaves_drives_out for reading in readings),
         doubts=_doubts(valid),
+        rule="; ".join(dict.fromkeys(r.rule for r in readings if r.rule)) or None,
     )
 
 

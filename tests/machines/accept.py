@@ -64,7 +64,7 @@ def accept(file: Path, name: str) -> Path:
 def _table(
     meters: Mapping[str, Any] | None = None, moves: Mapping[str, float] | None = None
 ) -> Expected:
-    return Expected(meters or {}, {}, moves or {}, {}, {}, ())
+    return Expected(meters or {}, {}, moves or {}, {}, {}, (), {})
 
 
 def _answers(machine: KnownMachine, scratch: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ Each is a folder: `machine.yaml` describes the machine (scripts/eeio/machine/des
     without: {hwmon: {module: [drives, fans, supply]}}   # what a domain is known to leave out
     disks: {sda: {state: idle_b, read_bytes: 512, lies_on: "sda, which ..."}}   # what drives say
     says: ["words of the remarks of these readings"]
+    rules: {ipmi: "named as the complete machine"}   # the rule that chose its sensors
 """
 
 import re
@@ -43,15 +44,17 @@ class Expected:
     without: Mapping[str, Mapping[str, list[str]]]
     disks: Mapping[str, Mapping[str, str | int]]
     says: tuple[str, ...]
+    rules: Mapping[str, str]
 
     @classmethod
     def load(cls, path: Path) -> "Expected":
         body: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-        unknown = set(body) - {"meters", "watts", "moves", "without", "disks", "says"}
+        unknown = set(body) - {"meters", "watts", "moves", "without", "disks", "says", "rules"}
         assert not unknown, f"{path}: {unknown}"
         return cls(
             body.get("meters", {}), body.get("watts", {}), body.get("moves", {}),
             body.get("without", {}), body.get("disks", {}), tuple(body.get("says", ())),
+            body.get("rules", {}),
         )  # fmt: skip
 
 

@@ -100,37 +100,35 @@ def find(root: Path) -> Detected:
     return choice.finding("hwmon", KIND, contents_of([s.channel for s in choice.sensors]))
 
 
-def _choose(
-    folder: Path, only: str | None, domain: Domain | None = None
-) -> Choice[FileSensor]:  # fmt: skip
+def _choose(folder: Path, only: str | None, domain: Domain | None = None) -> Choice[FileSensor]:
     """The sensors with their totals marked."""
     every = sensors_of(folder)
     if only is not None and every:
-        choice = named(every, only, lambda sensor: sensor.name, "sensor")
-        problem = choice.problem or (None if domain else _of_a_part(choice.sensors))
-        return Choice(
-            _as_named(choice.sensors, domain), problem or _unreadable(choice.sensors)
-        )  # fmt: skip
+        return _named(every, only, domain)
     meters = [s for s in every if s.family != "other"]
     if not meters:
         return Choice((), _without_meters(folder, every))
     listed = [s.sensor for s in meters]
-    modules = rules.modules(listed)
-    system = rules.choose([s for s in listed if s.role != "module"], "board")
+    choice = rules.of_board(listed)
     used = tuple(s for s in meters if s.sensor.may_add)
-    if modules.reason or not (modules.sensors or system.sensors):
-        refused = modules if modules.reason else system
+    if choice.refused is not None:
         chips = {s.chip for s in meters}
         shown = [s.sensor for s in every if s.chip in chips]
-        return Choice(used, refusal(str(folder), refused, shown, "hwmon,only"))
-    total = [s for s in meters if s.name in (*modules.sensors, *system.sensors)]
+        return Choice(used, refusal(str(folder), choice.refused, shown, "hwmon,only"))
+    total = [s for s in meters if s.name in choice.sensors]
     problem = _unreadable(total) or _not_measured(total)
-    texts_of_rules = "; ".join(
-        choice.text([s.name for s in listed if s.name not in chosen])
-        for choice, chosen in ((modules, system.sensors), (system, modules.sensors))
-        if choice.sensors
-    )
-    return Choice(tuple(_in_total(s, total, system) for s in used), problem, texts_of_rules)
+    rule = choice.text(listed)
+    return Choice(tuple(_in_total(s, total, choice.system, rule) for s in used), problem, rule)
+
+
+def _named(every: Sequence[FileSensor], only: str, domain: Domain | None) -> Choice[FileSensor]:
+    """The sensors of `only=`."""
+    choice = named(every, only, lambda sensor: sensor.name, "sensor")
+    problem = choice.problem
+    if problem is None and domain is None:
+        problem = _of_a_part(choice.sensors)
+    problem = problem or _unreadable(choice.sensors)
+    return Choice(_as_named(choice.sensors, domain), problem)
 
 
 def _without_meters(folder: Path, every: Sequence[FileSensor]) -> Problem:
@@ -186,6 +184,7 @@ def _as_named(
     contents = PART_CONTENTS.get(domain, Contents())
     if domain == "module" and wanted is None:
         contents = sensors[0].sensor.contents
+    names = ", ".join(s.name for s in sensors)
     named_sensors = []
     for sensor in sensors:
         channel = replace(
@@ -194,12 +193,15 @@ def _as_named(
             in_domain_total=True,
             contents=contents,
             remark=_MILLIWATTS if sensor.factor != 1.0 else None,
+            rule=f"{rules.NAMED}: {names}",
         )
         named_sensors.append(replace(sensor, channel=channel))
     return tuple(named_sensors)
 
 
-def _in_total(sensor: FileSensor, total: Sequence[FileSensor], system: model.Choice) -> FileSensor:
+def _in_total(
+    sensor: FileSensor, total: Sequence[FileSensor], system: model.Choice, rule: str
+) -> FileSensor:
     """The sensor's channel with what the choice says about it."""
     if sensor not in total:
         return sensor
@@ -214,7 +216,7 @@ def _in_total(sensor: FileSensor, total: Sequence[FileSensor], system: model.Cho
         remark = _MILLIWATTS
     if sensor.period_s > _LONG_S:
         remark = _MEAN.format(name=sensor.name, seconds=sensor.period_s)
-    channel = replace(sensor.channel, in_domain_total=True, remark=remark, doubt=doubt)
+    channel = replace(sensor.channel, in_domain_total=True, remark=remark, doubt=doubt, rule=rule)
     return replace(sensor, channel=channel)
 
 

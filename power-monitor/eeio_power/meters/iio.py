@@ -124,17 +124,15 @@ def _choose(folder: Path, only: str | None) -> Choice[_Channel]:
         choice = named(channels, only, lambda channel: channel.sensor.name, "channel")
         return Choice(choice.sensors, choice.problem or _unreadable(choice.sensors))
     sensors = [channel.sensor for channel in channels]
-    chosen = rules.modules(sensors)
-    if not chosen.sensors:
-        chosen = chosen if chosen.reason else rules.choose(sensors, "board")
-    if not chosen.sensors:
-        return Choice((), refusal(str(folder), chosen, sensors, "iio,only"))
+    chosen = rules.of_board(sensors)
+    if chosen.refused is not None:
+        return Choice((), refusal(str(folder), chosen.refused, sensors, "iio,only"))
     total = [channel for channel in channels if channel.sensor.name in chosen.sensors]
-    doubt = chosen.doubt
+    doubt = chosen.system.doubt
     if doubt is not None:
         doubt = f"{doubt}; if it does, name it: iio,only={chosen.sensors[0]}"
-    counted = [replace(c, channel=replace(c.channel, doubt=doubt)) for c in total]
-    rule = chosen.text([sensor.name for sensor in sensors])
+    rule = chosen.text(sensors)
+    counted = [replace(c, channel=replace(c.channel, doubt=doubt, rule=rule)) for c in total]
     return Choice(tuple(counted), _unreadable(total), rule)
 
 

@@ -303,6 +303,7 @@ class _Source:
     judge: Callable[[Sequence[str]], float]
     remark: str | None = None
     doubt: str | None = None
+    rule: str | None = None
 
 
 class IpmiMeter:
@@ -348,6 +349,7 @@ class IpmiMeter:
                 contents=source.contents,
                 remark=source.remark,
                 doubt=source.doubt,
+                rule=source.rule,
             )
             for source in self._sources
         ]
@@ -405,7 +407,7 @@ class IpmiMeter:
                 + f"of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
                 f"if one measures the system, name it: ipmi,sensor={likely(sensors)}"
             )
-        source = _sensors(chosen.sensors, remark, chosen)
+        source = replace(_sensors(chosen.sensors, remark, chosen), rule=chosen.text(list(sensors)))
         what = f"the power of {', '.join(chosen.sensors)}"
         return (
             self._of_chassis(
@@ -438,11 +440,12 @@ class IpmiMeter:
             sensors = watt_sensors(self._query("sdr elist full"))
         found = around_dcmi(dcmi_w, sensors)
         if found.sensors:
-            why = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
-            return _sensors(found.sensors, why, found)
+            reason = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
+            source = _sensors(found.sensors, reason, found)
+            return replace(source, rule=found.text([*sensors, "DCMI"]))
+        source = replace(_DCMI, contents=found.contents, rule=found.text(list(sensors)))
         if found.doubt is not None:
-            return replace(_DCMI, contents=found.contents, doubt=found.doubt + _IF_NODE)
-        source = replace(_DCMI, contents=found.contents)
+            return replace(source, doubt=found.doubt + _IF_NODE)
         return self._of_chassis(source, "DCMI's power", _IF_NODE)
 
     def _node_manager(self) -> tuple[_Source, ...]:
@@ -574,7 +577,8 @@ def find(root: Path) -> Detected:
     meter.close()
     remark = next((channel.remark for channel in meter.channels if channel.remark), None)
     contents = contents_of(meter.channels)
-    return Detected("ipmi", KIND, ("system",), True, remark, contents=contents)
+    rule = meter.channels[0].rule
+    return Detected("ipmi", KIND, ("system",), True, remark, contents=contents, rule=rule)
 
 
 def _device(root: Path) -> Path | None:

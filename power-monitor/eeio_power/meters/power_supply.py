@@ -6,13 +6,14 @@ The system's power is that of all `Mains` and `USB` supplies that are online and
 a current (`voltage_now` x `current_now`, uV and uA): the board's input, on the direct-current side,
 less what flows into a charging battery. If the battery's current is unknown, or more than half of
 the power flows into it, the reading is missing. While a battery also discharges, or a plug without
-a sensor is online, they are not the only supply of the system, and the reading is missing. If no such supply has a
-sensor, or all are unplugged and a battery discharges, it is the power of the discharging batteries
-(`power_now`, uW, or voltage x current), and only while no supply is plugged in (`online`, with or
-without a sensor): a charger that is too weak feeds the system together with the battery, so 3 W of
-the battery are not the machine's power. A battery set to discharge on the mains
-(`charge_behaviour`: force-discharge) is the machine's only supply. Else the reading is missing.
-Plugged-in supplies are looked up at each reading: docks, chargers and batteries come and go.
+a sensor is online, they are not the only supply of the system, and the reading is missing. If no
+such supply has a sensor, or all are unplugged and a battery discharges, it is the power of the
+discharging batteries (`power_now`, uW, or voltage x current), and only while no supply is plugged
+in (`online`, with or without a sensor): a charger that is too weak feeds the system together with
+the battery, so 3 W of the battery are not the machine's power. A battery set to discharge on the
+mains (`charge_behaviour`: force-discharge) is the machine's only supply. Else the reading is
+missing. Plugged-in supplies are looked up at each reading: docks, chargers and batteries come and
+go.
 
 USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
 `current_now` are the negotiated limits of charger and machine, not measured values.

@@ -46,6 +46,7 @@ from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.system_sensor.agreement import LEAST_EFFICIENCY, LEAST_OF_OUTPUTS, USUAL_EFFICIENCY
 from eeio_power.system_sensor.controller import complete_system
 from eeio_power.system_sensor.names import domain_of, is_no_power, listed, names_all, possible_w
+from eeio_power.system_sensor.rules import NAMED, SUPPLY_INPUTS, SUPPLY_OUTPUTS
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
@@ -96,6 +97,7 @@ _OF_SUPPLIES = {
     "PowerOutputWatts": LEAST_OF_OUTPUTS,
     "LastPowerOutputWatts": LEAST_OF_OUTPUTS,
 }
+_REPORTED = "the power that the controller reports of its chassis"
 _SUPPLIES = "PowerSupply"
 """Cisco's context of what all supplies draw."""
 
@@ -124,6 +126,7 @@ class RedfishMeter:
                 contents=self.found.contents,
                 remark=self.found.remark,
                 doubt=self.found.doubt,
+                rule=self.found.rule,
             ),
         )
 
@@ -178,6 +181,7 @@ class _Reading:
     remark: str | None = None
     doubt: str | None = None
     domain: Domain = "system"
+    rule: str | None = None
 
 
 def open_meter(
@@ -252,49 +256,64 @@ def _system_reading(
             raise PowerError("sensor= requires chassis=")
         return _named_sensor(client, wanted, sensor)
     linked, has_systems, unlinked = _linked(client)
-    no_system = "" if has_systems else "; it lists no computer system"
-    if wanted is not None:
-        candidates = [f"{_CHASSIS}/{wanted}"]
-    else:
-        everything = _members(client, _CHASSIS)
-        shared = sorted(_name(path) for path, times in linked.items() if times > 1)
-        if shared:
-            raise PowerError(
-                f"several systems of {client.host} are in the chassis {', '.join(shared)}: if this "
-                f"machine is all of them, name it with chassis={shared[0]}"
-            )
-        candidates = [path for path in everything if path.rstrip("/") in linked] or everything
+    candidates, everything = _candidates(client, wanted, linked)
     found, reasons = _readings(client, candidates, wanted is not None, linked)
     reasons.sort(key=lambda reason: " W" not in reason)  # those with powers first
-    if not found and wanted is None and len(candidates) < len(everything):
-        others = _any_power(client, [path for path in everything if path not in candidates])
-        if others:
-            raise PowerError(
-                f"the system of {client.host} links to parts only ({'; '.join(reasons[:3])}); "
-                f"others give {_listed(others)}; name the system's with chassis={others[0][0]}"
-            )
     if not found:
-        why = f": {'; '.join(reasons[:3])}" if reasons else ""
-        raise PowerError(
-            f"no chassis of {client.host} reports the power of a system{why}{no_system}"
-        )
+        others = [path for path in everything if path not in candidates]
+        raise PowerError(_no_reading(client, others, reasons, has_systems))
     if len(found) > 1:
         raise PowerError(
             f"several chassis of {client.host} report power and may contain each other: "
             f"{_listed(found)}; select the system's with chassis={found[0][0]}"
         )
-    if wanted is not None:
-        return replace(found[0][1], doubt=None)
     name, reading = found[0]
+    if wanted is not None:
+        return replace(reading, doubt=None)
     silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
-    if not linked and (silent or not has_systems):
-        what = "no system links to a chassis" if has_systems else f"{client.host} lists no system"
-        doubt = f"{what}: that {name} is this machine is assumed"
-        return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
-    if linked and unlinked:
-        doubt = f"{', '.join(unlinked)} links to no chassis: that {name} is this machine is assumed"
-        return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
-    return reading
+    assumed = None
+    if not linked and not has_systems:
+        assumed = f"{client.host} lists no system"
+    elif not linked and silent:
+        assumed = "no system links to a chassis"
+    elif linked and unlinked:
+        assumed = f"{', '.join(unlinked)} links to no chassis"
+    if assumed is None:
+        return reading
+    doubt = f"{assumed}: that {name} is this machine is assumed"
+    return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
+
+
+def _candidates(
+    client: http_json.JsonClient, wanted: str | None, linked: Mapping[str, int]
+) -> tuple[list[str], list[str]]:
+    """The chassis that may be the system's, and all chassis. Raises PowerError for one that several
+    systems share."""
+    if wanted is not None:
+        return [f"{_CHASSIS}/{wanted}"], []
+    everything = _members(client, _CHASSIS)
+    shared = sorted(_name(path) for path, times in linked.items() if times > 1)
+    if shared:
+        raise PowerError(
+            f"several systems of {client.host} are in the chassis {', '.join(shared)}: if this "
+            f"machine is all of them, name it with chassis={shared[0]}"
+        )
+    return [path for path in everything if path.rstrip("/") in linked] or everything, everything
+
+
+def _no_reading(
+    client: http_json.JsonClient, others: Sequence[str], reasons: Sequence[str], has_systems: bool
+) -> str:
+    """Why no candidate gives the power of a system, with other chassis that give one."""
+    powers = _any_power(client, others)
+    if powers:
+        return (
+            f"the system of {client.host} links to parts only ({'; '.join(reasons[:3])}); "
+            f"others give {_listed(powers)}; name the system's with chassis={powers[0][0]}"
+        )
+    listed = f": {'; '.join(reasons[:3])}" if reasons else ""
+    no_system = "" if has_systems else "; it lists no computer system"
+    return f"no chassis of {client.host} reports the power of a system{listed}{no_system}"
 
 
 def _readings(
@@ -352,36 +371,60 @@ def _reading(
     doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
     is_node = kind in _NODES or _is_in_enclosure(client, chassis)
     contents = all_but("fans", "supply") if is_node else MACHINE
+    reading, reason, no_answer = _of_chassis(client, chassis, path, contents)
+    if reading is None:
+        reading, reason = _of_its_sensors(client, chassis, path, reason)
+    if reading is None:
+        return None, reason or no_answer
+    if contents != MACHINE:
+        reading = replace(reading, contents=contents)
+    return replace(reading, doubt=reading.doubt or doubt), None
+
+
+def _of_chassis(
+    client: http_json.JsonClient, chassis: Any, path: str, contents: Contents
+) -> tuple[_Reading | None, str | None, str | None]:
+    """The power that the controller reports of the complete chassis; why there is none, and why it
+    does not answer."""
+    name = _name(path)
     reason = no_answer = None
-    for place in (_METRICS, _POWER):
-        where = _linked_place(chassis, path, place)
+    for resource in (_METRICS, _POWER):
+        address = _linked_place(chassis, path, resource)
         try:
-            answer = client.get(where)
+            answer = client.get(address)
         except PowerError as error:
             no_answer = no_answer or str(error)
             continue  # a chassis need not have it
-        keys = _metrics(client, answer) if place == _METRICS else _control(answer)
+        keys = _metrics(client, answer) if resource == _METRICS else _control(answer)
         power_w = None if keys is None else http_json.number_at(answer, *keys)
-        if keys is not None and power_w is not None:
-            if power_w > 0.0 and power_w not in _NO_POWER_W:
-                if place == _POWER and keys[0] == "PowerControl":
-                    doubt = doubt or _control_doubt(name, answer, keys, power_w)
-                return _Reading(((where, keys),), power_w, contents, doubt=doubt), None
+        if keys is None or power_w is None:
+            reason = f"{name} has no power of the complete chassis{_instead(answer)}"
+        elif power_w <= 0.0 or power_w in _NO_POWER_W:
             reason = f"{name} reports {power_w:g} W for a running machine"
-            continue
-        reason = f"{name} has no power of the complete chassis{_instead(answer)}"
+        else:
+            rule = f"{_REPORTED}: {name}{resource}"
+            reading = _Reading(((address, keys),), power_w, contents, rule=rule)
+            if keys[0] == "PowerControl":
+                reading = replace(reading, doubt=_control_doubt(name, answer, keys, power_w))
+            return reading, None, None
+    return None, reason, no_answer
+
+
+def _of_its_sensors(
+    client: http_json.JsonClient, chassis: Any, path: str, reason: str | None
+) -> tuple[_Reading | None, str | None]:
+    """The sum of sensors of a chassis, or why there is none; `reason` is why it has no power of its
+    own."""
     for search in (_sensors, _supplies, _old_supplies):
         try:
             found = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
         except PowerError:
             continue  # a chassis need not have it
-        if isinstance(found, str):
-            reason = f"{reason}; {found}" if reason else f"{name}: {found}"
-        elif found is not None:
-            if contents != MACHINE:
-                found = replace(found, contents=contents)
-            return replace(found, doubt=found.doubt or doubt), None
-    return None, reason or no_answer
+        if isinstance(found, _Reading):
+            return found, None
+        if found is not None:
+            reason = f"{reason}; {found}" if reason else f"{_name(path)}: {found}"
+    return None, reason
 
 
 def _instead(answer: Any) -> str:
@@ -467,7 +510,8 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     summed = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
     remark = "; ".join(word for word in (summed, chosen.note) if word) or None
     found = tuple(places[name] for name in chosen.sensors)
-    return _Reading(found, total_w, chosen.contents, remark, chosen.doubt)
+    rule = chosen.text([*values, *of_parts])
+    return _Reading(found, total_w, chosen.contents, remark, chosen.doubt, rule=rule)
 
 
 def _is_power(sensor: Any) -> bool:
@@ -529,7 +573,9 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
         doubt = f"{wanted} is of {context}, by the BMC"
     elif kind in _NO_SYSTEM:
         doubt = f"{chassis}{_IS_PART}{kind}"
-    return _Reading(((member, ("Reading",)),), power_w, contents, doubt=doubt, domain=domain)
+    place = (member, ("Reading",))
+    rule = f"{NAMED}: {wanted}"
+    return _Reading((place,), power_w, contents, doubt=doubt, domain=domain, rule=rule)
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
@@ -646,7 +692,9 @@ def _added(
             )
     total_w = math.fsum(one.power_w or 0.0 for one in known)
     if known and len(known) == len(each) and total_w > 0.0:
-        return _Reading(tuple(one.place for one in each), total_w, contents, remark)
+        rule = SUPPLY_OUTPUTS if contents == BEHIND_SUPPLY else SUPPLY_INPUTS
+        places = tuple(one.place for one in each)
+        return _Reading(places, total_w, contents, remark, rule=rule)
     return f"{len(known)} of {len(each)} supplies give a power reading" if known else None
 
 

@@ -65,8 +65,9 @@ class Choice:
     def text(self, listed: Sequence[str]) -> str:
         """`named as the complete machine: Sys Power; not counted: PS1 Input, CPU Power`."""
         others = [name for name in listed if name not in self.sensors]
+        counted = f": {_shortened(self.sensors)}" if self.sensors else ""
         left_out = f"; not counted: {_shortened(others)}" if others else ""
-        return f"{self.rule}: {_shortened(self.sensors)}{left_out}"
+        return f"{self.rule}{counted}{left_out}"
 
 
 _MOST_SHOWN = 8

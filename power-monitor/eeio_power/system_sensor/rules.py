@@ -5,7 +5,7 @@ with a reason, or leaves the decision to the next one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from eeio_power.reading import BEHIND_SUPPLY, Contents
 from eeio_power.system_sensor import agreement, names
@@ -37,6 +37,38 @@ def choose(sensors: Sequence[Sensor], extent: Extent) -> Choice:
         if choice is not None:
             return choice
     return _refused(sensors, extent)
+
+
+@dataclass(frozen=True)
+class BoardChoice:
+    """The sensors of a board: those of its modules, and those of the system."""
+
+    modules: Choice
+    system: Choice
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        return (*self.modules.sensors, *self.system.sensors)
+
+    @property
+    def refused(self) -> Choice | None:
+        """What decided that none can be used; None if some can."""
+        if self.modules.reason is not None:
+            return self.modules
+        return None if self.sensors else self.system
+
+    def text(self, sensors: Sequence[Sensor]) -> str:
+        """Which rules chose which sensors, and which are not counted."""
+        chosen = [choice for choice in (self.modules, self.system) if choice.sensors]
+        listed = [s.name for s in sensors if s.name not in self.sensors]
+        texts = [choice.text(choice.sensors) for choice in chosen[:-1]]
+        return "; ".join([*texts, *(choice.text(listed) for choice in chosen[-1:])])
+
+
+def of_board(sensors: Sequence[Sensor]) -> BoardChoice:
+    """The choice among the sensors of a board."""
+    others = [sensor for sensor in sensors if sensor.role != "module"]
+    return BoardChoice(modules(sensors), choose(others, "board"))
 
 
 def modules(sensors: Sequence[Sensor]) -> Choice:

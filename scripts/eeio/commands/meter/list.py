@@ -237,6 +237,8 @@ def _show_list(
                 print(f"{'':9}{domain}: {text}")
         if finding.available and finding.kind not in MARKS:
             print(f"{'':9}{_delays([about(parse_spec(finding.spec)[0]).delay])}")
+        if finding.rule:
+            print(f"{'':9}chosen: {finding.rule}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
