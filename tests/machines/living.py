@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -59,6 +60,14 @@ def adds_up(living: Living, spec: str) -> dict[str, list[str]]:
             if channel.in_domain_total:
                 found.setdefault(channel.domain, []).append(channel.name)
     return found
+
+
+def rule_of(living: Living, spec: str) -> str | None:
+    """The name of the rule that chose a meter's sensors; None if it has one source."""
+    meters = open_meters([living.spec(spec)], living.root)
+    close_meters(meters)
+    texts = [channel.rule for meter in meters for channel in meter.channels if channel.rule]
+    return re.split("[:;]", texts[0])[0] if texts else None
 
 
 def wanted_meters(living: Living) -> list[Meter]:

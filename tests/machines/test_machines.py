@@ -19,7 +19,15 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, contents_of, discover, open_meters
 from eeio_results.errors import EeioError
 from tests.machines import accept, machines, page
-from tests.machines.living import Living, adds_up, alive, record, samples_of, wanted_meters
+from tests.machines.living import (
+    Living,
+    adds_up,
+    alive,
+    record,
+    rule_of,
+    samples_of,
+    wanted_meters,
+)
 from tests.machines.machines import KnownMachine
 
 
@@ -44,6 +52,8 @@ def test_each_meter_is_found_or_rejected(living: Living) -> None:
             assert not finding.available, f"{name} is found and not in the table: {finding}"
     for spec in expected.keys() - findings.keys():
         _check_spec(living, spec)
+    for spec, rule in living.machine.expected.rules.items():
+        assert rule_of(living, spec) == rule, spec
 
 
 def _check_spec(living: Living, spec: str) -> None:
