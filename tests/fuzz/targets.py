@@ -57,6 +57,7 @@ from eeio_power.meters import (
 )
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import modbus as modbuses
 from eeio_power.meters import mqtt as mqtts
 from eeio_power.meters import prometheus as proms
 from eeio_power.meters import quarch as quarchs
@@ -740,6 +741,18 @@ def published(folder: Path) -> Any:
     return meter._power_w(message)
 
 
+def registers(folder: Path) -> Any:
+    """Those of an answer, as each type."""
+    data = (folder / "registers.bin").read_bytes()[:16]
+    words = [int.from_bytes(data[k : k + 2], "big") for k in range(0, len(data) - 1, 2)]
+    values = []
+    for kind in modbuses.TYPES:
+        number = modbuses.Number(0, kind, factor=1e-3)
+        with suppress(PowerError):
+            values.append(number.of(words[: number.registers]))
+    return values
+
+
 def streamed_by_qis(folder: Path) -> Any:
     stream = quarchs.parsed_header(text(folder, "header.xml"))
     meter = quarchs.QuarchMeter("q", "q", None, "m", stream, ())  # type: ignore[arg-type]
@@ -900,6 +913,7 @@ def meter_targets() -> list[Target]:
         Target("mqtt", [{"message.bin": b'{"power": 41.5, "ENERGY": {"Power": 3}}'},
                         {"message.bin": b"63.7"}],
                published),
+        Target("modbus", [{"registers.bin": struct.pack(">d", 87.5)}], registers),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
