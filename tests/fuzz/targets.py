@@ -55,6 +55,7 @@ from eeio_power.meters import (
     pmic,
     power_supply,
 )
+from eeio_power.meters import homeassistant as homes
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
 from eeio_power.meters import modbus as modbuses
@@ -876,6 +877,10 @@ def _answered(request: Any) -> dict[str, Any]:
 def meter_targets() -> list[Target]:
     redfish = '{"PowerWatts": {"Reading": 87.5}, "PowerControl": [{"PowerConsumedWatts": 88}]}'
     shelly = '{"apower": 12.5, "aenergy": {"total": 100.25}, "meters": [{"power": 3.5}]}'
+    home = (
+        '{"state": "87.5", "last_updated": "2026-11-24T12:00:00.5+00:00", "last_reported": null, '
+        '"attributes": {"unit_of_measurement": "W"}}'
+    )
     prometheus = (
         '{"status": "success", "data": {"resultType": "matrix", "result": '
         '[{"metric": {"a": "b"}, "values": [[10.5, "100.25"], [25.5, "850.5"]]}]}}'
@@ -913,6 +918,9 @@ def meter_targets() -> list[Target]:
         Target("mqtt", [{"message.bin": b'{"power": 41.5, "ENERGY": {"Power": 3}}'},
                         {"message.bin": b"63.7"}],
                published),
+        Target("homeassistant", [{"answer.json": home.encode()}], over_http(
+            lambda client: homes.HomeAssistantMeter(
+                "h", "h", client, "sensor.a", "W", 10.0, 1e9, ()))),
         Target("modbus", [{"registers.bin": struct.pack(">d", 87.5)}], registers),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
