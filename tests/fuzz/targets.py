@@ -58,6 +58,7 @@ from eeio_power.meters import (
 from eeio_power.meters import homeassistant as homes
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import kwollect as kwollects
 from eeio_power.meters import modbus as modbuses
 from eeio_power.meters import mqtt as mqtts
 from eeio_power.meters import prometheus as proms
@@ -881,6 +882,10 @@ def meter_targets() -> list[Target]:
         '{"state": "87.5", "last_updated": "2026-11-24T12:00:00.5+00:00", "last_reported": null, '
         '"attributes": {"unit_of_measurement": "W"}}'
     )
+    kwollect = (
+        '[{"timestamp": "2025-02-02T14:39:37.003778+01:00", "device_id": "taurus-7", "metric_id": '
+        '"wattmetre_power_watt", "value": 69.4, "labels": {"_device_orig": ["wattmetre1-port6"]}}]'
+    )
     prometheus = (
         '{"status": "success", "data": {"resultType": "matrix", "result": '
         '[{"metric": {"a": "b"}, "values": [[10.5, "100.25"], [25.5, "850.5"]]}]}}'
@@ -921,6 +926,9 @@ def meter_targets() -> list[Target]:
         Target("homeassistant", [{"answer.json": home.encode()}], over_http(
             lambda client: homes.HomeAssistantMeter(
                 "h", "h", client, "sensor.a", "W", 10.0, 1e9, ()))),
+        Target("kwollect", [{"answer.json": kwollect.encode()}], lambda folder: kwollects.Query(
+            "lyon", "taurus-7", "wattmetre_power_watt").values(
+                Answered(answer(text(folder, "answer.json"))).get("/metrics"))),
         Target("modbus", [{"registers.bin": struct.pack(">d", 87.5)}], registers),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
