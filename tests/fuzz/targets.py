@@ -58,6 +58,7 @@ from eeio_power.meters import (
 from eeio_power.meters import homeassistant as homes
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import kasa as kasas
 from eeio_power.meters import kwollect as kwollects
 from eeio_power.meters import modbus as modbuses
 from eeio_power.meters import mqtt as mqtts
@@ -743,6 +744,24 @@ def published(folder: Path) -> Any:
     return meter._power_w(message)
 
 
+def kasa(folder: Path) -> kasas.FirstGeneration:
+    """A plug whose every answer is the file."""
+    plug = kasas.FirstGeneration("h", 1, 1.0)
+    data = kasas.encrypted((folder / "answer.json").read_bytes())
+    plug._exchanged = lambda _: data  # type: ignore[method-assign]
+    return plug
+
+
+def answered_by_kasa(folder: Path) -> Any:
+    return kasa(folder).power_w()
+
+
+def selected_of_kasa(folder: Path) -> Any:
+    plug = kasa(folder)
+    plug.select("1")
+    return plug.model, plug._context
+
+
 def registers(folder: Path) -> Any:
     """Those of an answer, as each type."""
     data = (folder / "registers.bin").read_bytes()[:16]
@@ -926,6 +945,12 @@ def meter_targets() -> list[Target]:
         Target("homeassistant", [{"answer.json": home.encode()}], over_http(
             lambda client: homes.HomeAssistantMeter(
                 "h", "h", client, "sensor.a", "W", 10.0, 1e9, ()))),
+        Target("kasa", [{"answer.json": b'{"emeter": {"get_realtime": {"power_mw": 87500}}}'},
+                        {"answer.json": b'{"emeter": {"get_realtime": {"power": 8.5}}}'}],
+               answered_by_kasa),
+        Target("kasa-strip", [{"answer.json": b'{"system": {"get_sysinfo": {"model": "HS300", '
+                               b'"deviceId": "8006", "children": [{"alias": "a", "id": "00"}]}}}'}],
+               selected_of_kasa),
         Target("kwollect", [{"answer.json": kwollect.encode()}], lambda folder: kwollects.Query(
             "lyon", "taurus-7", "wattmetre_power_watt").values(
                 Answered(answer(text(folder, "answer.json"))).get("/metrics"))),
