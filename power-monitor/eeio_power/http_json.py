@@ -8,6 +8,7 @@ MD5 is not supported: no supported meter requires it.
 import base64
 import hashlib
 import http.client
+import json
 import os
 import re
 import secrets
@@ -111,10 +112,13 @@ OPTIONS = {
     "timeout_s": f"how long an answer may take, s (default {TIMEOUT_S:g})",
 }
 PASSWORD_VARIABLE = "EEIO_METER_PASSWORD"
+TOKEN_VARIABLE = "EEIO_METER_TOKEN"
+# What a header can contain.
+_TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
 class JsonClient:
-    """GETs of one server. Passwords are not part of its text representation, nor of any error."""
+    """Requests to one server. Passwords are neither in its text representation nor in an error."""
 
     def __init__(
         self,
@@ -123,9 +127,10 @@ class JsonClient:
         context: ssl.SSLContext | None = None,
         timeout_s: float = TIMEOUT_S,
         credentials: Credentials | None = None,
+        login: str = "user= and the password",
     ) -> None:
         """With `credentials`, the server's challenge is answered (Digest or Basic);
-        `authorization` is sent without one."""
+        `authorization` is sent without one. `login` is what to check if the server refuses."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise PowerError(f"{url}: not an address; give HOST or http://HOST[:PORT]")
@@ -145,15 +150,23 @@ class JsonClient:
         self._digest: Digest | None = None
         self._context = context
         self._timeout_s = timeout_s
+        self._login = login
         self._connection: http.client.HTTPConnection | None = None
         self.served_s: float | None = None
         """Unix time of the server's clock at the last answer, in whole seconds (`Date`)."""
 
     def get(self, path: str) -> Any:
         """The decoded answer. Raises PowerError if there is none in time, or it is not JSON."""
+        return self._answered(path, None)
+
+    def post(self, path: str, body: Any) -> Any:
+        """The same with a body, for what changes nothing: it may be sent twice."""
+        return self._answered(path, json.dumps(body).encode())
+
+    def _answered(self, path: str, body: bytes | None) -> Any:
         kept = self._connection is not None
         try:
-            return self._get(path)
+            return self._decoded(path, body)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             # A server may drop a persistent connection: retry once on a new one.
@@ -162,7 +175,7 @@ class JsonClient:
                     f"{self.host}{_shown(path)}: {error or type(error).__name__}"
                 ) from error
         try:
-            return self._get(path)
+            return self._decoded(path, body)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise PowerError(
@@ -175,15 +188,15 @@ class JsonClient:
             self._connection.close()
             self._connection = None
 
-    def _get(self, path: str) -> Any:
-        status, challenge, answer = self._requested(path)
+    def _decoded(self, path: str, body: bytes | None) -> Any:
+        status, challenge, answer = self._requested(path, body)
         if status == 401 and self._credentials is not None and self._answers(challenge):
-            status, _, answer = self._requested(path)
+            status, _, answer = self._requested(path, body)
         if status != 200:
             self.close()
             raise PowerError(
                 f"{self.host}{_shown(path)}: HTTP {status} {http.client.responses.get(status, '')}"
-                + (": check user= and the password" if status in (401, 403) else "")
+                + (f": check {self._login}" if status in (401, 403) else "")
             )
         try:
             return inputs.parse_json(answer, inputs.ANSWER_BYTES)
@@ -206,11 +219,14 @@ class JsonClient:
             return True
         return False
 
-    def _requested(self, path: str) -> tuple[int, str, bytes]:
+    def _requested(self, path: str, body: bytes | None) -> tuple[int, str, bytes]:
         """Status, challenge and body of one complete answer within the time limit."""
         headers = dict(self._headers)
+        method = "GET" if body is None else "POST"
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         if self._digest is not None:
-            headers["Authorization"] = self._digest.authorization("GET", f"{self.base}{path}")
+            headers["Authorization"] = self._digest.authorization(method, f"{self.base}{path}")
         deadline_s = time.monotonic() + self._timeout_s
         connection = self._connected()
         # A socket's own limit is for each byte: a head that drips in would take hours.
@@ -218,7 +234,7 @@ class JsonClient:
         opened: list[socket.socket] = []
         self._watch(connection, opened, done)
         try:
-            connection.request("GET", f"{self.base}{path}", headers=headers)
+            connection.request(method, f"{self.base}{path}", body, headers)
             # Of an answer that ends with the connection http.client lets go before it is read.
             opened.append(connection.sock)
             response = connection.getresponse()
@@ -298,15 +314,22 @@ def _shown(path: str) -> str:
 
 
 def client(
-    spec: str, options: Mapping[str, str], url: str, *, requested_user: str | None = None
+    spec: str,
+    options: Mapping[str, str],
+    url: str,
+    *,
+    requested_user: str | None = None,
+    token: str | None = None,
 ) -> JsonClient:
     """A client as the options want it. Raises PowerError if they do not fit.
 
-    With `asked_user`, the user where none is named, the password is not sent before the server's
-    challenge.
+    With `requested_user`, the user where none is named, the password is not sent before the
+    server's challenge. With `token` that is sent, and no password.
     """
-    authorization, credentials = None, None
-    if requested_user is not None and ("user" in options or "password_file" in options):
+    authorization, credentials, login = None, None, "user= and the password"
+    if token is not None:
+        authorization, login = f"Bearer {token}", "token_file="
+    elif requested_user is not None and ("user" in options or "password_file" in options):
         credentials = Credentials(options.get("user", requested_user), password(spec, options))
     elif requested_user is None and "user" in options:
         authorization = _basic(Credentials(options["user"], password(spec, options)))
@@ -317,7 +340,7 @@ def client(
         )
     context = tls_context(spec, options) if url.startswith("https:") else None
     try:
-        return JsonClient(url, authorization, context, timeout_s, credentials)
+        return JsonClient(url, authorization, context, timeout_s, credentials, login)
     except (PowerError, ValueError) as error:
         raise PowerError(f"meter '{spec}': {error}") from error
 
@@ -359,6 +382,20 @@ def password(
     if found is None:
         raise PowerError(f"meter '{spec}': no password; give password_file=FILE or set {variable}")
     return found
+
+
+def token(spec: str, options: Mapping[str, str]) -> str:
+    """The first line of `token_file=`, or $EEIO_METER_TOKEN. Raises PowerError without one."""
+    if "token_file" in options:
+        text = password(spec, {"password_file": options["token_file"]})
+    else:
+        text = os.environ.get(TOKEN_VARIABLE, "")
+    if _TOKEN.fullmatch(text.strip()) is None:
+        problem = "is no token" if text else "is missing"
+        raise PowerError(
+            f"meter '{spec}': the token {problem}; give token_file=FILE or set {TOKEN_VARIABLE}"
+        )
+    return text.strip()
 
 
 def number_at(answer: Any, *keys: str | int) -> float | None:

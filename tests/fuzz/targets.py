@@ -55,8 +55,12 @@ from eeio_power.meters import (
     pmic,
     power_supply,
 )
+from eeio_power.meters import homeassistant as homes
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import kasa as kasas
+from eeio_power.meters import kwollect as kwollects
+from eeio_power.meters import modbus as modbuses
 from eeio_power.meters import mqtt as mqtts
 from eeio_power.meters import prometheus as proms
 from eeio_power.meters import quarch as quarchs
@@ -740,6 +744,36 @@ def published(folder: Path) -> Any:
     return meter._power_w(message)
 
 
+def kasa(folder: Path) -> kasas.FirstGeneration:
+    """A plug whose every answer is the file."""
+    plug = kasas.FirstGeneration("h", 1, 1.0)
+    data = kasas.encrypted((folder / "answer.json").read_bytes())
+    plug._exchanged = lambda _: data  # type: ignore[method-assign]
+    return plug
+
+
+def answered_by_kasa(folder: Path) -> Any:
+    return kasa(folder).power_w()
+
+
+def selected_of_kasa(folder: Path) -> Any:
+    plug = kasa(folder)
+    plug.select("1")
+    return plug.model, plug._context
+
+
+def registers(folder: Path) -> Any:
+    """Those of an answer, as each type."""
+    data = (folder / "registers.bin").read_bytes()[:16]
+    words = [int.from_bytes(data[k : k + 2], "big") for k in range(0, len(data) - 1, 2)]
+    values = []
+    for kind in modbuses.TYPES:
+        number = modbuses.Number(0, kind, factor=1e-3)
+        with suppress(PowerError):
+            values.append(number.of(words[: number.registers]))
+    return values
+
+
 def streamed_by_qis(folder: Path) -> Any:
     stream = quarchs.parsed_header(text(folder, "header.xml"))
     meter = quarchs.QuarchMeter("q", "q", None, "m", stream, ())  # type: ignore[arg-type]
@@ -863,6 +897,14 @@ def _answered(request: Any) -> dict[str, Any]:
 def meter_targets() -> list[Target]:
     redfish = '{"PowerWatts": {"Reading": 87.5}, "PowerControl": [{"PowerConsumedWatts": 88}]}'
     shelly = '{"apower": 12.5, "aenergy": {"total": 100.25}, "meters": [{"power": 3.5}]}'
+    home = (
+        '{"state": "87.5", "last_updated": "2026-11-24T12:00:00.5+00:00", "last_reported": null, '
+        '"attributes": {"unit_of_measurement": "W"}}'
+    )
+    kwollect = (
+        '[{"timestamp": "2025-02-02T14:39:37.003778+01:00", "device_id": "taurus-7", "metric_id": '
+        '"wattmetre_power_watt", "value": 69.4, "labels": {"_device_orig": ["wattmetre1-port6"]}}]'
+    )
     prometheus = (
         '{"status": "success", "data": {"resultType": "matrix", "result": '
         '[{"metric": {"a": "b"}, "values": [[10.5, "100.25"], [25.5, "850.5"]]}]}}'
@@ -900,6 +942,19 @@ def meter_targets() -> list[Target]:
         Target("mqtt", [{"message.bin": b'{"power": 41.5, "ENERGY": {"Power": 3}}'},
                         {"message.bin": b"63.7"}],
                published),
+        Target("homeassistant", [{"answer.json": home.encode()}], over_http(
+            lambda client: homes.HomeAssistantMeter(
+                "h", "h", client, "sensor.a", "W", 10.0, 1e9, ()))),
+        Target("kasa", [{"answer.json": b'{"emeter": {"get_realtime": {"power_mw": 87500}}}'},
+                        {"answer.json": b'{"emeter": {"get_realtime": {"power": 8.5}}}'}],
+               answered_by_kasa),
+        Target("kasa-strip", [{"answer.json": b'{"system": {"get_sysinfo": {"model": "HS300", '
+                               b'"deviceId": "8006", "children": [{"alias": "a", "id": "00"}]}}}'}],
+               selected_of_kasa),
+        Target("kwollect", [{"answer.json": kwollect.encode()}], lambda folder: kwollects.Query(
+            "lyon", "taurus-7", "wattmetre_power_watt").values(
+                Answered(answer(text(folder, "answer.json"))).get("/metrics"))),
+        Target("modbus", [{"registers.bin": struct.pack(">d", 87.5)}], registers),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
