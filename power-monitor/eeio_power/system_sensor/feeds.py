@@ -73,33 +73,43 @@ def _discharges_by_sensor(battery: Feed) -> bool:
 
 
 def _by_inputs(feeds: Sequence[Feed], resolution_w: float) -> FeedPower:
-    inputs = [feed for feed in feeds if feed.role == "input"]
-    used = [feed for feed in inputs if feed.has_sensor and feed.is_on is not False]
-    for feed in used:
-        # Some chargers show the current into their battery, with its sign.
-        if feed.is_on is None or feed.power_w is None or feed.power_w < -noise_w(resolution_w):
-            return FeedPower(None, INPUTS, f"{feed.name}, a supply in use, gives no value")
-    if not used:
-        return FeedPower(None, INPUTS, "no supply with a sensor is in use")
-    charging_w = 0.0
-    for battery in _batteries(feeds):
-        if battery.state == "charging" and battery.power_w is not None:
-            charging_w += battery.power_w
-        elif battery.state == "charging":
-            reason = f"{battery.name} is charging, and how much flows into it is unknown"
-            return FeedPower(None, INPUTS, reason)
-        elif battery.state == "discharging" and battery.power_w != 0.0:
-            reason = f"{battery.name} also feeds the system, besides the supplies with a sensor"
-            return FeedPower(None, INPUTS, reason)
-    for feed in inputs:
-        if not feed.has_sensor and feed.is_on is not False:
-            reason = f"{feed.name} also feeds the system, besides the supplies with a sensor"
-            return FeedPower(None, INPUTS, reason)
-    total_w = math.fsum(feed.power_w or 0.0 for feed in used)
+    reason = _of_inputs(feeds, resolution_w) or _of_batteries(feeds)
+    if reason is not None:
+        return FeedPower(None, INPUTS, reason)
+    charging = [battery for battery in _batteries(feeds) if battery.state == "charging"]
+    charging_w = math.fsum(battery.power_w or 0.0 for battery in charging)
+    total_w = math.fsum(feed.power_w or 0.0 for feed in _used_inputs(feeds))
     if charging_w > MOST_CHARGING * total_w:
         reason = f"{charging_w:.1f} W of the input's {total_w:.1f} W flow into the battery"
         return FeedPower(None, INPUTS, reason)
     return FeedPower(total_w - charging_w, INPUTS)
+
+
+def _used_inputs(feeds: Sequence[Feed]) -> list[Feed]:
+    return [f for f in feeds if f.role == "input" and f.has_sensor and f.is_on is not False]
+
+
+def _of_inputs(feeds: Sequence[Feed], resolution_w: float) -> str | None:
+    """Why the inputs' power is unknown, or not all that feeds the system."""
+    used = _used_inputs(feeds)
+    for feed in used:
+        # Some chargers show the current into their battery, with its sign.
+        if feed.is_on is None or feed.power_w is None or feed.power_w < -noise_w(resolution_w):
+            return f"{feed.name}, a supply in use, gives no value"
+    for feed in feeds:
+        if feed.role == "input" and not feed.has_sensor and feed.is_on is not False:
+            return f"{feed.name} also feeds the system, besides the supplies with a sensor"
+    return None if used else "no supply with a sensor is in use"
+
+
+def _of_batteries(feeds: Sequence[Feed]) -> str | None:
+    """Why it is unknown what the batteries take or give while an input feeds the system."""
+    for battery in _batteries(feeds):
+        if battery.state == "charging" and battery.power_w is None:
+            return f"{battery.name} is charging, and how much flows into it is unknown"
+        if battery.state == "discharging" and battery.power_w != 0.0:
+            return f"{battery.name} also feeds the system, besides the supplies with a sensor"
+    return None
 
 
 def _by_batteries(feeds: Sequence[Feed]) -> FeedPower:

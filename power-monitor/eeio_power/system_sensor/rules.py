@@ -86,26 +86,42 @@ def modules(sensors: Sequence[Sensor]) -> Choice:
     return Choice(MODULE, tuple(s.name for s in of_modules))
 
 
+def _board_inputs(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """Several inputs of a board, with only words for its input."""
+    inputs = _named_totals(sensors)
+    if not _are_inputs_of_a_board(inputs):
+        return None
+    sum_of = replace(inputs[0], power_w=_sum_w(inputs))
+    return agreement.checked(_chosen(TOTAL, inputs), sum_of, _without(sensors, inputs))
+
+
 def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
-    """The one sensor, or the board's inputs, with only words for the complete machine."""
-    likely = [s for s in sensors if s.role == "total" and s.label and s.may_add and not _is_rail(s)]
-    # IBM's only sensor averages; next to another one, that one is the present power.
-    likely = [s for s in likely if not names.averages(s.label)] or likely
+    """The one sensor with only words for the complete machine; of several, the one total."""
+    likely = _named_totals(sensors)
+    totals = [s for s in likely if names.is_total(s.label)]
     if not likely:
         return None
-    if _are_inputs_of_a_board(likely):
-        sum_of = replace(likely[0], power_w=_sum_w(likely))
-        return agreement.checked(_chosen(TOTAL, likely), sum_of, _without(sensors, likely))
-    totals = [s for s in likely if names.is_total(s.label)]
     if len(likely) > 1 and len(totals) != 1:
         return Choice(TOTAL, reason="several may be the system's")
     (system,) = likely if len(likely) == 1 else totals
-    twins = [s for s in sensors if extent == "controller" and s.kind == system.kind and s != system]
-    sum_w = _sum_w(twins)
-    if twins and not sum_w / ALIKE <= (system.power_w or 0.0) <= ALIKE * sum_w:
+    twins = [s for s in sensors if s.kind == system.kind and s != system]
+    if extent == "controller" and twins and not _are_summed(system, twins):
         listed = ", ".join(s.name for s in twins)
         return Choice(TOTAL, reason=f"{system.name} may be one of several ({listed})")
     return agreement.checked(_chosen(TOTAL, [system]), system, sensors)
+
+
+def _named_totals(sensors: Sequence[Sensor]) -> list[Sensor]:
+    """Sensors with only words for the complete machine. IBM's only one averages; next to another
+    one, that one is the present power."""
+    likely = [s for s in sensors if s.role == "total" and s.label and s.may_add and not _is_rail(s)]
+    return [s for s in likely if not names.averages(s.label)] or likely
+
+
+def _are_summed(system: Sensor, twins: Sequence[Sensor]) -> bool:
+    """Whether a sensor is the sum of others of its name with numbers."""
+    sum_w = _sum_w(twins)
+    return sum_w / ALIKE <= (system.power_w or 0.0) <= ALIKE * sum_w
 
 
 def _are_inputs_of_a_board(sensors: Sequence[Sensor]) -> bool:
@@ -169,35 +185,37 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
         usable = outputs
     rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
     reason = _incomplete(usable, units, extent)
+    if reason is None and all(s.power_w is not None for s in usable):
+        others = [s for s in sensors if s not in summands]
+        reason = _contradicted(usable, outputs, totals, others)
     if reason is not None:
         return Choice(rule, reason=reason)
-    if any(s.power_w is None for s in usable):
-        return _chosen(rule, usable)
+    return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
+
+
+def _contradicted(
+    usable: Sequence[Sensor],
+    outputs: Sequence[Sensor],
+    totals: Sequence[Sensor],
+    others: Sequence[Sensor],
+) -> str | None:
+    """What outputs, totals or other sensors say against the sum of supplies."""
     sum_w = _sum_w(usable)
     given_w, _ = agreement.of_known(outputs)
-    if usable is inputs and given_w * LEAST_OF_OUTPUTS > sum_w:
-        return Choice(rule, reason=f"the supplies draw {sum_w:g} W and give {given_w:g} W")
+    if usable is not outputs and given_w * LEAST_OF_OUTPUTS > sum_w:
+        return f"the supplies draw {sum_w:g} W and give {given_w:g} W"
     for total in totals:
         if total.power_w is None or LEAST_EFFICIENCY * sum_w <= total.power_w <= ALIKE * sum_w:
             continue
-        text = f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
-        return Choice(rule, reason=text)
-    larger = agreement.larger_than(sum_w, [s for s in sensors if s not in summands])
-    if larger is not None:
-        return Choice(rule, reason=f"{larger.name} is more than the sum of the supplies")
-    return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
+        return f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
+    larger = agreement.larger_than(sum_w, others)
+    return None if larger is None else f"{larger.name} is more than the sum of the supplies"
 
 
 def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> str | None:
     """Why a sum of these would not be all supplies; None if it is."""
-    if extent == "controller":
-        if len(units) < 2:
-            return "a single supply sensor may not cover all supplies"
-        numbers = {int(unit) for unit in units if unit.isdigit()}
-        if numbers and len(numbers) == len(units) and not _follow_each_other(numbers):
-            return "by their numbers, a supply is missing"
-        if len({s.kind for s in usable}) != 1:
-            return "the supplies have several sensors each"
+    if extent == "controller" and (reason := _unlisted(usable, units)) is not None:
+        return reason
     if {s.unit for s in usable} != units:
         return "not every supply has the same sensor"
     if not all(s.may_add for s in usable):
@@ -206,6 +224,18 @@ def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> st
     if silent and extent == "controller":
         give = "gives" if len(silent) == 1 else "give"
         return f"{', '.join(silent)} {give} no reading, so that a sum would lack it"
+    return None
+
+
+def _unlisted(usable: Sequence[Sensor], units: set[str]) -> str | None:
+    """Why a controller may have supplies that it does not list."""
+    if len(units) < 2:
+        return "a single supply sensor may not cover all supplies"
+    numbers = {int(unit) for unit in units if unit.isdigit()}
+    if numbers and len(numbers) == len(units) and not _follow_each_other(numbers):
+        return "by their numbers, a supply is missing"
+    if len({s.kind for s in usable}) != 1:
+        return "the supplies have several sensors each"
     return None
 
 
@@ -241,7 +271,15 @@ def _only(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     return replace(_chosen(ONLY, [sensor]), doubt=doubt)
 
 
-RULES: tuple[Rule, ...] = (_total, _acpi, _several_machines, _supplies, _family, _only)
+RULES: tuple[Rule, ...] = (
+    _board_inputs,
+    _total,
+    _acpi,
+    _several_machines,
+    _supplies,
+    _family,
+    _only,
+)
 
 
 def _refused(sensors: Sequence[Sensor], extent: Extent) -> Choice:

@@ -599,3 +599,41 @@ def test_an_input_that_may_feed_another_is_not_added_to_it(hwmon: FakeHwmon) -> 
         hwmon.add_chip("ina226", {**files, "power1_label": "board input"})
     with pytest.raises(PowerError, match="contain each other"):
         open_meters([f"hwmon,root={hwmon.root}"])
+
+
+@pytest.mark.parametrize("current_ma", [450, -450])
+def test_a_usb_tester_is_read_by_the_labels_of_its_voltage_and_current(
+    hwmon: FakeHwmon, current_ma: int
+) -> None:
+    hwmon.add_chip(
+        "powerz",
+        {"in0_input": 5120, "in0_label": "VBUS", "curr1_input": current_ma, "curr1_label": "IBUS",
+         "in1_input": 410, "in1_label": "VCC1", "in2_input": 1700, "in2_label": "VCC2",
+         "temp1_input": 31_000},
+    )  # fmt: skip
+    (finding,) = [f for f in discover(hwmon.root.parents[2]) if f.spec == "hwmon"]
+    assert not finding.available and "only=powerz/power1" in (finding.remedy or "")
+    meter = one_meter(f"hwmon,root={hwmon.root},only=powerz/power1,domain=device")
+    (channel,) = meter.channels
+    assert channel.domain == "device" and channel.contents.includes == ("drives",)
+    assert channel.rule == "named by the user: powerz/power1"
+    assert meter.read() == [pytest.approx(5.12 * 0.45)]
+    with pytest.raises(PowerError, match="domain= requires only="):
+        open_meters([f"hwmon,root={hwmon.root},domain=device"])
+
+
+def test_a_total_below_a_rail_is_rejected_with_both(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": "VIN"})
+    hwmon.add_chip("ina226", {"power1_input": 9 * UW, "power1_label": "VDD_AUX"})
+    with pytest.raises(PowerError, match=r"hwmon1/power1 is more than ina226/power1.*5 W, .*9 W"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_the_rule_names_what_it_does_not_count(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 9 * UW, "power1_label": "VIN"})
+    hwmon.add_chip("ina226", {"power1_input": 2 * UW, "power1_label": "VDD_AUX"})
+    meter = one_meter(f"hwmon,root={hwmon.root}")
+    rules = {channel.rule for channel in meter.channels if channel.in_domain_total}
+    assert rules == {
+        "named as the complete machine: ina226/power1; not counted: ina226@hwmon1/power1"
+    }
