@@ -138,6 +138,7 @@ def test_privileged_only_if_requested(machine: Path) -> None:
         (["--device", "/dev/sda", "--disk-cache", "off"], "--cap-add=SYS_RAWIO"),
         (["--meter", "nvme:/dev/nvme0"], "--device=/dev/nvme0:/dev/nvme0:r"),
         (["--meter", "shelly:plug"], "--network=host"),
+        (["--meter", "quarch:qis"], "--network=host"),
         (["--meter", "ipmi:lanplus,host=bmc"], "--network=host"),
     ],
 )

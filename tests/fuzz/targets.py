@@ -58,6 +58,7 @@ from eeio_power.meters import (
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
 from eeio_power.meters import mqtt as mqtts
+from eeio_power.meters import powersensor3 as boards
 from eeio_power.meters import prometheus as proms
 from eeio_power.meters import quarch as quarchs
 from eeio_power.meters import rapl as rapls
@@ -81,6 +82,7 @@ from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio_results import made
 from tests.fuzz import grammar
 from tests.fuzz.mutate import Files
+from tests.simulators.powersensor3 import NVME, Patterns
 
 DATA = Path(__file__).parents[1] / "data"
 ROOT = DATA.parents[1]
@@ -733,6 +735,18 @@ def shouted(folder: Path) -> Any:
     return [wattsups.record_power_w(packet, 18) for packet in found]
 
 
+def streamed_by_board(folder: Path) -> Any:
+    """The configuration of a PowerSensor3, and its stream."""
+    records = (folder / "records.bin").read_bytes().ljust(328, b"\0")
+    sensors = [boards.parse_record(records[41 * k : 41 * (k + 1)], k) for k in range(8)]
+    pairs = boards.pairs_in_use(sensors)
+    averager = boards.Averager(pairs, 50e-6, 0.001)
+    data = (folder / "stream.bin").read_bytes()
+    for begin in range(0, len(data), 700):
+        averager.feed(data[begin : begin + 700], 100.0 + begin / 18 * 50e-6)
+    return [pair.most_w for pair in pairs], [reading.time_s for reading in averager.readings]
+
+
 def published(folder: Path) -> Any:
     message = (folder / "message.bin").read_bytes()
     keys = ("power",) if message.startswith(b"{") else ()
@@ -900,6 +914,10 @@ def meter_targets() -> list[Target]:
         Target("mqtt", [{"message.bin": b'{"power": 41.5, "ENERGY": {"Power": 3}}'},
                         {"message.bin": b"63.7"}],
                published),
+        Target("powersensor3", [{
+            "records.bin": b"".join(pair.records() for pair in NVME),
+            "stream.bin": Patterns(NVME).sets(0, 200, (2.5, 6.0)),
+        }], streamed_by_board),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
