@@ -79,6 +79,7 @@ from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, or
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
 from tests.eeio.importing import test_power_logs as imports_power
+from tests.eeio.importing import test_psrun as psrun
 from tests.eeio_results import made
 from tests.fuzz import grammar
 from tests.fuzz.mutate import Files
@@ -282,6 +283,8 @@ def tool_targets() -> list[Target]:
                            {"result": imports_darshan.TEXT.encode()},
                            *of_files("iozone/outputs/3.489/other/*.txt", "result")],
                foreign_results),
+        Target("power-dump", [{"log": "".join(psrun.lines(psrun.burst, 0.05)).encode()}],
+               power_log),
         Target("power-logs", [{"log": made().encode()} for made, *_ in imports_power.LOGS.values()],
                power_log),
         Target("mdtest", [{"mdtest.txt": MDTEST}],

@@ -214,13 +214,20 @@ class ArrivalClock:
     def __init__(self) -> None:
         self._least_s: deque[float] = deque(maxlen=self.HISTORY)
         self._second_s = -math.inf
-        self._late_since_s = math.inf
-        self._late_s: list[float] = []
+        self._late_s: list[tuple[float, float]] = []
+        """Time and delay of the last arrivals, all of which were late."""
+        self.gap_until_s = -math.inf
+        """The first arrival behind the last gap."""
 
     @property
     def offset_s(self) -> float:
         """Monotonic time minus the board's."""
         return min(self._least_s)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the last arrival was late: after a gap, or for another reason."""
+        return bool(self._late_s)
 
     def arrived(self, now_s: float, board_s: float) -> float:
         """Note an arrival; the time that is missing from the board's clock, s, else 0."""
@@ -232,14 +239,18 @@ class ArrivalClock:
         if delay_s - self.offset_s < self.LEAST_GAP_S:
             self._late_s = []
             return 0.0
-        if not self._late_s:
-            self._late_since_s = now_s
-        self._late_s.append(delay_s)
-        if now_s - self._late_since_s < self.LATE_S or len(self._late_s) < self.LEAST_ARRIVALS:
+        self._late_s.append((now_s, delay_s))
+        since_s = self._late_s[0][0]
+        if now_s - since_s < self.LATE_S or len(self._late_s) < self.LEAST_ARRIVALS:
             return 0.0
-        repeats = max(1, round((min(self._late_s) - self.offset_s) / (STAMPS * 1e-6)))
+        # The first ones may be from before the gap, and late for another reason.
+        later = [delay for time_s, delay in self._late_s if time_s - since_s >= self.LATE_S / 2]
+        repeats = max(1, round((min(later) - self.offset_s) / (STAMPS * 1e-6)))
+        missing_s = repeats * STAMPS * 1e-6
+        least_s = self.offset_s + missing_s - self.LEAST_GAP_S
+        self.gap_until_s = next(time_s for time_s, delay in self._late_s if delay >= least_s)
         self._late_s = []
-        return repeats * STAMPS * 1e-6
+        return missing_s
 
 
 @dataclass(frozen=True)
