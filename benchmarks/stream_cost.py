@@ -3,7 +3,7 @@
     python -m benchmarks.stream_cost [SECONDS]
 
 PowerSensor3 with two pairs at 20 kHz (our simulator on a pseudo terminal) at 10 Hz and 1 kHz, and a
-Quarch module with rows of 1.024 ms (a stand-in for QIS) at 1 kHz. The power has bursts of 1 s, of
+Quarch module with rows of 1 ms (a stand-in for QIS) at 1 kHz. The power has bursts of 1 s, of
 which the energies are compared with the simulator's. Each meter is sampled in a process of its own;
 only that process is counted. The decoding of PowerSensor3's stream is measured on its own, too.
 
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.meter_cost import Qis
+from benchmarks.meter_cost import ROW_S, Qis
 from tests.eeio_power.line_server import serving
 from tests.simulators.powersensor3 import NVME, FakePowerSensor3, Patterns
 
@@ -127,26 +127,19 @@ def decoding(period_s: float) -> str:
 
 
 class FineQis(Qis):
-    """Rows of 1.024 ms with the same bursts."""
-
-    PERIOD_US = 1024
-
-    @classmethod
-    def row_s(cls) -> float:
-        return cls.PERIOD_US / 1e6
+    """Rows of 1 ms with the same bursts."""
 
     @staticmethod
     def row(number: int) -> str:
-        five, twelve = (round(1e6 * w) for w in watts(number * FineQis.row_s()))
-        time_us = number * FineQis.PERIOD_US
-        return f"{time_us},5000,{five // 5},{five},12000,{twelve // 12},{twelve}\r\n"
+        five, twelve = (round(1e6 * w) for w in watts(number * ROW_S))
+        return f"{number * 1000},5000,{five // 5},{five},12000,{twelve // 12},{twelve}\r\n"
 
 
 def quarch(folder: Path, seconds: float, rate_hz: float) -> str:
     file = folder / "quarch.gz"
     with serving(FineQis) as address:
         found = sampled(f"quarch:{address},average=256", file, seconds, rate_hz)
-        return summary(found, file, FineQis.begun_s)
+        return summary(found, file, Qis.begun_s)
 
 
 def main() -> None:

@@ -923,6 +923,8 @@ def meter_targets() -> list[Target]:
         }], streamed_by_board),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
+        Target("quarch-module", [{"answer.txt": b"5V V = 5012 mV\n5V I = 400000 uA\nPERST# = 1"}],
+               lambda folder: quarchs.parsed_outputs(text(folder, "answer.txt"))),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
                over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("http", [{"answer.json": answer(one)}], over_http(
