@@ -21,7 +21,7 @@ from eeio_power.energy import indices_needed
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter, PacedBatches
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
-from eeio_power.stretches import absurdity
+from eeio_power.stretches import absurdity, possible_w
 
 # How long start(), energy() and stop() wait at most for meters that have not answered: this many
 # periods of the slowest meter and a little for the scheduler.
@@ -91,6 +91,16 @@ def copied(
 def is_storable(channel: Channel, value: float) -> bool:
     """Whether a samples file takes the value."""
     return (COUNTER_SAMPLE if channel.quantity == "energy_j" else POWER_SAMPLE).contains(value)
+
+
+def _are_possible(channel: Channel, values: Sequence[float]) -> bool:
+    """Whether all are powers that the channel can draw, and that a samples file takes."""
+    if channel.quantity == "energy_j" or not values:
+        return channel.quantity != "energy_j"
+    least_w, most_w = possible_w(channel)
+    least, most = min(values), max(values)
+    is_possible = least_w <= least and most <= most_w
+    return is_possible and is_storable(channel, least) and is_storable(channel, most)
 
 
 class Column:
@@ -469,15 +479,20 @@ class BatchLoop(Column):
             self._take(batch.begun_s[k], batch.done_s[k], values, problem)
 
     def _is_plain(self, batch: Batch) -> bool:
-        """No reading is missing or late: the normal case, and cheap to store."""
+        """No reading is missing, late or impossible: the normal case, and cheap to store."""
         newest_s = self._times_s[-1] if self._times_s else -math.inf
         late_s = max(self.info.period_s, WAIT_FLOOR_S)
+        is_counter = self._counters_only
         return (
-            self._counters_only
+            not batch.problems
             # Half a rounding step apart, or more.
             and all(b - a > 1e-6 for a, b in pairwise((newest_s, *batch.begun_s)))
-            and all(b - a <= late_s for a, b in zip(batch.begun_s, batch.done_s, strict=True))
+            and (
+                not is_counter
+                or all(b - a <= late_s for a, b in zip(batch.begun_s, batch.done_s, strict=True))
+            )
             and not any(math.isnan(sum(column)) for column in batch.columns)
+            and (is_counter or all(map(_are_possible, self.info.channels, batch.columns)))
         )
 
     def _take_all(self, batch: Batch) -> None:
@@ -485,9 +500,11 @@ class BatchLoop(Column):
         rows = list(zip(*batch.columns, strict=True))
         if not rows:
             return
-        times_s = [
-            round((a + b) / 2.0, 6) for a, b in zip(batch.begun_s, batch.done_s, strict=True)
-        ]
+        times_s = [round(time_s, 6) for time_s in batch.done_s]
+        if self._counters_only:
+            times_s = [
+                round((a + b) / 2.0, 6) for a, b in zip(batch.begun_s, batch.done_s, strict=True)
+            ]
         self._times_s.extend(times_s)
         for column, values in zip(self._values, batch.columns, strict=True):
             column.extend(values)

@@ -43,7 +43,7 @@ from eeio_power.doubts import (
 )
 from eeio_power.energy import meter_energy, wait_s
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, LoggedMeter, Meter
+from eeio_power.meters import AveragedMeter, Channel, LoggedMeter, Meter
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 from eeio_power.stretches import possible_w
 
@@ -209,14 +209,27 @@ def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
     """The meter's description, sampled at `rate_hz` or as fast as possible."""
     # A log or a meter that pushes has its native rate: missing samples are counted against that.
     own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
+    native_s, channels = meter.native_period_s, calibration.delayed_channels(meter)
+    period_s = native_s if own_pace else max(1.0 / rate_hz, native_s)
+    if isinstance(meter, AveragedMeter):
+        native_s = meter.averages_s(period_s)
+        channels = tuple(_averaged_over(channel, native_s) for channel in channels)
     return MeterInfo(
         name=meter.name,
         spec=meter.spec,
         kind=meter.kind,
-        native_period_s=meter.native_period_s,
-        period_s=meter.native_period_s if own_pace else max(1.0 / rate_hz, meter.native_period_s),
-        channels=calibration.delayed_channels(meter),
+        native_period_s=native_s,
+        period_s=period_s,
+        channels=channels,
     )
+
+
+def _averaged_over(channel: Channel, averages_s: float) -> Channel:
+    """The channel with the delay of means over at least that time."""
+    known = channel.delay
+    if known is None:
+        return channel
+    return replace(channel, delay=replace(known, averages_s=max(averages_s, known.averages_s)))
 
 
 def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str:

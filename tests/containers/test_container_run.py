@@ -139,6 +139,7 @@ def test_privileged_only_if_requested(machine: Path) -> None:
         (["--meter", "nvme:/dev/nvme0"], "--device=/dev/nvme0:/dev/nvme0:r"),
         (["--meter", "shelly:plug"], "--network=host"),
         (["--meter", "modbus:192.0.2.9,model=sdm120"], "--network=host"),
+        (["--meter", "quarch:qis"], "--network=host"),
         (["--meter", "ipmi:lanplus,host=bmc"], "--network=host"),
     ],
 )

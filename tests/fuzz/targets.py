@@ -62,6 +62,7 @@ from eeio_power.meters import kasa as kasas
 from eeio_power.meters import kwollect as kwollects
 from eeio_power.meters import modbus as modbuses
 from eeio_power.meters import mqtt as mqtts
+from eeio_power.meters import powersensor3 as boards
 from eeio_power.meters import prometheus as proms
 from eeio_power.meters import quarch as quarchs
 from eeio_power.meters import rapl as rapls
@@ -82,9 +83,11 @@ from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, or
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
 from tests.eeio.importing import test_power_logs as imports_power
+from tests.eeio.importing import test_psrun as psrun
 from tests.eeio_results import made
 from tests.fuzz import grammar
 from tests.fuzz.mutate import Files
+from tests.simulators.powersensor3 import NVME, Patterns
 
 DATA = Path(__file__).parents[1] / "data"
 ROOT = DATA.parents[1]
@@ -284,6 +287,8 @@ def tool_targets() -> list[Target]:
                            {"result": imports_darshan.TEXT.encode()},
                            *of_files("iozone/outputs/3.489/other/*.txt", "result")],
                foreign_results),
+        Target("power-dump", [{"log": "".join(psrun.lines(psrun.burst, 0.05)).encode()}],
+               power_log),
         Target("power-logs", [{"log": made().encode()} for made, *_ in imports_power.LOGS.values()],
                power_log),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
@@ -737,6 +742,18 @@ def shouted(folder: Path) -> Any:
     return [wattsups.record_power_w(packet, 18) for packet in found]
 
 
+def streamed_by_board(folder: Path) -> Any:
+    """The configuration of a PowerSensor3, and its stream."""
+    records = (folder / "records.bin").read_bytes().ljust(328, b"\0")
+    sensors = [boards.parse_record(records[41 * k : 41 * (k + 1)], k) for k in range(8)]
+    pairs = boards.pairs_in_use(sensors)
+    averager = boards.Averager(pairs, 50e-6, 0.001)
+    data = (folder / "stream.bin").read_bytes()
+    for begin in range(0, len(data), 700):
+        averager.feed(data[begin : begin + 700], 100.0 + begin / 18 * 50e-6)
+    return [pair.most_w for pair in pairs], [reading.time_s for reading in averager.readings]
+
+
 def published(folder: Path) -> Any:
     message = (folder / "message.bin").read_bytes()
     keys = ("power",) if message.startswith(b"{") else ()
@@ -955,8 +972,14 @@ def meter_targets() -> list[Target]:
             "lyon", "taurus-7", "wattmetre_power_watt").values(
                 Answered(answer(text(folder, "answer.json"))).get("/metrics"))),
         Target("modbus", [{"registers.bin": struct.pack(">d", 87.5)}], registers),
+        Target("powersensor3", [{
+            "records.bin": b"".join(pair.records() for pair in NVME),
+            "stream.bin": Patterns(NVME).sets(0, 200, (2.5, 6.0)),
+        }], streamed_by_board),
         Target("quarch", [{"header.xml": quarch_header.encode(), "rows.txt": b"0,5,2\n65536,5,3"}],
                streamed_by_qis),
+        Target("quarch-module", [{"answer.txt": b"5V V = 5012 mV\n5V I = 400000 uA\nPERST# = 1"}],
+               lambda folder: quarchs.parsed_outputs(text(folder, "answer.txt"))),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
                over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("http", [{"answer.json": answer(one)}], over_http(

@@ -48,6 +48,8 @@ ADDED: Sequence[tuple[str, Domain, Contents, float]] = (
     ("blade", "system", all_but("fans", "supply"), 0.05), ("module", "module", MODULE, 0.02),
     ("rapl", "package", only("processor"), 0.05), ("perf", "package", only("processor"), 0.05),
     ("rapl", "dram", only("memory"), 0.2), ("quarch", "device", only("drives"), 0.05),
+    ("powersensor3", "device", only("drives"), 0.02),
+    ("joulescope", "device", only("drives"), 0.01),
     ("nvml", "accelerator", only("gpu"), 0.1),
 )  # fmt: skip
 # One of two supplies, two machines, a chassis of four, milliwatts, kilowatts, a rail, other gains.

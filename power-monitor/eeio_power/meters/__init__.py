@@ -22,7 +22,8 @@ It may offer `ARGUMENT`, the option that follows a colon: `wattsup:/dev/ttyUSB0`
 
 A meter that pushes its readings sets `paces_itself = True`: its `read` waits for the next one, and
 the sampler calls it again at once. A meter that is logged elsewhere has `logged()` and is not read
-(`LoggedMeter`). A meter that another process may read for us has `batches()` (`BatchedMeter`).
+(`LoggedMeter`). A meter that another process may read for us has `batches()` (`BatchedMeter`), and
+`averages_s()` if it averages a fast stream over the period of the sampler (`AveragedMeter`).
 """
 
 import importlib
@@ -193,6 +194,14 @@ class BatchedMeter(Protocol):
 
     def batches(self, period_s: float) -> Batches | None:
         """That process, not yet started; None if there is none: then the meter is read."""
+
+
+@runtime_checkable
+class AveragedMeter(Protocol):
+    """A fast stream whose readings are means over about the period of the sampler."""
+
+    def averages_s(self, period_s: float) -> float:
+        """The time that each reading is the mean of, s, if the sampler reads it each `period_s`."""
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,32 @@
 """The rails of a drive in a Quarch power module, through Quarch's server QIS (TCP port 9722).
 
-`quarch:HOST[:PORT][,module=USB::QTL1999-01-001]` streams the module's power of each rail: the watts
-of all rails are the drive (domain `device`). The protocol is that of QIS as quarchpy, the maker's
-Python package, uses it: a line with module and command, and an answer that ends with `>`.
+`quarch:HOST[:PORT][,module=USB::QTL1999-01-001][,average=256]` streams the power of each rail: the
+watts of all rails are the drive (domain `device`). The protocol is that of QIS as quarchpy, the
+maker's Python package, uses it: a line with module and command, and an answer that ends with `>`.
 
 - `stream mode header v3`, `stream mode power enable`, `record:trigger:mode manual` and
-  `record:averaging 16k` (16,384 samples of 4 us) select the stream; `rec stream` starts it.
+  `record:averaging 16k` (16,384 samples of 4 us; `average=`) select the stream; `rec stream`
+  starts it.
 - `stream text header`: XML with the period, and name, group and units of each channel.
 - `stream text all`: the rows since the last request, `time,value,...`. Without more it ends with
   `eof`; `stream?` then tells whether the stream runs, or stopped as its buffer overran.
 
 Under a sampler the rows are fetched together and averaged over its period (`StreamBatches`). Rows
-that are missing in between, by their times, make the reading missing. eeio's authors had no data
-sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
+that are missing in between, by their times, make the reading missing. Rows of less than 10 ms are
+fetched each 0.1 s by a thread, for QIS buffers a limited number. eeio's authors had no data sheet
+at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
+
+`quarch:tcp://HOST[:PORT]` reads a module on the network without QIS (port 9760). A request is its
+length with CR LF, a byte of 0, the line and CR LF; answers have two bytes of length, too, and end
+with CR LF and `>` (as Alumet's plugin quarch, EUPL, uses it). `measure:outputs?` gives lines that
+end with `= NUMBER mV` and `= NUMBER uA`. No source shows their names: a voltage and a current
+belong together if their names are equal but for the quantity. Other answers are rejected.
 """
 
 import math
 import re
 import socket
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import deque
@@ -29,6 +38,7 @@ from pathlib import Path
 
 from eeio_limits.inputs import ANSWER_BYTES
 from eeio_limits.quantities import FIGURE
+from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Batch,
@@ -42,8 +52,9 @@ from eeio_power.meters import (
 from eeio_power.reading import Kind, only
 
 OPTIONS = {
-    "host": "address of QIS, HOST or HOST:PORT",
+    "host": "address of QIS, HOST or HOST:PORT; or tcp://HOST of a module",
     "module": "the power module, as QIS lists it (default: the only one)",
+    "average": "samples of 4 us in a value: 32, 64, ... 512, 1k, 2k, ... 32k (default 16k)",
     "accuracy": "uncertainty as a share (default 0.05)",
     "timeout_s": "longest wait for an answer, s (default 5)",
 }
@@ -52,10 +63,20 @@ ARGUMENT = "host"
 KIND: Kind = "measured"
 VERIFIED_ON: Verified = "simulator"
 _PORT, _TIMEOUT_S, _ACCURACY, _LIMIT_W, _MOST_W = 9722, 5.0, 0.05, 0.01, 500.0
-_SETTINGS = (
-    "stream mode header v3", "stream mode power enable", "record:trigger:mode manual",
-    "record:averaging 16k",
-)  # fmt: skip
+_MODULE_PORT = 9760
+_SETTINGS = ("stream mode header v3", "stream mode power enable", "record:trigger:mode manual")
+AVERAGES = {
+    **{str(1 << k): 1 << k for k in range(5, 10)},
+    **{f"{1 << k}k": 1024 << k for k in range(6)},
+}
+"""Values of `average=`, and their numbers of samples."""
+_AVERAGE = "16k"
+_SAMPLE_S = 4e-6
+_FINE_S = 0.01
+"""Rows of less time are fetched each `_FETCH_S`."""
+_FETCH_S = 0.1
+_ARRIVAL_S = 0.02
+"""Assumed: how long a row is on its way at most, in addition to its own time."""
 _HEADER_PAUSE_S = 0.1
 # The next row comes within so many periods.
 _PERIODS = 3
@@ -66,6 +87,8 @@ _GAP = "rows of the stream are missing; read it more often"
 _CLOCK_FETCHES = 60
 Row = tuple[float, ...]
 """Its time in the stream's unit, and the watts of each rail."""
+_OUTPUT = re.compile(r"(.{1,80}?)\s*=\s*(-?\d{1,12}(?:\.\d{1,9})?)\s*(mV|uA)\s*", re.I)
+_QUANTITY = re.compile(r"\b(?:voltage|current|volts?|amps?|mv|ua|[vi])\b", re.I)
 _MODULE = re.compile(r"[\w:.-]{3,80}")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _WATTS = {"nW": 1e-9, "uW": 1e-6, "mW": 1e-3, "W": 1.0}
@@ -109,6 +132,119 @@ class Qis:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+@dataclass
+class ModuleLine:
+    """A connection to a module on the network, without QIS."""
+
+    address: tuple[str, int]
+    timeout_s: float
+    _connection: socket.socket | None = field(default=None, repr=False)
+
+    def query(self, command: str) -> str:
+        """The answer without its mark. Raises PowerError without one."""
+        line = f"{command}\r\n".encode()
+        try:
+            if self._connection is None:
+                self._connection = socket.create_connection(self.address, self.timeout_s)
+            self._connection.sendall(bytes((len(line), 0)) + line)
+            return self._answer()
+        except OSError as error:
+            self.close()
+            where = f"{self.address[0]}:{self.address[1]}"
+            raise PowerError(
+                f"module at {where}: {error or 'no answer'}; check that it is on, and that no "
+                "other program uses it"
+            ) from error
+
+    def _answer(self) -> str:
+        answer = b""
+        while not answer.endswith(b"\r\n>"):
+            answer += self._received(int.from_bytes(self._received(2), "little"))
+            if len(answer) > ANSWER_BYTES:
+                raise ConnectionResetError("an answer without end")
+        return answer[:-1].decode("utf-8", errors="replace").strip()
+
+    def _received(self, count: int) -> bytes:
+        assert self._connection is not None
+        data = b""
+        while len(data) < count:
+            part = self._connection.recv(count - len(data))
+            if not part:
+                raise ConnectionResetError("the connection was closed")
+            data += part
+        return data
+
+    def close(self) -> None:
+        """Drop the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def parsed_outputs(answer: str) -> dict[str, float]:
+    """W of each rail in the answer to `measure:outputs?`: its voltage x its current. Raises
+    PowerError for an answer that is not understood."""
+    parts: dict[str, dict[str, float]] = {}
+    for line in answer.splitlines():
+        if not re.search(r"\d\s*(?:mV|uA)\b", line, re.I):
+            continue  # signals of the fixture
+        match = _OUTPUT.fullmatch(line)
+        if match is None:
+            raise PowerError(f"measure:outputs?: not understood: {line[:80]!r}")
+        rail = " ".join(_QUANTITY.sub(" ", match[1]).replace(":", " ").split()) or "drive"
+        values = parts.setdefault(rail, {})
+        if match[3].lower() in values:
+            raise PowerError(f"measure:outputs?: {rail} has two values in {match[3]}")
+        values[match[3].lower()] = float(match[2])
+    if not parts or any(len(values) != 2 for values in parts.values()):
+        raise PowerError(
+            "measure:outputs?: no voltage and current of each rail: "
+            f"{answer[:80]!r}; use QIS, --meter quarch:HOST"
+        )
+    return {rail: values["mv"] * values["ua"] * 1e-9 for rail, values in parts.items()}
+
+
+@dataclass
+class ModuleMeter:
+    """The rails of a module that is read without QIS."""
+
+    spec: str
+    name: str
+    line: ModuleLine
+    average: str
+    rails: tuple[str, ...] = ()
+    channels: Sequence[Channel] = ()
+    kind: Kind = KIND
+
+    @property
+    def native_period_s(self) -> float:
+        return AVERAGES[self.average] * _SAMPLE_S
+
+    def read(self) -> Sequence[float | None]:
+        """W of each rail, the product of its mean voltage and current. Raises PowerError."""
+        watts = self.measured()
+        if set(watts) != set(self.rails):
+            raise PowerError(f"its rails were {', '.join(self.rails)}, now {', '.join(watts)}")
+        return [watts[rail] for rail in self.rails]
+
+    def measured(self) -> dict[str, float]:
+        """W of each rail now. A module that was connected again is set up again."""
+        if self.line._connection is None:
+            for command in ("record:trigger:mode manual", f"record:averaging {self.average}"):
+                answer = self.line.query(command)
+                if not answer.lower().startswith("ok"):
+                    self.line.close()
+                    raise PowerError(f"'{command}': {answer[:80]!r}")
+        watts = parsed_outputs(self.line.query("measure:outputs?"))
+        if not all(map(FIGURE.contains, watts.values())):
+            raise PowerError("measure:outputs?: a value out of range")
+        return watts
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self.line.close()
 
 
 @dataclass(frozen=True)
@@ -187,6 +323,10 @@ class QuarchMeter:
         """The rows as means of that period, without a thread and a request for each."""
         return StreamBatches(self, period_s)
 
+    def averages_s(self, period_s: float) -> float:
+        """The time that a reading is the mean of, if a sampler reads it with a period."""
+        return max(1, int(period_s / self.stream.period_s + 1e-6)) * self.stream.period_s
+
     def new_rows(self) -> list[Row]:
         """The rows since the last call. Raises PowerError if the stream ended; it is started
         again."""
@@ -261,6 +401,13 @@ class StreamBatches:
     _rest: list[Row] = field(default_factory=list)
     _delays_s: deque[float] = field(default_factory=lambda: deque(maxlen=_CLOCK_FETCHES))
     _last_s: float = -math.inf
+    _times_s: list[float] = field(default_factory=list)
+    _values: list[tuple[float, ...]] = field(default_factory=list)
+    _problems: dict[int, str] = field(default_factory=dict)
+    _error: str | None = None
+    _using: threading.Lock = field(default_factory=threading.Lock)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Drop the rows from before."""
@@ -268,22 +415,48 @@ class StreamBatches:
             rows = self.meter.new_rows()
             if rows:
                 self.meter._gaps(rows)
+        if self.meter.stream.period_s < _FINE_S:
+            self._thread = threading.Thread(
+                target=self._run, name=f"eeio-power-{self.meter.name}-stream", daemon=True
+            )
+            self._thread.start()
 
     def fetch(self) -> Batch:
-        """The means since the last call; NaN where rows are missing."""
+        """The means since the last call; NaN where rows are missing. Raises PowerError if there are
+        none and QIS does not answer."""
         self.ended = self._finishes
-        rows = self.meter.new_rows()
-        if not rows:
-            return Batch([], [], tuple([] for _ in self.meter.channels))
+        with self._using:
+            self._collect()
+            times_s, values, problems = self._times_s, self._values, self._problems
+            self._times_s, self._values, self._problems = [], [], {}
+            error, self._error = self._error, None
+        if error is not None and not times_s:
+            raise PowerError(error)
+        columns = tuple([row[k] for row in values] for k in range(len(self.meter.channels)))
+        return Batch(times_s, times_s, columns, problems)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_FETCH_S):
+            with self._using:
+                self._collect()
+
+    def _collect(self) -> None:
+        """Averages the rows since the last call; `_error` is why there are none."""
+        try:
+            rows = self.meter.new_rows()
+            if rows:
+                self._add(rows)
+        except PowerError as error:
+            self._error = str(error)
+
+    def _add(self, rows: Sequence[Row]) -> None:
+        times_s, values, problems = self._times_s, self._values, self._problems
         gaps = set(self.meter._gaps(rows))
         newest_s = self.meter.seconds(rows[-1][0])
         self._delays_s.append(time.monotonic() - newest_s)
         # The clock of the module by the fastest of the last answers.
         offset_s = min(self._delays_s)
         count = max(1, int(self.period_s / self.meter.stream.period_s + 1e-6))
-        times_s: list[float] = []
-        values: list[tuple[float, ...]] = []
-        problems: dict[int, str] = {}
         for k, row in enumerate(rows):
             if k in gaps:
                 problems[len(times_s)] = f"{self.meter.module}: {_GAP}"
@@ -295,8 +468,6 @@ class StreamBatches:
                 times_s.append(self._last_s)
                 values.append(_means(self._rest))
                 self._rest = []
-        columns = tuple([row[k] for row in values] for k in range(len(self.meter.channels)))
-        return Batch(times_s, times_s, columns, problems)
 
     def wait(self, limit_s: float) -> None:
         """Until the next mean."""
@@ -310,12 +481,21 @@ class StreamBatches:
         self._finishes = True
 
     def kill(self) -> None:
-        """No process to end."""
+        """End the thread."""
         self.ended = True
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
 
-def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter:
+def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter | ModuleMeter:
     """Start the stream and take a first reading. Raises PowerError if there is none."""
+    average = options.get("average", _AVERAGE).lower()
+    if average not in AVERAGES:
+        raise PowerError(f"meter '{spec}': average={average} is not one of {', '.join(AVERAGES)}")
+    if options.get("host", "").startswith("tcp://"):
+        return _open_module(spec, options, average)
     module = options.get("module")
     if module and not _MODULE.fullmatch(module):
         raise PowerError(f"meter '{spec}': module={module:.80} is not a module's name in QIS")
@@ -325,7 +505,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
     name = options.get("name", "quarch")
     try:
         module = module or _only_module(qis)
-        for command in (*_SETTINGS, "rec stream"):
+        for command in (*_SETTINGS, f"record:averaging {average}", "rec stream"):
             answer = qis.query(f"{module} {command}")
             if not answer.lower().startswith("ok"):
                 raise PowerError(f"{module}: '{command}': {answer[:80]!r}; is another program's "
@@ -334,7 +514,32 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
     except PowerError as error:
         qis.close()
         raise PowerError(f"meter '{spec}': {error}") from error
-    channels = [
+    channels = _channels(name, stream.names, accuracy, module, _delay(stream.period_s))
+    return first_reading(QuarchMeter(spec, name, qis, module, stream, channels))
+
+
+def _open_module(spec: str, options: Mapping[str, str], average: str) -> ModuleMeter:
+    if "module" in options:
+        raise PowerError(f"meter '{spec}': module= is a module of QIS; leave it out")
+    accuracy = number_option(spec, options, "accuracy")
+    timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
+    address = host_and_port(spec, options["host"].removeprefix("tcp://"), _MODULE_PORT)
+    meter = ModuleMeter(
+        spec, options.get("name", "quarch"), ModuleLine(address, timeout_s), average
+    )
+    try:
+        meter.rails = tuple(meter.measured())
+    except PowerError as error:
+        meter.close()
+        raise PowerError(f"meter '{spec}': {error}") from error
+    meter.channels = _channels(meter.name, meter.rails, accuracy, "the module", None)
+    return meter
+
+
+def _channels(
+    name: str, rails: Sequence[str], accuracy: float | None, module: str, delay: Delay | None
+) -> list[Channel]:
+    return [
         Channel(
             name=f"{name}:{rail}",
             domain="device",
@@ -343,11 +548,19 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
             resolution=2 * _LIMIT_W,
             max_power_w=_MOST_W,
             contents=only("drives"),
-            remark=f"rails {', '.join(stream.names)} of {module}",
+            remark=f"rails {', '.join(rails)} of {module}",
+            delay=delay,
         )
-        for rail in stream.names
+        for rail in rails
     ]
-    return first_reading(QuarchMeter(spec, name, qis, module, stream, channels))
+
+
+def _delay(period_s: float) -> Delay:
+    """A row is the mean of its time, and comes up to one more later."""
+    lag_s = period_s + _ARRIVAL_S
+    return Delay(
+        lag_s / 2.0, period_s, lag_s / 2.0, 0.0, "means of the stream; assumed: up to one row late"
+    )
 
 
 def _only_module(qis: Qis) -> str:

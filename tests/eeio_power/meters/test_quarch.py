@@ -2,17 +2,19 @@
 
 import math
 import socketserver
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from tests.eeio_power.line_server import serving
 from tests.eeio_power.one_meter import one_meter
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import open_meters
-from eeio_power.meters.quarch import QuarchMeter, parsed_header
+from eeio_power.meters import open_meters, quarch
+from eeio_power.meters.quarch import AVERAGES, QuarchMeter, parsed_header, parsed_outputs
 from eeio_power.reading import only
+from eeio_power.samples import meter_info
 
 CHANNELS = (
     ("5V", "voltage", "mV"), ("5V", "current", "uA"), ("5V", "power", "uW"),
@@ -44,7 +46,10 @@ ROWS = [row(0, 1000, 6000), row(1, 2000, 6000), row(2, 3000, 6000)]
 
 @contextmanager
 def qis(
-    *streams: list[str] | str, answers: dict[str, str] | None = None, head: str | None = None
+    *streams: list[str] | str,
+    answers: dict[str, str] | None = None,
+    head: str | None = None,
+    seen: list[str] | None = None,
 ) -> Iterator[str]:
     """Rows of each request; a text is the state that `stream?` gives instead."""
     script = list(streams)
@@ -52,6 +57,8 @@ def qis(
     replies = {"$list": "1) USB::QTL1999-01-001\r\n", **(answers or {})}
 
     def answer(line: str) -> str:
+        if seen is not None:
+            seen.append(line)
         if line in replies:
             return replies[line]
         command = line.partition(" ")[2]
@@ -182,3 +189,139 @@ def test_a_sampler_gets_means_of_the_rows() -> None:
         assert not batches.ended
         batches.fetch()
         assert batches.ended
+
+
+# ---- the averaging ----
+
+
+@pytest.mark.parametrize("average", ["32", "512", "1k", "16k", "32k"])
+def test_the_averaging_is_an_option(average: str) -> None:
+    commands: list[str] = []
+    with qis(ROWS, [row(3, 1000, 0)], seen=commands) as address:
+        one_meter(f"quarch:{address},average={average}")
+    (sent,) = [command for command in commands if "record:averaging" in command]
+    assert sent.endswith(f" record:averaging {average}")
+
+
+def test_the_averaging_is_16k_unless_it_is_stated_and_others_are_rejected() -> None:
+    commands: list[str] = []
+    with qis(ROWS, [row(3, 1000, 0)], seen=commands) as address:
+        one_meter(f"quarch:{address}")
+        with pytest.raises(PowerError, match="average=100 is not one of 32, 64, 128"):
+            open_meters([f"quarch:{address},average=100"])
+    assert any(command.endswith(" record:averaging 16k") for command in commands)
+    assert AVERAGES["32k"] * 4e-6 == pytest.approx(0.131, abs=1e-3)
+
+
+def fine_row(number: int, five_w: float) -> str:
+    """A row of 1.024 ms."""
+    return f"{number * 1024},5000,{five_w / 5 * 1e6:.0f},{five_w * 1e6:.0f},12000,0,0,0"
+
+
+def test_means_and_delay_follow_the_period_of_the_rows() -> None:
+    rows = [fine_row(k, 1.0) for k in range(3)]
+    with qis(rows, rows[:0], head=header(period="1024uS")) as address:
+        meter = one_meter(f"quarch:{address},average=256")
+        assert isinstance(meter, QuarchMeter)
+        assert meter.native_period_s == pytest.approx(0.001024)
+        for period_s, averages_s in ((0.1, 97 * 0.001024), (0.001024, 0.001024)):
+            info = meter_info(meter, 1.0 / period_s)
+            assert info.native_period_s == pytest.approx(averages_s)
+            assert [c.delay.averages_s for c in info.channels if c.delay] == pytest.approx(
+                [averages_s] * 2
+            )
+
+
+def test_fine_rows_are_fetched_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quarch, "_FETCH_S", 0.005)
+    first = [fine_row(k, 1.0) for k in range(3)]
+    later = [[fine_row(10 * k + j, float(k)) for j in range(10)] for k in range(1, 40)]
+    between = [fine_row(k, 1.0) for k in range(3, 10)]
+    with qis(first, between, *later, head=header(period="1024uS")) as address:
+        meter = one_meter(f"quarch:{address},average=256")
+        assert isinstance(meter, QuarchMeter)
+        batches = meter.batches(0.01024)
+        batches.start()
+        values: list[float] = []
+        deadline_s = time.monotonic() + 20.0
+        while len(values) < 30 and time.monotonic() < deadline_s:
+            batches.wait(0.02)
+            with suppress(PowerError):
+                values += batches.fetch().columns[0]
+        batches.kill()
+    assert values[:25] == sorted(values[:25]) and len(set(values[:25])) == 25
+
+
+# ---- a module without QIS ----
+
+OUTPUTS = "5V Voltage = 5012 mV\r\n5V Current = 400000 uA\r\n12V Voltage = 12000 mV\r\n" \
+    "12V Current = 250000.5 uA\r\nPERST# = 1"  # fmt: skip
+
+
+@contextmanager
+def network_module(*answers: str, frame: int = 200) -> Iterator[tuple[str, list[bytes]]]:
+    """A module on the network; each of `answers` is that to `measure:outputs?`. It is our own."""
+    script, heard = list(answers), []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while len(head := self.rfile.read(2)) == 2:
+                line = self.rfile.read(head[0])
+                heard.append(head + line)
+                text = "OK"
+                if line.strip() == b"measure:outputs?":
+                    text = script.pop(0) if len(script) > 1 else script[0]
+                if text == "drop":
+                    return
+                data = f"{text}\r\n>".encode()
+                for begin in range(0, len(data), frame):
+                    part = data[begin : begin + frame]
+                    self.wfile.write(len(part).to_bytes(2, "little") + part)
+
+    with serving(Handler) as address:
+        yield address, heard
+
+
+@pytest.mark.parametrize("frame", [200, 7])
+def test_a_module_without_qis(frame: int) -> None:
+    with network_module(OUTPUTS, frame=frame) as (address, heard):
+        meter = one_meter(f"quarch:tcp://{address},average=1k")
+        assert meter.read() == pytest.approx([2.0048, 3.0], rel=1e-4)
+        assert [c.name for c in meter.channels] == ["quarch:5V", "quarch:12V"]
+        assert meter.native_period_s == pytest.approx(0.0041, abs=1e-4)
+        assert all(c.delay is None for c in meter.channels)
+        meter.close()
+    assert heard[1:3] == [b"\x15\0record:averaging 1k\r\n", b"\x12\0measure:outputs?\r\n"]
+    # `config:default state` would switch the drive off.
+    assert not any(b"conf" in line.lower() or b"power" in line.lower() for line in heard)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("FAIL: 0x21", "no voltage and current of each rail"),
+        ("5V Voltage = 5012 mV", "no voltage and current of each rail"),
+        ("5V Voltage = 5012 mV\r\n12V Current = 5 uA", "no voltage and current of each rail"),
+        ("5V Voltage = 5012 mV\r\n5V Voltage = 5013 mV", "two values in mV"),
+        ("5V Voltage = 5012 mV, 12 uA", "not understood"),
+        ("drop", "the connection was closed"),
+    ],
+)
+def test_answers_that_are_not_understood(answer: str, why: str) -> None:
+    with network_module(answer) as (address, _), pytest.raises(PowerError, match=why):
+        open_meters([f"quarch:tcp://{address}"])
+
+
+def test_a_module_that_comes_back_is_set_up_again() -> None:
+    with network_module(OUTPUTS, "drop", OUTPUTS) as (address, heard):
+        meter = one_meter(f"quarch:tcp://{address}")
+        with pytest.raises(PowerError, match="no other program uses it"):
+            meter.read()
+        assert meter.read() == pytest.approx([2.0048, 3.0], rel=1e-4)
+    assert sum(b"averaging" in line for line in heard) == 2
+
+
+def test_one_rail_needs_no_names() -> None:
+    assert parsed_outputs("Voltage = 3000 mV\nCurrent = 500000 uA") == {"drive": 1.5}
+    with pytest.raises(PowerError, match="not understood"):
+        parsed_outputs("Voltage: 3000 mV\nCurrent: 500000 uA")

@@ -16,7 +16,9 @@ from eeio_power.delay import later, stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import number_option
 
-_WITH_OPTIONS = re.compile(r"(.+?)((?:,(?:lag_s|averages_s|offset_s)=[^,]{1,20}){1,3})", re.DOTALL)
+_WITH_OPTIONS = re.compile(
+    r"(.+?)((?:,(?:lag_s|averages_s|offset_s|domain|pairs)=[^,]{1,20}){1,5})", re.DOTALL
+)
 
 
 def _split(named: Path) -> tuple[Path, dict[str, str]]:
@@ -39,6 +41,17 @@ def _offset_s(options: Mapping[str, str]) -> float | None:
     if not math.isfinite(offset_s):
         raise PowerError(f"offset_s={options['offset_s']}: not a number of seconds")
     return offset_s
+
+
+def _selected(found: ReadLog, options: Mapping[str, str]) -> list[Series]:
+    """The series that `domain=` and `pairs=` select. Raises PowerError for a log that states its
+    domain."""
+    chosen = {key: options[key] for key in ("domain", "pairs") if key in options}
+    if not chosen:
+        return found.series
+    if found.select is None:
+        raise PowerError(f"{' and '.join(chosen)}: only for dumps of PowerSensor3")
+    return found.select(chosen)
 
 
 def _with_delays(every: Sequence[Series], options: Mapping[str, str]) -> list[Series]:
@@ -91,7 +104,7 @@ def read(named: Path) -> PowerLog:
             if text[-1:] not in "\n]}":
                 found.notes.append("the last line has no line end, so it may be cut off: not used")
         log = replace(log, offset_s=_offset_s(options))
-        found.series = _with_delays(found.series, options)
+        found.series = _with_delays(_selected(found, options), options)
         for series in found.series:
             check(series)
             if found.clock == "local":

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -171,6 +171,9 @@ class ReadLog:
     unsure_s: float = 0.0
     is_elapsed: bool = False
     notes: list[str] = field(default_factory=list)
+    select: Callable[[Mapping[str, str]], list[Series]] | None = None
+    """The series with the options `domain` and `pairs` behind the name of a log that does not state
+    them."""
 
 
 def check(series: Series) -> None:
