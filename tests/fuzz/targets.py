@@ -765,7 +765,7 @@ def kasa(folder: Path) -> kasas.FirstGeneration:
     """A plug whose every answer is the file."""
     plug = kasas.FirstGeneration("h", 1, 1.0)
     data = kasas.encrypted((folder / "answer.json").read_bytes())
-    plug._exchanged = lambda _: data  # type: ignore[method-assign]
+    plug._exchanged = lambda request: data  # type: ignore[method-assign]
     return plug
 
 

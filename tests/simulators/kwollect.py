@@ -87,8 +87,8 @@ class FakeKwollect:
             return 404, b"{}"
         if (query["nodes"], query["metrics"]) != ("taurus-11", self.metric):
             return 200, b"[]"
-        found = self.values(float(query["start_time"]), float(query["end_time"]))
-        return 200, json.dumps([*found, *self.more]).encode()
+        values = self.values(float(query["start_time"]), float(query["end_time"]))
+        return 200, json.dumps([*values, *self.more]).encode()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         outer = self

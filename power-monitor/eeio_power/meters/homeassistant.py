@@ -95,13 +95,13 @@ class HomeAssistantMeter:
             )
         except PowerError as error:
             raise PowerError(
-                f"{self._place} has not changed for {self._age_s(old):.0f} s, and whether it was "
+                f"{self._label} has not changed for {self._age_s(old):.0f} s, and whether it was "
                 f"reported again is unknown ({error}): use the token of an administrator, and "
                 "Home Assistant 2024.4 or later"
             ) from error
         if (age_s := self._age_s(state)) > self.max_age_s:
             raise PowerError(
-                f"{self._place} was last reported {age_s:.0f} s ago: check the device; set "
+                f"{self._label} was last reported {age_s:.0f} s ago: check the device; set "
                 "period_s= if it reports less often"
             )
         return state
@@ -113,7 +113,7 @@ class HomeAssistantMeter:
             text = state.get("last_reported") or state["last_updated"]
             reported_s = datetime.fromisoformat(text).timestamp()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise PowerError(f"{self._place}: not a state of Home Assistant") from error
+            raise PowerError(f"{self._label}: not a state of Home Assistant") from error
         if self.client.served_s is None:
             return time.time() - reported_s
         return max(0.0, self.client.served_s - reported_s)
@@ -121,20 +121,20 @@ class HomeAssistantMeter:
     def _value(self, state: Any) -> float:
         text = state.get("state")
         if not isinstance(text, str) or text.lower() in _NO_VALUE:
-            raise PowerError(f"{self._place} is {text!r:.40}: check the device")
+            raise PowerError(f"{self._label} is {text!r:.40}: check the device")
         unit = _unit_of(state)
         if unit not in (None, self.unit):
-            raise PowerError(f"{self._place} is in {unit!r:.20} now, no longer in {self.unit}")
+            raise PowerError(f"{self._label} is in {unit!r:.20} now, no longer in {self.unit}")
         try:
             value = float(text)
         except ValueError as error:
-            raise PowerError(f"{self._place}: {text!r:.40} is not a number") from error
+            raise PowerError(f"{self._label}: {text!r:.40} is not a number") from error
         if not FIGURE.contains(value):
-            raise PowerError(f"{self._place}: {text!r:.40} cannot be true")
+            raise PowerError(f"{self._label}: {text!r:.40} cannot be true")
         return value
 
     @property
-    def _place(self) -> str:
+    def _label(self) -> str:
         return f"{self.client.host}: {self.entity}"
 
     def close(self) -> None:

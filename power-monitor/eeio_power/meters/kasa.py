@@ -203,7 +203,7 @@ class NewGeneration:
 
     def select(self, outlet: str | None) -> None:
         """Connect, and take the plug, or that outlet of a strip. Raises PowerError."""
-        self._device = self._done(self._found)
+        self._device = self._done(self._connected)
         self.model = str(self._device.model)[:40]
         outlets = list(self._device.children)
         names = [str(child.alias or "") for child in outlets]
@@ -213,7 +213,7 @@ class NewGeneration:
         if self._energy is None:
             raise PowerError(f"{self._host}: the {self.model} does not meter power")
 
-    async def _found(self) -> Any:
+    async def _connected(self) -> Any:
         device = await self._find()
         await device.update()
         return device

@@ -104,7 +104,7 @@ class Query:
         if not isinstance(answer, list):
             raise PowerError("not an answer of Kwollect")
         try:
-            found = [
+            values = [
                 _value(entry)
                 for entry in answer
                 if (entry["device_id"], entry["metric_id"]) == (self.node, self.metric)
@@ -118,7 +118,7 @@ class Query:
             LimitError,
         ) as error:
             raise PowerError(f"not an answer of Kwollect ({type(error).__name__})") from error
-        return sorted(found, key=lambda value: value.time_s)
+        return sorted(values, key=lambda value: value.time_s)
 
 
 def _value(entry: Any) -> Value:
@@ -194,7 +194,7 @@ class KwollectMeter:
         try:
             values = self._query.values(answer)
         except PowerError as error:
-            raise PowerError(f"{self._place}: {error}") from error
+            raise PowerError(f"{self._label}: {error}") from error
         return self._of_source(values)
 
     def _of_source(self, values: list[Value]) -> list[Value]:
@@ -202,7 +202,7 @@ class KwollectMeter:
             return [value for value in values if value.source == self._source]
         if len(sources := sorted({value.source for value in values})) > 1:
             raise PowerError(
-                f"{self._place}: several devices measure it: {', '.join(sources[:8])}; name one "
+                f"{self._label}: several devices measure it: {', '.join(sources[:8])}; name one "
                 f"with source={sources[0]}"
             )
         return values
@@ -217,7 +217,7 @@ class KwollectMeter:
         step_s = self._opened_offset_s - (self._monotonic() - self._clock())
         if abs(step_s) > CLOCK_SLACK_S:
             raise PowerError(
-                f"{self._place}: this machine's clock was set by {step_s:+.3f} s while measuring: "
+                f"{self._label}: this machine's clock was set by {step_s:+.3f} s while measuring: "
                 "its values cannot be aligned"
             )
         self._fetch_until(self._clock())
@@ -250,7 +250,7 @@ class KwollectMeter:
         age_s = self._clock() - self._newest_s()
         if age_s > _INTERVALS * self.native_period_s + self._wait_s:
             raise PowerError(
-                f"{self._place}: no value in the last {min(age_s, _LOOK_BACK_S):.0f} s"
+                f"{self._label}: no value in the last {min(age_s, _LOOK_BACK_S):.0f} s"
             )
         power_w = self._values[-1].power_w
         return [None if math.isnan(power_w) else power_w]
@@ -268,7 +268,7 @@ class KwollectMeter:
         return self._values[-1].source if self._values else ""
 
     @property
-    def _place(self) -> str:
+    def _label(self) -> str:
         return f"{self._client.host}: {self._query.metric} of {self._query.node}"
 
     def close(self) -> None:
@@ -312,8 +312,8 @@ def open_meter(
         if "offset_s" not in options:
             meter.compare_clocks()
         meter.fetch()
-        found_s = meter.period_s()
-        if found_s is None:
+        usual_s = meter.period_s()
+        if usual_s is None:
             raise PowerError(
                 f"{metric} has no values for {node[2]} in the last {_LOOK_BACK_S:g} s; its "
                 "cluster may have no wattmeter: choose another metric="
@@ -321,7 +321,7 @@ def open_meter(
     except PowerError as error:
         meter.close()
         raise PowerError(f"meter '{spec}': {error}") from error
-    meter.native_period_s = stated_s or found_s
+    meter.native_period_s = stated_s or usual_s
     meter.channels = (
         Channel(
             name=f"{meter.name}:{domain}",

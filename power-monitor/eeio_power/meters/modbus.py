@@ -161,8 +161,8 @@ _NO_VALUE = {
 class Line:
     """pymodbus' synchronous client of one device, from version 3.0 on."""
 
-    def __init__(self, place: str, device_id: int, client: Any, timeout_s: float) -> None:
-        self.place = place
+    def __init__(self, address: str, device_id: int, client: Any, timeout_s: float) -> None:
+        self.address = address
         self._client = client
         if hasattr(client, "params"):
             # Version 3.0 takes whole seconds: 0.5 would be no time at all.
@@ -184,22 +184,24 @@ class Line:
         except Exception as error:
             # pymodbus' decoders raise errors of all kinds for what is no Modbus.
             self.close()
-            raise PowerError(f"{self.place}: no answer: {error or type(error).__name__}") from error
+            raise PowerError(
+                f"{self.address}: no answer: {error or type(error).__name__}"
+            ) from error
         if not hasattr(answer, "registers") or answer.isError():
             self.close()
-            raise PowerError(f"{self.place}: {_refusal(answer, table, register)}")
+            raise PowerError(f"{self.address}: {_refusal(answer, table, register)}")
         if answer.function_code != function:
             self.close()
-            raise PowerError(f"{self.place}: it answers function {answer.function_code} instead")
+            raise PowerError(f"{self.address}: it answers function {answer.function_code} instead")
         return [int(value) for value in answer.registers]
 
     def _open(self) -> None:
         if self._is_open:
             return
-        path = Path(self.place)
+        path = Path(self.address)
         if path.is_absolute() and not os.access(path, os.R_OK | os.W_OK):
             reason = "may not be read" if path.exists() else "is not there"
-            raise PowerError(f"{self.place} {reason}; check the cable, and group dialout")
+            raise PowerError(f"{self.address} {reason}; check the cable, and group dialout")
         remedy = "does another program use it?" if path.is_absolute() else "check HOST:PORT"
         try:
             self._is_open = bool(self._client.connect())
@@ -208,10 +210,10 @@ class Line:
                 self._client.socket.exclusive = True
         except OSError as error:
             self.close()
-            raise PowerError(f"{self.place}: {error}; {remedy}") from error
+            raise PowerError(f"{self.address}: {error}; {remedy}") from error
         if not self._is_open:
             self.close()
-            raise PowerError(f"{self.place}: no connection; {remedy}")
+            raise PowerError(f"{self.address}: no connection; {remedy}")
 
     def close(self) -> None:
         """Drop the connection; the next request makes a new one."""
@@ -254,9 +256,9 @@ class ModbusMeter:
         try:
             value = number.of(registers)
         except PowerError as error:
-            raise PowerError(f"{self.line.place}: {error}") from error
+            raise PowerError(f"{self.line.address}: {error}") from error
         if (reason := absurdity(self.channels[0], value)) is not None:
-            raise PowerError(f"{self.line.place}: {reason}")
+            raise PowerError(f"{self.line.address}: {reason}")
         return [value]
 
     def close(self) -> None:
