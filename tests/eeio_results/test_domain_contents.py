@@ -57,6 +57,14 @@ def every_format(made: Report) -> dict[str, str]:
     }
 
 
+def test_the_rule_that_chose_the_sensors_is_in_every_format_with_text() -> None:
+    rule = "the inputs of all supplies: psu/power1, psu@hwmon1/power1; not counted: psu/power2"
+    formats = every_format(report(replace(WALL, rule=rule)))
+    for name in ("text", "markdown", "html"):
+        assert rule in " ".join(formats[name].split()), name
+    assert f'"rule": "{rule}"' in formats["json"]
+
+
 def test_mb_j_of_a_domain_without_drives_is_reported_next_to_the_figure() -> None:
     shown = every_format(report(MODULE))
     for form in ("text", "markdown", "html"):

@@ -76,6 +76,8 @@ def test_a_record_reports_the_watts_of_the_table(living: Living) -> None:
     reported = {(reading.meter, reading.domain) for reading in readings}
     assert reported == {(m, d) for m, domains in expected.watts.items() for d in domains}, readings
     for reading in readings:
+        rule = expected.rules.get(reading.meter)
+        assert rule is None or (reading.rule or "").startswith(rule), reading
         without = expected.without.get(reading.meter, {}).get(reading.domain, ())
         assert list(reading.leaves_out) == list(without), reading
         wanted = expected.watts[reading.meter][reading.domain]
@@ -185,10 +187,12 @@ def test_the_commands_report_what_the_table_contains(
     findings = json.loads(output_of("doctor", "--format", "json"))["findings"]
     meters = {f["name"] for f in findings if f["kind"] == "meter" and f["found"]}
     assert meters - {"modelled", "demo"} == taken
-    listed = {
-        line.split()[1] for line in output_of("meter", "list").splitlines() if line[:3] == "ok "
-    }
+    shown = output_of("meter", "list")
+    listed = {line.split()[1] for line in shown.splitlines() if line[:3] == "ok "}
     assert listed - {"modelled", "demo"} == taken
+    for meter, rule in machine.expected.rules.items():
+        is_found = not {"{", ","}.intersection(meter)
+        assert not is_found or f"chosen: {rule}" in shown, meter
     _check_readings(machine, json.loads(output_of("power", "list", "--json")))
     if (mounted := _mounted(machine)) is not None:
         plan = output_of("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
