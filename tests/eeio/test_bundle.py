@@ -194,7 +194,7 @@ def test_a_link_is_not_followed(stored: Path, home: Path, link: str, in_process:
     assert not (home / "artifact").exists()
 
 
-@pytest.mark.parametrize("rate", [(), ("--rate", "20")])
+@pytest.mark.parametrize("rate", [(), ("--rate", "20"), ("--rate", "1000")])
 def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> None:
     """Typed again, it asks for the same: an option that it forgot would be another campaign."""
     arguments = [

@@ -15,6 +15,9 @@ configuration or reset the board: the calibration stays as `psconfig` stored it.
 - Power is computed for each sample set and averaged over the sampling period. A level of 1023, or
   of 0 of a current sensor that reads both directions, is out of range: the reading is missing.
 
+The bytes go through `cat` into a pipe with room for seconds: a terminal has room for 11 ms only. A
+board whose program was killed sends on until the next program stops it.
+
 Each set must match the order of packets, so that lost bytes are found and the next time stamp
 begins a set. A step between time stamps other than the usual one is a gap. Stamps repeat each
 1.024 ms, so longer gaps are found by the clock of this machine: sets that arrive later than all of
@@ -32,6 +35,7 @@ import re
 import select
 import statistics
 import struct
+import subprocess
 import sys
 import termios
 import threading
@@ -41,7 +45,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, pairwise
 from operator import mul
 from pathlib import Path
 
@@ -87,11 +91,14 @@ FIRST_S = 0.05
 SILENT_S = 0.5
 """A stream without a byte for so long has stopped, and is started again."""
 REOPEN_S = 1.0
-_SETS_AT_ONCE = 150
-"""2.7 kB: a terminal buffers 4 kB before it stops the line."""
-_READS_TOGETHER = 6
-_LONGEST_READ = 1 << 16
-_FULL_READ = 4000
+_PAUSE_S = 0.05
+"""Between two reads of the stream."""
+_LEAST_BYTES = 255
+"""So many wake `cat`: 1,400 times a second, and not with each packet of USB."""
+_PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+_LONGEST_READ = 1 << 20
+_FULL_READ = 1 << 16
 _RECORD = struct.Struct("<16s16sffB")
 _SET = re.compile(
     rb"(?:[\xf0-\xff][\x40-\x7f][\x80-\x8f][\x00-\x7f]"
@@ -382,7 +389,7 @@ class Board:
     gone, PowerError if another program has it or another device answers."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self._pump: subprocess.Popen[bytes] | None = None
         self._fd = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             try:
@@ -410,26 +417,33 @@ class Board:
             termios.tcsetattr(self._fd, termios.TCSANOW, settings)
         except termios.error as error:
             raise OSError(error.args[0], "not a serial line") from error
+        os.set_blocking(self._fd, True)
+
+    def _set_least(self, count: int) -> None:
+        """A blocking read waits for so many bytes."""
+        try:
+            settings = termios.tcgetattr(self._fd)
+            settings[6][termios.VMIN] = count
+            termios.tcsetattr(self._fd, termios.TCSANOW, settings)
+        except termios.error as error:
+            raise OSError(error.args[0], "the board was unplugged") from error
 
     def read(self) -> bytes:
         """The bytes that were received up to now; b"" if there are none."""
+        source = self._fd if self._pump is None else _output(self._pump)
         received = b""
-        while len(received) < _LONGEST_READ:
-            try:
-                data = os.read(self._fd, _LONGEST_READ)
-            except BlockingIOError:
-                break
+        while len(received) < _LONGEST_READ and select.select([source], [], [], 0)[0]:
+            data = os.read(source, _FULL_READ)
             if not data:
                 raise OSError(errno.EIO, "the board was unplugged")
             received += data
-            # Less than the terminal's buffer is all: the next bytes are for the next call.
             if len(data) < _FULL_READ:
                 break
         return received
 
     def wait(self, limit_s: float) -> None:
         """Until a byte is received."""
-        select.select([self._fd], [], [], limit_s)
+        select.select([self._fd if self._pump is None else _output(self._pump)], [], [], limit_s)
 
     def send(self, command: bytes) -> None:
         """One of the commands T, V, R, s and S."""
@@ -443,10 +457,32 @@ class Board:
         if self._dropped():
             raise PowerError("it sends data without an end; is it a PowerSensor3?")
 
+    def start(self) -> None:
+        """Begin the stream. A terminal buffers 4 kB, which are 11 ms: `cat` empties it into a pipe
+        with room for seconds, however busy this process is."""
+        self._set_least(_LEAST_BYTES)
+        self._pump = subprocess.Popen(
+            ["cat"], stdin=self._fd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            bufsize=0, start_new_session=True,
+        )  # fmt: skip
+        with suppress(OSError):  # more than an ordinary user may have: then the kernel's size
+            fcntl.fcntl(_output(self._pump), _F_SETPIPE_SZ, _PIPE_BYTES)
+        self.send(b"S")
+
     def stop(self) -> None:
         """End the stream, and drop its bytes."""
         self.send(b"T")
+        self._end_pump()
+        self._set_least(1)
         self._dropped()
+
+    def _end_pump(self) -> None:
+        pump, self._pump = self._pump, None
+        if pump is not None:
+            pump.kill()
+            pump.wait()
+            if pump.stdout is not None:
+                pump.stdout.close()
 
     def _dropped(self) -> int:
         """The number of bytes that are received while the board stops."""
@@ -457,14 +493,11 @@ class Board:
         termios.tcflush(self._fd, termios.TCIFLUSH)
         return count
 
-    def start(self) -> None:
-        """Begin the stream."""
-        self.send(b"S")
-
     def close(self) -> None:
         """End the stream, and unlock the line."""
         with suppress(OSError):
             self.send(b"T")
+        self._end_pump()
         with suppress(OSError):
             os.close(self._fd)
 
@@ -521,6 +554,11 @@ def _owner(descriptor: int) -> str:
     return "another program, such as psrun or another eeio"
 
 
+def _output(process: "subprocess.Popen[bytes]") -> int:
+    assert process.stdout is not None
+    return process.stdout.fileno()
+
+
 class StreamBatches:
     """A thread that reads the stream and averages it over a period, until it is fetched."""
 
@@ -559,7 +597,7 @@ class StreamBatches:
 
     def wait(self, limit_s: float) -> None:
         """Until the next mean."""
-        time.sleep(min(limit_s, max(self._period_s, self._pause_s)))
+        time.sleep(min(limit_s, max(self._period_s, _PAUSE_S)))
 
     def sample_now(self) -> None:
         """The stream goes on by itself."""
@@ -575,10 +613,6 @@ class StreamBatches:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-
-    @property
-    def _pause_s(self) -> float:
-        return _SETS_AT_ONCE * self._meter.set_s
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -597,22 +631,16 @@ class StreamBatches:
 
     def _stream(self, board: Board) -> None:
         """Reads until the end. Raises OSError, PowerError where the stream ends before."""
-        data, last_s = b"", time.monotonic()
-        for k in count(1):
-            if self._stop.wait(self._pause_s):
-                return
-            received, now_s = board.read(), time.monotonic()
-            data += received
-            if received:
+        last_s = time.monotonic()
+        while not self._stop.wait(_PAUSE_S):
+            data, now_s = board.read(), time.monotonic()
+            if data:
                 last_s = now_s
-            elif now_s - last_s > SILENT_S:
-                raise PowerError("the stream has stopped; it is started again")
-            # Decoding several reads together takes half of the time.
-            if received and k % _READS_TOGETHER == 0:
                 with self._changed:
                     self._averager.feed(data, now_s)
                     self._error = None
-                data = b""
+            elif now_s - last_s > SILENT_S:
+                raise PowerError("the stream has stopped; it is started again")
 
 
 def _reason(error: Exception) -> str:

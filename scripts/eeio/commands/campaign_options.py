@@ -195,8 +195,8 @@ def _complete(quantity: Quantity, text: str) -> int:
 
 def _rate(text: str) -> float:
     value = float(text)
-    if not 0.1 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text}: readings a second, from 0.1 to 100")
+    if not 0.1 <= value <= 1000:
+        raise argparse.ArgumentTypeError(f"{text}: readings a second, from 0.1 to 1000")
     return value
 
 
