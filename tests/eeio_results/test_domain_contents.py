@@ -65,6 +65,18 @@ def test_the_rule_that_chose_the_sensors_is_in_every_format_with_text() -> None:
     assert f'"rule": "{rule}"' in formats["json"]
 
 
+def test_the_drives_own_energy_has_columns_next_to_the_systems() -> None:
+    drive = replace(energy(5.0, domain="device"), meter="quarch", includes=("drives",), power_w=5.0)
+    made = replace(report(WALL, drive), columns=("drive w", "drive j/gb", "drive j/operation"))
+    (table,) = [one for one in tables(made) if "Drive W" in one.header and one.rows][:1]
+    rows = [dict(zip(table.header, cells, strict=True)) for cells in table.rows]
+    assert {row["Drive W"] for row in rows} == {"5"}
+    assert {row["Drive J/GB"] for row in rows} != {"-"}
+    alone = replace(report(WALL), columns=made.columns)
+    (table,) = [one for one in tables(alone) if "Drive W" in one.header and one.rows][:1]
+    assert {dict(zip(table.header, cells, strict=True))["Drive W"] for cells in table.rows} == {"-"}
+
+
 def test_mb_j_of_a_domain_without_drives_is_reported_next_to_the_figure() -> None:
     shown = every_format(report(MODULE))
     for form in ("text", "markdown", "html"):

@@ -136,6 +136,21 @@ def ranking() -> tuple[TableColumn, ...]:
     return (*ranked, _columns(named("MB/s"), show_spread=False)[0])
 
 
+def _of_drive(name: str) -> TableColumn:
+    """A metric by the power of the drive itself, of each meter that feeds or reads one: the main
+    source of the row stays another."""
+    metric = named(name)
+
+    def cell(row: Row, _: DomainFigures | None) -> str:
+        sources = [figures for figures in row.domains if figures.power_domain == "device"]
+        texts = [_marked(s, middle(row.figure(metric, s), metric.unit)) for s in sources]
+        if len(sources) > 1:
+            texts = [f"{text} ({s.meter})" for text, s in zip(texts, sources, strict=True)]
+        return "; ".join(texts) or NONE
+
+    return TableColumn(f"Drive {name}", cell)
+
+
 DOMAIN = TableColumn(
     "Domain",
     lambda _, figures: NONE if figures is None else domain_cell(figures),
@@ -149,6 +164,7 @@ _TEXTS = {
         TableColumn("Seen by", lambda row, _: row.spatiality_seen_by or NONE, numeric=False),
     ),
     "drive": (TableColumn("Drive", lambda row, _: known(row.drive) or NONE, numeric=False),),
+    **{f"drive {name.lower()}": (_of_drive(name),) for name in ("W", "J/GB", "J/operation")},
 }
 
 
