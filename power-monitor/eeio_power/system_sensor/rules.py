@@ -176,21 +176,23 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
     """The sum of one sensor of each unit: of the inputs, if all units have one, else of the
     outputs. Next to numbered ones, a name without a number is their total."""
     numbered = [s for s in summands if s.unit] or list(summands)
-    totals = [s for s in summands if s not in numbered]
-    units = {s.unit for s in numbered}
-    inputs = [s for s in numbered if s.role != "output"]
+    totals = _without(summands, numbered)
     outputs = [s for s in numbered if s.role == "output"]
-    usable = inputs or outputs
-    if {s.unit for s in inputs} < {s.unit for s in outputs} == units:
-        usable = outputs
+    usable = _inputs_or_outputs(numbered, outputs)
     rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
-    reason = _incomplete(usable, units, extent)
+    reason = _incomplete(usable, {s.unit for s in numbered}, extent)
     if reason is None and all(s.power_w is not None for s in usable):
-        others = [s for s in sensors if s not in summands]
-        reason = _contradicted(usable, outputs, totals, others)
+        reason = _contradicted(usable, outputs, totals, _without(sensors, summands))
     if reason is not None:
         return Choice(rule, reason=reason)
     return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
+
+
+def _inputs_or_outputs(numbered: Sequence[Sensor], outputs: list[Sensor]) -> list[Sensor]:
+    """The outputs where there is no input, or where only they are known of each unit."""
+    inputs = _without(numbered, outputs)
+    only_outputs_are_complete = {s.unit for s in inputs} < {s.unit for s in outputs}
+    return outputs if only_outputs_are_complete or not inputs else inputs
 
 
 def _contradicted(
