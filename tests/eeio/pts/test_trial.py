@@ -239,7 +239,8 @@ def test_a_record_takes_what_was_reported_and_reports_it_again() -> None:
     reported_again = json.loads(json.dumps(pts_trial.telling(run)))
     (reading,) = reported_again["phases"][0]["energy"]
     # What an older record does not say is empty, and then it is as it was.
-    assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
+    later_of_reading = ("includes", "leaves_out", "doubtful", "rule")
+    assert [reading.pop(key) for key in later_of_reading] == [[], [], False, None]
     (phase,) = reported_again["phases"]
     assert phase.pop("includes_flush") is False and phase.pop("stretches") == []
     observed = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
