@@ -27,8 +27,9 @@ the sampler calls it again at once. A meter that is logged elsewhere has `logged
 """
 
 import importlib
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -440,15 +441,16 @@ def host_and_port(spec: str, text: str, port: int) -> tuple[str, int]:
 
 def domain_option(spec: str, options: Mapping[str, str]) -> Domain:
     """`domain=`, else the system. Raises PowerError for a name that is none."""
-    text = options.get("domain", "system")
-    for domain in DOMAINS:
-        if domain == text:
-            return domain
-    raise PowerError(f"meter '{spec}': domain={text} is not one of {', '.join(DOMAINS)}")
+    return cast(Domain, choice_option(spec, options, "domain", DOMAINS, "system"))
 
 
 def number_option(
-    spec: str, options: Mapping[str, str], key: str, *, above_zero: bool = False
+    spec: str,
+    options: Mapping[str, str],
+    key: str,
+    *,
+    above_zero: bool = False,
+    most: float = FIGURE.most,
 ) -> float | None:
     """The option as a finite number >= 0 (> 0 if so wanted), None if it was not given.
 
@@ -461,10 +463,36 @@ def number_option(
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0.0 <= value <= FIGURE.most or (above_zero and value == 0.0):
+    if not 0.0 <= value <= most or (above_zero and value == 0.0):
         least = "above 0" if above_zero else "of at least 0"
-        raise PowerError(f"meter '{spec}': {key}={text} is not a number {least}")
+        limit = "" if most == FIGURE.most else f", at most {most:g}"
+        raise PowerError(f"meter '{spec}': {key}={text} is not a number {least}{limit}")
     return value
+
+
+def offset_option(options: Mapping[str, str], prefix: str = "") -> float | None:
+    """`offset_s=`, of either sign; None without it. Raises PowerError, whose text begins with
+    `prefix`."""
+    text = options.get("offset_s")
+    if text is None:
+        return None
+    try:
+        offset_s = float(text)
+    except ValueError:
+        offset_s = math.nan
+    if not math.isfinite(offset_s):
+        raise PowerError(f"{prefix}offset_s={text:.40} is not a number of seconds")
+    return offset_s
+
+
+def choice_option(
+    spec: str, options: Mapping[str, str], key: str, known: Collection[str], default: str
+) -> str:
+    """The option as one of the known words. Raises PowerError."""
+    text = options.get(key, default)
+    if text not in known:
+        raise PowerError(f"meter '{spec}': {key}={text:.80} is not one of {', '.join(known)}")
+    return text
 
 
 def _expand_auto(specs: Sequence[str], root: Path) -> list[str]:

@@ -83,7 +83,6 @@ _CLASSES: Mapping[Family, _ChipClass] = {
     "ina": _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1),
     # PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
     "supply": _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0),
-    "other": _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0),
 }  # fmt: skip
 
 
@@ -113,6 +112,10 @@ class FileSensor:
     def label(self) -> str:
         return self.sensor.label
 
+    @property
+    def is_of_supply(self) -> bool:
+        return self.sensor.role in ("input", "output")
+
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
         try:
@@ -121,7 +124,7 @@ class FileSensor:
             return None
         # mV x mA is uW, too. The sign of a tester's current is the direction of its plug.
         value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
-        if len(numbers) == 2 and self.family == "other":
+        if len(numbers) == 2 and self.family != "ina":
             value = abs(value)
         if value == 0.0 and self.mains is not None and read_optional_int(self.mains) == 0:
             return _UNPLUGGED_W
@@ -160,17 +163,13 @@ def sensors_of(folder: Path) -> tuple[FileSensor, ...]:
         is_second = any(sensor.name.startswith(f"{chip}/") for sensor in sensors)
         prefix = f"{chip}@{class_folder.name}" if is_second else chip
         sensors += _of_chip(chip, chip_folder, prefix)
-    supplies = {s.chip for s in sensors if s.sensor.role in ("input", "output") and _counts(s)}
+    supplies = {sensor.chip for sensor in sensors if sensor.is_of_supply and sensor.sensor.may_add}
     return tuple(_with_its_kind(sensor, supplies) for sensor in sensors)
-
-
-def _counts(sensor: FileSensor) -> bool:
-    return sensor.sensor.may_add
 
 
 def _with_its_kind(sensor: FileSensor, supplies: set[str]) -> FileSensor:
     """An unplugged supply counts with those of its kind."""
-    if sensor.sensor.role in ("input", "output") and sensor.chip in supplies:
+    if sensor.is_of_supply and sensor.chip in supplies:
         return replace(sensor, sensor=replace(sensor.sensor, may_add=True))
     return sensor
 
@@ -219,7 +218,8 @@ def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSe
     nominal = _CLASSES[family]
     listed = []
     for n, quantity, word, files in sources:
-        label = _label(folder, n, word, of_voltage=len(files) == 2 or family == "ina")
+        of_voltage = files[0] if len(files) == 2 else folder / f"in{n}_input"
+        label = _label(folder, n, word, of_voltage if len(files) == 2 or family == "ina" else None)
         period_s = _period_s(folder, n, nominal.period_s)
         role, domain, contents = _meaning(label)
         channel = Channel(
@@ -240,8 +240,8 @@ def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSe
     if family == "ina":
         listed = [_at_its_voltage(sensor, alone=len(listed) == 1) for sensor in listed]
     return [
-        replace(one, sensor=replace(one.sensor, power_w=one.power_now_w())) for one in listed
-    ]  # fmt: skip
+        replace(each, sensor=replace(each.sensor, power_w=each.power_now_w())) for each in listed
+    ]
 
 
 def _meaning(label: str) -> tuple[Role, Domain | None, Contents]:
@@ -329,9 +329,8 @@ def _supplies(
         elif _POUT.fullmatch(sensor.label):
             role = "output"
         if role is not None:
-            sensors.append(
-                _of_supply(sensor, "rail" if is_regulator else role, voltage, is_supply)
-            )  # fmt: skip
+            role = "rail" if is_regulator else role
+            sensors.append(_of_supply(sensor, role, voltage, is_supply))
     if is_supply and not sensors:
         # A supply whose power the driver does not show: a sum would lack it.
         channel = Channel(f"hwmon:{prefix}/power1", "system", "power_w", in_domain_total=False)
@@ -342,9 +341,7 @@ def _supplies(
     return sensors
 
 
-def _of_supply(
-    sensor: FileSensor, role: Role, mains: Path | None, is_supply: bool
-) -> FileSensor:  # fmt: skip
+def _of_supply(sensor: FileSensor, role: Role, mains: Path | None, is_supply: bool) -> FileSensor:
     contents = BEHIND_SUPPLY if _POUT.fullmatch(sensor.label) or role == "output" else WALL
     known = replace(
         sensor.sensor, role=role, domain="system", contents=contents, may_add=is_supply,
@@ -438,11 +435,12 @@ def _is_off(folder: Path, n: int) -> bool:
     )
 
 
-def _label(folder: Path, n: int, word: str, of_voltage: bool) -> str:
-    """Of the file `word`. An INA chip has the label of its one power at the voltage."""
+def _label(folder: Path, n: int, word: str, voltage: Path | None) -> str:
+    """Of the file `word`. An INA chip has the label of its one power at the voltage, and so has
+    a chip without a file of power."""
     names = [f"{word}{n}_label"]
     names += [f"power{n}_label"] if word == "energy" else []
-    names += [f"in{n}_label"] if of_voltage else []
+    names += [voltage.name.replace("_input", "_label")] if voltage is not None else []
     for name in (*names, f"power{n}_oem_info", "label"):
         label = read_optional_text(folder / name)
         if label:

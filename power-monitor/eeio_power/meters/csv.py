@@ -40,7 +40,7 @@ from eeio_power.csv_log import (
     zone_of,
 )
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, Verified, number_option
+from eeio_power.meters import Channel, Detected, Verified, number_option, offset_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
@@ -191,12 +191,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         contents=_contents(options),
     )
     period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(file, layout)
-    try:
-        offset_s = float(options.get("offset_s", "0"))
-    except ValueError:
-        offset_s = math.nan
-    if not math.isfinite(offset_s):
-        raise PowerError(f"offset_s={options['offset_s']} is not a number")
+    offset_s = offset_option(options) or 0.0
     name = options.get("name", "csv")
     return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
 

@@ -29,8 +29,6 @@ inputs (label `pin`) are added, if all of them have one, else their outputs (`po
 not answer, the sum is missing. An unplugged one of the same kind counts with them: 0 W at 0 V. If
 one of another kind does not report its voltage, the meter rejects the set. Others regulate voltages
 on the board and are left out. corsairpsu's `power total` is the supply's output.
-
-The power sensors that the chips of an hwmon folder have, each with its domain and files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -174,9 +172,7 @@ def _not_measured(sensors: Sequence[FileSensor]) -> Problem | None:
     )
 
 
-def _as_named(
-    sensors: Sequence[FileSensor], wanted: Domain | None
-) -> tuple[FileSensor, ...]:  # fmt: skip
+def _as_named(sensors: Sequence[FileSensor], wanted: Domain | None) -> tuple[FileSensor, ...]:
     """The sensors in `only=`: they add up to what the user says, else to the domain that all of
     them have, else to the system."""
     domains = {s.sensor.domain for s in sensors if s.sensor.domain is not None}

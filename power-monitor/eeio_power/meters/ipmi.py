@@ -58,6 +58,7 @@ from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.system_sensor.controller import against, around_dcmi, complete_system
 from eeio_power.system_sensor.model import Choice
 from eeio_power.system_sensor.names import NO_POWER_W, domain_of, likely, listed, possible_w
+from eeio_power.system_sensor.rules import NAMED
 
 _NM_INTEL = bytes.fromhex("570100")
 _NM_ENABLED, _NM_VALID = 0x10, 0x40
@@ -379,7 +380,7 @@ class IpmiMeter:
         if mode == "nm":
             return self._node_manager()
         if sensor is not None:
-            return (self._named(sensor),)
+            return (replace(self._named(sensor), rule=f"{NAMED}: {sensor}"),)
         remark = None
         if mode != "sdr":
             lines = self._query(DCMI_POWER_READING)
@@ -388,7 +389,7 @@ class IpmiMeter:
             reading = None if rejected else parse_dcmi(lines)
             is_possible = reading is None or possible_w(reading.current_w) is not None
             if mode == "dcmi":
-                return (_DCMI,)
+                return (replace(_DCMI, rule=f"{NAMED}: DCMI"),)
             if reading is not None and reading.active and is_possible:
                 return (self._dcmi(float(reading.current_w)),)
             if reading is not None:

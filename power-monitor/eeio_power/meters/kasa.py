@@ -332,11 +332,7 @@ def _plug(spec: str, options: Mapping[str, str]) -> FirstGeneration | NewGenerat
     """Not yet connected. Raises PowerError for options that do not fit."""
     is_new = "user" in options
     host, port = host_and_port(spec, options["host"], PORT)
-    timeout_s = number_option(spec, options, "timeout_s", above_zero=True)
-    if timeout_s is not None and timeout_s > _MOST_TIMEOUT_S:
-        raise PowerError(
-            f"meter '{spec}': timeout_s={options['timeout_s']}: {_MOST_TIMEOUT_S:g} at most"
-        )
+    timeout_s = number_option(spec, options, "timeout_s", above_zero=True, most=_MOST_TIMEOUT_S)
     if not is_new:
         if "password_file" in options:
             raise PowerError(f"meter '{spec}': password_file= needs user=")

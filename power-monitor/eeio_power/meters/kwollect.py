@@ -30,7 +30,14 @@ from eeio_limits.quantities import POWER_SAMPLE, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.delay import BMC, Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, Verified, domain_option, number_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Verified,
+    domain_option,
+    number_option,
+    offset_option,
+)
 from eeio_power.meters.csv import CLOCK_SLACK_S
 from eeio_power.reading import DOMAINS, MACHINE, UNKNOWN, WALL, Contents, Kind
 
@@ -303,7 +310,7 @@ def open_meter(
         Query(node[1], node[2], metric),
         source=options.get("source"),
         wait_s=_WAIT_S if wait_s is None else wait_s,
-        offset_s=_offset_s(spec, options),
+        offset_s=offset_option(options, f"meter '{spec}': "),
         clock=clock,
         monotonic=monotonic,
         sleep=sleep,
@@ -344,18 +351,6 @@ def find(root: Path) -> Detected:
         "kwollect", KIND, ("system",), False, "eeio does not search the network for Kwollect",
         "name the node: --meter kwollect:SITE/NODE",
     )  # fmt: skip
-
-
-def _offset_s(spec: str, options: Mapping[str, str]) -> float | None:
-    if "offset_s" not in options:
-        return None
-    try:
-        offset_s = float(options["offset_s"])
-    except ValueError:
-        offset_s = math.nan
-    if not math.isfinite(offset_s):
-        raise PowerError(f"meter '{spec}': offset_s={options['offset_s']} is not a number")
-    return offset_s
 
 
 def _contents(metric: str) -> Contents:

@@ -31,6 +31,7 @@ from eeio_power.meters import (
     Channel,
     Detected,
     Verified,
+    choice_option,
     domain_option,
     first_reading,
     host_and_port,
@@ -329,7 +330,7 @@ def _of_model(
     register, most_w = model.register, model.most_w
     remark = f"Eastron {options['model'].upper()}"
     if "phase" in options:
-        phase = _choice(spec, options, "phase", ("1", "2", "3"), "1")
+        phase = choice_option(spec, options, "phase", ("1", "2", "3"), "1")
         if model.phases == 1:
             raise PowerError(
                 f"meter '{spec}': a {options['model']} has one phase; leave out phase="
@@ -354,11 +355,11 @@ def _of_model(
 
 
 def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Number, Channel]:
-    kind = _choice(spec, options, "type", TYPES, "float32")
+    kind = choice_option(spec, options, "type", TYPES, "float32")
     unit = options.get("unit", "W")
     if unit.isdigit():
         raise PowerError(f"meter '{spec}': unit={unit}: the device's number is device_id={unit}")
-    unit = _choice(spec, options, "unit", [*UNITS_W, *UNITS_J], "W")
+    unit = choice_option(spec, options, "unit", [*UNITS_W, *UNITS_J], "W")
     is_counter = unit in UNITS_J
     factor = (UNITS_J if is_counter else UNITS_W)[unit] * (
         number_option(spec, options, "scale", above_zero=True) or 1.0
@@ -366,8 +367,8 @@ def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Num
     number = Number(
         register=_whole(spec, options, "register", 0, 0xFFFF, 0),
         type=kind,
-        table=_choice(spec, options, "table", tuple(TABLES), "input"),
-        little_words=_choice(spec, options, "word_order", WORD_ORDERS, "big") == "little",
+        table=choice_option(spec, options, "table", tuple(TABLES), "input"),
+        little_words=choice_option(spec, options, "word_order", WORD_ORDERS, "big") == "little",
         factor=factor,
     )
     resolution = number_option(spec, options, "resolution")
@@ -396,11 +397,8 @@ def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Num
 def _line(spec: str, options: Mapping[str, str], baud: int) -> Line:
     """A client that is not yet connected. Raises PowerError for options that do not fit."""
     address = options["address"]
-    timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
-    if timeout_s > _MOST_TIMEOUT_S:
-        raise PowerError(
-            f"meter '{spec}': timeout_s={options['timeout_s']}: {_MOST_TIMEOUT_S:g} at most"
-        )
+    timeout_s = number_option(spec, options, "timeout_s", above_zero=True, most=_MOST_TIMEOUT_S)
+    timeout_s = timeout_s or _TIMEOUT_S
     device_id = _whole(spec, options, "device_id", 0, 255, 1)
     is_serial = address.startswith("/")
     serial_only = [key for key in ("baud", "parity", "stop_bits") if key in options]
@@ -417,22 +415,12 @@ def _line(spec: str, options: Mapping[str, str], baud: int) -> Line:
     client = clients.ModbusSerialClient(
         address,
         baudrate=_whole(spec, options, "baud", 300, 4_000_000, baud),
-        parity=PARITIES[_choice(spec, options, "parity", tuple(PARITIES), "none")],
+        parity=PARITIES[choice_option(spec, options, "parity", tuple(PARITIES), "none")],
         stopbits=_whole(spec, options, "stop_bits", 1, 2, 1),
         timeout=timeout_s,
         retries=0,
     )
     return Line(address, device_id, client, timeout_s)
-
-
-def _choice(
-    spec: str, options: Mapping[str, str], key: str, known: Sequence[str] | Mapping[str, str],
-    default: str,
-) -> str:  # fmt: skip
-    text = options.get(key, default)
-    if text not in known:
-        raise PowerError(f"meter '{spec}': {key}={text} is not one of {', '.join(known)}")
-    return text
 
 
 def _whole(

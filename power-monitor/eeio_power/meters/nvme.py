@@ -57,10 +57,11 @@ Ioctl = Callable[[int, int, bytearray], int]
 
 
 def interval_power_w(log: bytes) -> float | None:
-    """The interval power of a SMART log page, W; None if the drive does not report it."""
+    """The interval power of a SMART log page, W; None if the drive does not report it. 0 W with a
+    scale: the drive can measure its power, and does not."""
     (word,) = struct.unpack_from("<I", log, POWER_OFFSET)
     scale_w = SCALES_W.get(word >> 16 & 0x3)
-    return None if scale_w is None or word & 0xFFFF == 0 else (word & 0xFFFF) * scale_w
+    return None if scale_w is None else (word & 0xFFFF) * scale_w
 
 
 def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
@@ -110,7 +111,15 @@ class NvmeMeter:
             raise OSError(errno.EBADF, f"{self.device} was closed")
         power_w = interval_power_w(read_smart_log(self.fd, self.ioctl))
         if power_w is None:
-            raise PowerError(f"{self.device}: the drive does not report its power")
+            raise PowerError(
+                f"{self.device}: the drive does not report its power; drives before NVMe 2.3 do "
+                "not, use a meter on their supply"
+            )
+        if power_w == 0.0:
+            raise PowerError(
+                f"{self.device}: the drive reports 0 W: its power measurement is switched off; "
+                "switch it on with `nvme set-feature` (NVMe 2.3, Power Measurement)"
+            )
         return [power_w]
 
     def close(self) -> None:
@@ -138,9 +147,7 @@ def open_meter(
         meter.read()
     except (OSError, PowerError) as error:
         meter.close()
-        raise PowerError(
-            f"meter '{spec}': {error}; drives before NVMe 2.3 do not, use a meter on their supply"
-        ) from error
+        raise PowerError(f"meter '{spec}': {error}") from error
     return meter
 
 

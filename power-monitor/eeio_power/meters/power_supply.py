@@ -31,6 +31,8 @@ from eeio_power.meters import Channel, Detected, Measured, Reads, Verified
 from eeio_power.reading import BEHIND_SUPPLY, Contents, Domain, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 from eeio_power.system_sensor.feeds import (
+    BATTERIES,
+    INPUTS,
     Feed,
     FeedPower,
     are_batteries,
@@ -93,7 +95,7 @@ class PowerSupplyMeter:
                 resolution=RESOLUTION_W,
                 max_power_w=MAX_POWER_W,
                 contents=BEHIND_SUPPLY,
-                rule=self._now().rule,
+                rule=BATTERIES if self.by_battery else INPUTS,
             ),
         )
 

@@ -61,6 +61,7 @@ from eeio_power.meters import (
     first_reading,
     number_option,
 )
+from eeio_power.meters._stream import StreamThread
 from eeio_power.reading import DOMAINS, UNKNOWN, Kind, only
 from eeio_power.sysfs import read_text
 
@@ -559,26 +560,20 @@ def _output(process: "subprocess.Popen[bytes]") -> int:
     return process.stdout.fileno()
 
 
-class StreamBatches:
+class StreamBatches(StreamThread):
     """A thread that reads the stream and averages it over a period, until it is fetched."""
 
     def __init__(self, meter: "PowerSensor3Meter", period_s: float) -> None:
+        super().__init__()
         self._meter = meter
         self._period_s = period_s
         self._averager = Averager(meter.pairs, meter.set_s, period_s)
         self._changed = threading.Lock()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
         self._error: str | None = None
-        self._finishes = False
-        self.ended = False
 
     def start(self) -> None:
-        """Begin the stream. Raises OSError if the board is gone."""
-        self._thread = threading.Thread(
-            target=self._run, name=f"eeio-power-{self._meter.name}-stream", daemon=True
-        )
-        self._thread.start()
+        """Begin the stream."""
+        self.begin(self._meter.name, self._run)
 
     def fetch(self) -> Batch:
         """The means since the last call. Raises PowerError if there are none and the board does not
@@ -598,21 +593,6 @@ class StreamBatches:
     def wait(self, limit_s: float) -> None:
         """Until the next mean."""
         time.sleep(min(limit_s, max(self._period_s, _PAUSE_S)))
-
-    def sample_now(self) -> None:
-        """The stream goes on by itself."""
-
-    def finish(self) -> None:
-        """The next fetch is the last one."""
-        self._finishes = True
-
-    def kill(self) -> None:
-        """End the thread and the stream."""
-        self.ended = True
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
 
     def _run(self) -> None:
         while not self._stop.is_set():

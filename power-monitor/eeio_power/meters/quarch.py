@@ -45,10 +45,12 @@ from eeio_power.meters import (
     Channel,
     Detected,
     Verified,
+    choice_option,
     first_reading,
     host_and_port,
     number_option,
 )
+from eeio_power.meters._stream import StreamThread
 from eeio_power.reading import Kind, only
 
 OPTIONS = {
@@ -391,13 +393,11 @@ def _means(rows: Sequence[Row]) -> tuple[float, ...]:
 
 
 @dataclass
-class StreamBatches:
+class StreamBatches(StreamThread):
     """The rows of a stream, fetched together and averaged over a period of the sampler."""
 
     meter: QuarchMeter
     period_s: float
-    ended: bool = False
-    _finishes: bool = False
     _rest: list[Row] = field(default_factory=list)
     _delays_s: deque[float] = field(default_factory=lambda: deque(maxlen=_CLOCK_FETCHES))
     _last_s: float = -math.inf
@@ -406,8 +406,6 @@ class StreamBatches:
     _problems: dict[int, str] = field(default_factory=dict)
     _error: str | None = None
     _using: threading.Lock = field(default_factory=threading.Lock)
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Drop the rows from before."""
@@ -416,10 +414,7 @@ class StreamBatches:
             if rows:
                 self.meter._gaps(rows)
         if self.meter.stream.period_s < _FINE_S:
-            self._thread = threading.Thread(
-                target=self._run, name=f"eeio-power-{self.meter.name}-stream", daemon=True
-            )
-            self._thread.start()
+            self.begin(self.meter.name, self._run)
 
     def fetch(self) -> Batch:
         """The means since the last call; NaN where rows are missing. Raises PowerError if there are
@@ -473,27 +468,10 @@ class StreamBatches:
         """Until the next mean."""
         time.sleep(min(limit_s, self.period_s))
 
-    def sample_now(self) -> None:
-        """The stream goes on by itself."""
-
-    def finish(self) -> None:
-        """The next fetch is the last one."""
-        self._finishes = True
-
-    def kill(self) -> None:
-        """End the thread."""
-        self.ended = True
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter | ModuleMeter:
     """Start the stream and take a first reading. Raises PowerError if there is none."""
-    average = options.get("average", _AVERAGE).lower()
-    if average not in AVERAGES:
-        raise PowerError(f"meter '{spec}': average={average} is not one of {', '.join(AVERAGES)}")
+    average = choice_option(spec, options, "average", AVERAGES, _AVERAGE)
     if options.get("host", "").startswith("tcp://"):
         return _open_module(spec, options, average)
     module = options.get("module")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from eeio_power.reading import MACHINE
 from eeio_power.system_sensor import agreement, names
 from eeio_power.system_sensor.agreement import LEAST_EFFICIENCY
 from eeio_power.system_sensor.model import Choice
@@ -59,5 +58,5 @@ def _of_node(choice: Choice, value_w: float | None, dcmi_w: float) -> Choice:
     """DCMI next to a sensor of the node: of the node too if they are alike."""
     if not value_w:
         doubt = f"{choice.sensors[0]} gives no power: DCMI's may be of a shared chassis"
-        return Choice(DCMI, contents=MACHINE, doubt=doubt)
+        return Choice(DCMI, doubt=doubt)
     return choice if value_w < LEAST_EFFICIENCY * dcmi_w else Choice(DCMI, contents=OF_NODE)

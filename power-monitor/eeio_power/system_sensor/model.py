@@ -39,8 +39,6 @@ class Sensor:
     """False for one that is listed, and only counts if the user names it."""
     is_meter: bool = False
     """An ACPI power meter: it measures the machine unless its label names a part."""
-    rating_w: float | None = None
-    """What its supply can give, W."""
 
     def text(self) -> str:
         """`ina226/power1 (VDD_CORE) 3.1 W at 0.8 V`."""

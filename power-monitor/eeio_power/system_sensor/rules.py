@@ -297,9 +297,8 @@ def _refused(sensors: Sequence[Sensor], extent: Extent) -> Choice:
 
 
 def _chosen(rule: str, sensors: Sequence[Sensor], contents: Contents | None = None) -> Choice:
-    return Choice(
-        rule, tuple(s.name for s in sensors), contents=contents or sensors[0].contents
-    )  # fmt: skip
+    contents = contents or sensors[0].contents
+    return Choice(rule, tuple(s.name for s in sensors), contents=contents)
 
 
 def _sum_w(sensors: Sequence[Sensor]) -> float:

@@ -613,6 +613,7 @@ def test_a_usb_tester_is_read_by_the_labels_of_its_voltage_and_current(
     )  # fmt: skip
     (finding,) = [f for f in discover(hwmon.root.parents[2]) if f.spec == "hwmon"]
     assert not finding.available and "only=powerz/power1" in (finding.remedy or "")
+    assert "powerz/power1 (VBUS) 2.304 W" in (finding.reason or "")
     meter = one_meter(f"hwmon,root={hwmon.root},only=powerz/power1,domain=device")
     (channel,) = meter.channels
     assert channel.domain == "device" and channel.contents.includes == ("drives",)

@@ -179,7 +179,7 @@ def test_what_was_missed_is_a_gap() -> None:
         ("kasa:127.0.0.1:99999", "is not HOST or HOST:PORT"),
         ("kasa:127.0.0.1:1", "127.0.0.1:1: .*; newer plugs need user= and a password"),
         ("kasa:127.0.0.1,domain=rack", "domain=rack is not one of"),
-        ("kasa:127.0.0.1,timeout_s=99", "60 at most"),
+        ("kasa:127.0.0.1,timeout_s=99", "at most 60"),
         ("kasa:127.0.0.1,password_file=x", "password_file= needs user="),
         ("kasa:127.0.0.1:80,user=me", "found without a port"),
         ("kasa:127.0.0.1,user=me,password_file=none", "No such file"),

@@ -336,7 +336,7 @@ def test_a_window_with_a_gap_reports_it(tmp_path: Path) -> None:
         ("modbus:127.0.0.1,register=5,baud=9600", "baud= is of a serial line"),
         ("modbus:127.0.0.1,register=5,domain=rack", "domain=rack is not one of"),
         ("modbus:127.0.0.1,register=5,device_id=256", "device_id=256 is not a number of 0"),
-        ("modbus:127.0.0.1,register=5,timeout_s=99", "60 at most"),
+        ("modbus:127.0.0.1,register=5,timeout_s=99", "at most 60"),
         ("modbus:127.0.0.1:99999,register=5", "is not HOST or HOST:PORT"),
         ("modbus:127.0.0.1:1,register=5", "no connection; check HOST:PORT"),
         ("modbus:/dev/none,model=sdm120", "/dev/none is not there"),

@@ -283,8 +283,12 @@ def test_a_drive_that_reports_no_power_is_rejected(tmp_path: Path) -> None:
     drive = FakeNvme(lambda: 0.0, scale=0)
     with pytest.raises(PowerError, match=r"does not report its power.*NVMe 2\.3"):
         nvme.open_meter("nvme", {"device": "/dev/nvme0"}, tmp_path, drive.ioctl)
+    drive = FakeNvme(lambda: 0.0, scale=2)
+    with pytest.raises(PowerError, match="0 W: its power measurement is switched off"):
+        nvme.open_meter("nvme", {"device": "/dev/nvme0"}, tmp_path, drive.ioctl)
     assert interval_power_w(struct.pack("<240xI268x", 625 | 3 << 16)) is None
     assert interval_power_w(bytes(512)) is None
+    assert interval_power_w(struct.pack("<240xI268x", 2 << 16)) == 0.0
 
 
 def test_drives_are_named_by_their_controller(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from eeio.importing.power_logs.series import PowerLog, ReadLog, Series, check, c
 from eeio_limits import LimitError, inputs
 from eeio_power.delay import later, stated
 from eeio_power.errors import PowerError
-from eeio_power.meters import number_option
+from eeio_power.meters import number_option, offset_option
 
 _WITH_OPTIONS = re.compile(
     r"(.+?)((?:,(?:lag_s|averages_s|offset_s|domain|pairs)=[^,]{1,20}){1,5})", re.DOTALL
@@ -28,19 +27,6 @@ def _split(named: Path) -> tuple[Path, dict[str, str]]:
         return named, {}
     pairs = (text.partition("=") for text in match[2].strip(",").split(","))
     return Path(match[1]), {key: value for key, _, value in pairs}
-
-
-def _offset_s(options: Mapping[str, str]) -> float | None:
-    """Raises PowerError for an offset that is no number."""
-    if "offset_s" not in options:
-        return None
-    try:
-        offset_s = float(options["offset_s"])
-    except ValueError:
-        offset_s = math.nan
-    if not math.isfinite(offset_s):
-        raise PowerError(f"offset_s={options['offset_s']}: not a number of seconds")
-    return offset_s
 
 
 def _selected(found: ReadLog, options: Mapping[str, str]) -> list[Series]:
@@ -103,7 +89,7 @@ def read(named: Path) -> PowerLog:
             found = reader(text)
             if text[-1:] not in "\n]}":
                 found.notes.append("the last line has no line end, so it may be cut off: not used")
-        log = replace(log, offset_s=_offset_s(options))
+        log = replace(log, offset_s=offset_option(options))
         found.series = _with_delays(_selected(found, options), options)
         for series in found.series:
             check(series)
@@ -133,7 +119,9 @@ def _of_table(spec: str) -> PowerLog:
         path, offset_s = csv_table.file_and_offset(spec)
         data = inputs.read_bytes(path, inputs.TABLE_BYTES)
         log = replace(log, path=path, sha256=hashlib.sha256(data).hexdigest())
-        log = replace(log, offset_s=_offset_s({} if offset_s is None else {"offset_s": offset_s}))
+        log = replace(
+            log, offset_s=offset_option({} if offset_s is None else {"offset_s": offset_s})
+        )
         found = csv_table.read_table(spec)
         for series in found.series:
             check(series)
