@@ -206,13 +206,7 @@ def _chip(class_folder: Path, chip_folder: Path) -> str:
 
 def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSensor]:
     """All power sensors of a chip, as their labels describe them."""
-    numbers = {int(m[2]) for m in map(_SENSOR_FILE.fullmatch, _file_names(folder)) if m}
-    sources = [
-        (n, *source)
-        for n in sorted(numbers)
-        if not _is_off(folder, n)
-        for source in _sources(folder, n, pairs=family == "ina")
-    ]
+    sources = list(_numbered_sources(folder, pairs=family == "ina"))
     if not sources and family == "supply":
         sources = list(_labelled_pairs(folder))
     nominal = _CLASSES[family]
@@ -383,6 +377,17 @@ def _file_names(folder: Path) -> list[str]:
 
 _Source = tuple[Quantity, str, tuple[Path, ...]]
 """A sensor's quantity, the word in the name of its file, its files."""
+
+
+def _numbered_sources(
+    folder: Path, pairs: bool
+) -> Iterator[tuple[int, Quantity, str, tuple[Path, ...]]]:
+    """The sensors of all numbers that are in use, with their numbers."""
+    matches = map(_SENSOR_FILE.fullmatch, _file_names(folder))
+    for n in sorted({int(match[2]) for match in matches if match}):
+        if not _is_off(folder, n):
+            for quantity, word, files in _sources(folder, n, pairs):
+                yield n, quantity, word, files
 
 
 def _sources(folder: Path, n: int, pairs: bool) -> Iterator[_Source]:

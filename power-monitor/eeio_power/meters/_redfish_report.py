@@ -148,14 +148,14 @@ def open_report(
     if period_s is None:
         period_s = _interval_s(definition, where)
     period_s = max(period_s, _LEAST_PERIOD_S)
-    collected = all(_is_power_now(how, period_s) for how in _functions(definition, metric))
-    if is_no_power(text) or not collected:
-        raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
     of_metric = _metric_definition(client, values, metric)
     if (units := _text(of_metric, "Units")) and units not in _WATTS:
         raise PowerError(f"{where}: {label} is in {units}, not in W")
     how = _text(of_metric, "CalculationAlgorithm"), _text(of_metric, "CalculationTimeInterval")
-    if _text(of_metric, "MetricType") == "Counter" or not _is_power_now(how, period_s):
+    is_counter = _text(of_metric, "MetricType") == "Counter"
+    functions = [*_functions(definition, metric), how]
+    is_now = all(_is_power_now(each, period_s) for each in functions)
+    if is_no_power(text) or is_counter or not is_now:
         raise PowerError(f"{where}: {label} is not the power of the last {period_s:g} s")
     doubt = channel.doubt
     if _place(metric[1]) not in places:
@@ -170,12 +170,18 @@ def open_report(
     channel = replace(
         channel, doubt=doubt, remark=f"{label} of the report {report}", delay=_delay(period_s)
     )
-    found = RedfishReport(spec, name, client, path, metric, period_s, (channel,))
-    (now_w,) = found.read()
-    if doubt is None and now_w and not 1 / _ALIKE <= now_w / power_w <= _ALIKE:
-        doubt = f"{label} is {now_w:g} W, and the BMC reports {power_w:g} W elsewhere"
-        found = replace(found, channels=(replace(channel, doubt=doubt),))
-    return found
+    return _compared(RedfishReport(spec, name, client, path, metric, period_s, (channel,)), power_w)
+
+
+def _compared(report: RedfishReport, power_w: float) -> RedfishReport:
+    """The report with a first reading, doubted if it differs from the power just before, W."""
+    (channel,) = report.channels
+    (now_w,) = report.read()
+    if channel.doubt is not None or not now_w or 1 / _ALIKE <= now_w / power_w <= _ALIKE:
+        return report
+    label = _label(report.metric)
+    doubt = f"{label} is {now_w:g} W, and the BMC reports {power_w:g} W elsewhere"
+    return replace(report, channels=(replace(channel, doubt=doubt),))
 
 
 def _delay(period_s: float) -> Delay:

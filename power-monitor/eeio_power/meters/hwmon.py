@@ -106,17 +106,23 @@ def _choose(folder: Path, only: str | None, domain: Domain | None = None) -> Cho
     meters = [s for s in every if s.family != "other"]
     if not meters:
         return Choice((), _without_meters(folder, every))
-    listed = [s.sensor for s in meters]
-    choice = rules.of_board(listed)
-    used = tuple(s for s in meters if s.sensor.may_add)
+    choice = rules.of_board([s.sensor for s in meters])
     if choice.refused is not None:
         chips = {s.chip for s in meters}
         shown = [s.sensor for s in every if s.chip in chips]
-        return Choice(used, refusal(str(folder), choice.refused, shown, "hwmon,only"))
+        problem = refusal(str(folder), choice.refused, shown, "hwmon,only")
+        return Choice(tuple(s for s in meters if s.sensor.may_add), problem)
+    return _with_totals(meters, choice)
+
+
+def _with_totals(meters: Sequence[FileSensor], choice: rules.BoardChoice) -> Choice[FileSensor]:
+    """The sensors with those marked that add up, and why they cannot be read."""
     total = [s for s in meters if s.name in choice.sensors]
     problem = _unreadable(total) or _not_measured(total)
-    rule = choice.text(listed)
-    return Choice(tuple(_in_total(s, total, choice.system, rule) for s in used), problem, rule)
+    rule = choice.text([s.sensor for s in meters])
+    used = [s for s in meters if s.sensor.may_add]
+    marked = tuple(_in_total(s, total, choice.system, rule) for s in used)
+    return Choice(marked, problem, rule)
 
 
 def _named(every: Sequence[FileSensor], only: str, domain: Domain | None) -> Choice[FileSensor]:

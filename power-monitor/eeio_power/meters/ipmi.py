@@ -394,6 +394,11 @@ class IpmiMeter:
                 return (self._dcmi(float(reading.current_w)),)
             if reading is not None:
                 remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
+        return (self._by_sensors(remark),)
+
+    def _by_sensors(self, remark: str | None) -> _Source:
+        """The sensors that measure the system; the remark is why DCMI is not read. Raises
+        PowerError if that is unclear."""
         sensors = watt_sensors(self._query("sdr elist full"))
         if not sensors:
             raise PowerError(
@@ -410,11 +415,8 @@ class IpmiMeter:
             )
         source = replace(_sensors(chosen.sensors, remark, chosen), rule=chosen.text(list(sensors)))
         what = f"the power of {', '.join(chosen.sensors)}"
-        return (
-            self._of_chassis(
-                source, what, f"; if it does not, name it: ipmi,sensor={source.label}"
-            ),
-        )
+        remedy = f"; if it does not, name it: ipmi,sensor={source.label}"
+        return self._of_chassis(source, what, remedy)
 
     def _of_chassis(self, source: _Source, what: str, remedy: str) -> _Source:
         """The source as the machine's SMBIOS has its chassis."""

@@ -252,8 +252,6 @@ def _system_reading(
 ) -> _Reading:
     """The one reading that is the system's. Raises PowerError if there is none, or several."""
     if sensor is not None:
-        if wanted is None:
-            raise PowerError("sensor= requires chassis=")
         return _named_sensor(client, wanted, sensor)
     linked, has_systems, unlinked = _linked(client)
     candidates, everything = _candidates(client, wanted, linked)
@@ -271,16 +269,15 @@ def _system_reading(
     if wanted is not None:
         return replace(reading, doubt=None)
     silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
-    assumed = None
-    if not linked and not has_systems:
-        assumed = f"{client.host} lists no system"
-    elif not linked and silent:
-        assumed = "no system links to a chassis"
-    elif linked and unlinked:
-        assumed = f"{', '.join(unlinked)} links to no chassis"
-    if assumed is None:
+    if linked:
+        reason = f"{', '.join(unlinked)} links to no chassis" if unlinked else None
+    elif has_systems:
+        reason = "no system links to a chassis" if silent else None
+    else:
+        reason = f"{client.host} lists no system"
+    if reason is None:
         return reading
-    doubt = f"{assumed}: that {name} is this machine is assumed"
+    doubt = f"{reason}: that {name} is this machine is assumed"
     return replace(reading, doubt=f"{doubt}; if it is, name it with chassis={name}")
 
 
@@ -480,26 +477,7 @@ _PLACES = {"_sensors": "/Sensors", "_supplies": "/PowerSubsystem", "_old_supplie
 
 def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """The sensors in watts that add up to the system; why they do not; None without any."""
-    values: dict[str, float | None] = {}
-    of_parts: dict[str, float | None] = {}
-    places = {}
-    for member in _members(client, path):
-        if not _POWER_NAME.search(_last(member)):
-            continue
-        try:
-            sensor = client.get(member)
-        except PowerError as error:
-            if "HTTP 404" not in str(error):
-                values[_last(member)] = None  # a sum would lack it
-            continue
-        context = _text_at(sensor, "PhysicalContext")
-        power_w = possible_w(http_json.number_at(sensor, "Reading"))
-        if _is_power(sensor) and context in _COMPLETE | {"PowerSupply"}:
-            values[_last(member)] = power_w
-            places[_last(member)] = (member, ("Reading",))
-        elif _is_power(sensor):
-            name = _text_at(sensor, "Name")
-            of_parts[name if name and name not in of_parts else _last(member)] = power_w
+    values, of_parts = _listed_powers(client, path)
     if not values:
         return f"its sensors in watts are of parts: {_largest(of_parts)}" if of_parts else None
     chosen = complete_system(values)
@@ -509,9 +487,36 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
         return f"of its sensors in watts ({_largest({**values, **of_parts})}) {why}"
     summed = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
     remark = "; ".join(word for word in (summed, chosen.note) if word) or None
-    found = tuple(places[name] for name in chosen.sensors)
+    members = {_last(member): member for member in _members(client, path)}
+    found = tuple((members[name], ("Reading",)) for name in chosen.sensors)
     rule = chosen.text([*values, *of_parts])
     return _Reading(found, total_w, chosen.contents, remark, chosen.doubt, rule=rule)
+
+
+def _listed_powers(
+    client: http_json.JsonClient, path: str
+) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Sensors in watts of the machine or its supplies, and of parts by their contexts, W."""
+    values: dict[str, float | None] = {}
+    of_parts: dict[str, float | None] = {}
+    for member in _members(client, path):
+        if not _POWER_NAME.search(_last(member)):
+            continue
+        try:
+            sensor = client.get(member)
+        except PowerError as error:
+            if "HTTP 404" not in str(error):
+                values[_last(member)] = None  # a sum would lack it
+            continue
+        if not _is_power(sensor):
+            continue
+        power_w = possible_w(http_json.number_at(sensor, "Reading"))
+        if _text_at(sensor, "PhysicalContext") in _COMPLETE | {_SUPPLIES}:
+            values[_last(member)] = power_w
+            continue
+        name = _text_at(sensor, "Name")
+        of_parts[name if name and name not in of_parts else _last(member)] = power_w
+    return values, of_parts
 
 
 def _is_power(sensor: Any) -> bool:
@@ -537,25 +542,16 @@ def _largest(sensors: Mapping[str, float | None]) -> str:
     return f"{text} and {more} more" if more > 0 else text
 
 
-def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _Reading:
+def _named_sensor(client: http_json.JsonClient, chassis: str | None, wanted: str) -> _Reading:
     """The sensor of a chassis with this Id or Name. Raises PowerError if it is not one, or gives no
     power."""
+    if chassis is None:
+        raise PowerError("sensor= requires chassis=")
     _linked(client)  # raises an error for a system that is off
     around = client.get(f"{_CHASSIS}/{chassis}")
     if _text_at(around, "PowerState") == "Off":
         raise PowerError(f"{chassis} is off, and this machine runs")
-    path = f"{_CHASSIS}/{chassis}/Sensors"
-    found = []
-    for member in _members(client, path):
-        if _last(member) == wanted:
-            found = [(member, client.get(member))]
-            break
-        if _POWER_NAME.search(_last(member)):
-            sensor = client.get(member)
-            found += [(member, sensor)] if _text_at(sensor, "Name") == wanted else []
-    if len(found) != 1:
-        raise PowerError(f"{client.host}{path}: {len(found)} sensors have the name {wanted}")
-    ((member, sensor),) = found
+    member, sensor = _with_name(client, f"{_CHASSIS}/{chassis}/Sensors", wanted)
     power_w = http_json.number_at(sensor, "Reading")
     if not _is_power(sensor) or not power_w or power_w in _NO_POWER_W:
         raise PowerError(f"{client.host}{member}: gives no power")
@@ -565,9 +561,9 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
         raise PowerError(f"{client.host}{member}: is not the power of a time")
     domain, contents = domain_of(text)
     contents = Contents() if domain == "system" else contents
-    names = [one for one in (_last(member), name) if one]
-    doubt = None if any(names_all(one, domain) for one in names) else (
-        f"the name {wanted} does not say what it contains")  # fmt: skip
+    doubt = None
+    if not any(text and names_all(text, domain) for text in (_last(member), name)):
+        doubt = f"the name {wanted} does not say what it contains"
     kind = _text_at(around, "ChassisType")
     if domain == "system" and context not in _COMPLETE:
         doubt = f"{wanted} is of {context}, by the BMC"
@@ -576,6 +572,20 @@ def _named_sensor(client: http_json.JsonClient, chassis: str, wanted: str) -> _R
     place = (member, ("Reading",))
     rule = f"{NAMED}: {wanted}"
     return _Reading((place,), power_w, contents, doubt=doubt, domain=domain, rule=rule)
+
+
+def _with_name(client: http_json.JsonClient, path: str, wanted: str) -> tuple[str, Any]:
+    """The address and the answer of the one sensor with this Id or Name. Raises PowerError."""
+    found = []
+    for member in _members(client, path):
+        if _last(member) == wanted:
+            return member, client.get(member)
+        if _POWER_NAME.search(_last(member)):
+            sensor = client.get(member)
+            found += [(member, sensor)] if _text_at(sensor, "Name") == wanted else []
+    if len(found) != 1:
+        raise PowerError(f"{client.host}{path}: {len(found)} sensors have the name {wanted}")
+    return found[0]
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
@@ -616,36 +626,46 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
         return "its supplies give 0 W: the machine is off"
     found = _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
     if isinstance(found, _Reading):
-        found = replace(found, doubt=_supplies_doubt(answer, there, found.power_w))
+        return replace(found, doubt=_supplies_doubt(answer, there, found.power_w))
     if found is None and (outputs := _outputs(answer)):
         return f"its supplies report only what they give: {outputs}"
-    if isinstance(found, _Reading) and len(each) == 1 and found.doubt is None:
-        # Older controllers list only those that they can read.
-        name = _text_at(answer["PowerSupplies"][there[0]], "Name") or "the only one listed"
-        return replace(found, doubt=f"the supply {name} is assumed to be the only one")
     return found
 
 
 def _supplies_doubt(answer: Any, there: Sequence[int], sum_w: float) -> str | None:
     """Why the sum of the supplies' inputs may not be the machine's power."""
     supplies = [answer["PowerSupplies"][k] for k in there]
-    for supply in supplies:
-        draws_w, gives_w = (
-            http_json.number_at(supply, key) for key in ("PowerInputWatts", "PowerOutputWatts")
-        )
-        if draws_w is not None and gives_w is not None and gives_w > draws_w / LEAST_OF_OUTPUTS:
-            name = _text_at(supply, "Name") or "a supply"
-            return f"{name} draws {draws_w:g} W and gives {gives_w:g} W"
-    numbers = [re.findall(r"[0-9]+", _text_at(supply, "Name")) for supply in supplies]
-    last = [int(found[-1]) for found in numbers if found]
-    if len(set(last)) == len(supplies) > 1 and max(last) - min(last) >= len(last):
+    gains = next((text for supply in supplies if (text := _gains_power(supply))), None)
+    if gains is not None:
+        return gains
+    if _lacks_a_number([_text_at(supply, "Name") for supply in supplies]):
         return "by their numbers, a supply is missing"
     controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
     for k in range(len(controls) if isinstance(controls, list) else 0):
         other_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
         if other_w and not USUAL_EFFICIENCY * sum_w <= other_w <= sum_w / USUAL_EFFICIENCY:
             return f"its supplies draw {sum_w:g} W and its PowerControl is {other_w:g} W"
+    if len(supplies) == 1:
+        # Older controllers list only those that they can read.
+        name = _text_at(supplies[0], "Name") or "the only one listed"
+        return f"the supply {name} is assumed to be the only one"
     return None
+
+
+def _gains_power(supply: Any) -> str | None:
+    """Whether a supply gives clearly more than it draws, as text."""
+    draws_w = http_json.number_at(supply, "PowerInputWatts")
+    gives_w = http_json.number_at(supply, "PowerOutputWatts")
+    if draws_w is None or gives_w is None or gives_w <= draws_w / LEAST_OF_OUTPUTS:
+        return None
+    return f"{_text_at(supply, 'Name') or 'a supply'} draws {draws_w:g} W and gives {gives_w:g} W"
+
+
+def _lacks_a_number(names: Sequence[str]) -> bool:
+    """Whether the last numbers in the names of supplies do not follow each other."""
+    numbers = [int(digits[-1]) for name in names if (digits := re.findall(r"[0-9]+", name))]
+    are_different = len(set(numbers)) == len(names) > 1
+    return are_different and max(numbers) - min(numbers) >= len(numbers)
 
 
 def _outputs(answer: Any) -> str:
@@ -678,22 +698,26 @@ class _Supply:
     power_w: float | None
     rating_w: float | None
 
+    @property
+    def reports_its_rating(self) -> bool:
+        return bool(self.power_w and self.rating_w and self.power_w >= self.rating_w)
+
 
 def _added(
     each: Sequence[_Supply], contents: Contents, remark: str | None
 ) -> _Reading | str | None:
     """The sum of all supplies; why they cannot be added; None if none gives a power."""
-    known = [one for one in each if one.power_w is not None and one.power_w not in _NO_POWER_W]
-    for one in known:
-        if one.power_w and one.rating_w and one.power_w >= one.rating_w:
-            return (
-                f"a supply of {one.rating_w:g} W reports {one.power_w:g} W: a rating, not a "
-                "measurement"
-            )
-    total_w = math.fsum(one.power_w or 0.0 for one in known)
+    known = [s for s in each if s.power_w is not None and s.power_w not in _NO_POWER_W]
+    rated = next((supply for supply in known if supply.reports_its_rating), None)
+    if rated is not None:
+        return (
+            f"a supply of {rated.rating_w:g} W reports {rated.power_w:g} W: a rating, not a "
+            "measurement"
+        )
+    total_w = math.fsum(supply.power_w or 0.0 for supply in known)
     if known and len(known) == len(each) and total_w > 0.0:
         rule = SUPPLY_OUTPUTS if contents == BEHIND_SUPPLY else SUPPLY_INPUTS
-        places = tuple(one.place for one in each)
+        places = tuple(supply.place for supply in each)
         return _Reading(places, total_w, contents, remark, rule=rule)
     return f"{len(known)} of {len(each)} supplies give a power reading" if known else None
 

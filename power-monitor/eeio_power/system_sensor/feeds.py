@@ -126,14 +126,17 @@ def _by_batteries(feeds: Sequence[Feed]) -> FeedPower:
     for battery in batteries:
         if _rests(battery):
             continue
-        if battery.state != "discharging":
-            shown = "no power" if battery.power_w is None else f"{battery.power_w:.1f} W"
-            reason = f"{battery.name} is {battery.state} and shows {shown}: in or out?"
-            return FeedPower(None, BATTERIES, reason)
-        if battery.power_w is None:
-            return FeedPower(None, BATTERIES, f"{battery.name} discharges and gives no value")
+        if battery.state != "discharging" or battery.power_w is None:
+            return FeedPower(None, BATTERIES, _unclear(battery))
         total_w += battery.power_w
     return FeedPower(total_w, BATTERIES)
+
+
+def _unclear(battery: Feed) -> str:
+    if battery.state == "discharging":
+        return f"{battery.name} discharges and gives no value"
+    shown = "no power" if battery.power_w is None else f"{battery.power_w:.1f} W"
+    return f"{battery.name} is {battery.state} and shows {shown}: in or out?"
 
 
 def _rests(battery: Feed) -> bool:
