@@ -37,6 +37,7 @@ report before --format markdown
 report before --format latex
 report before after --format html -o page.html
 report before --sort j/gb --columns iops --level filesystem --duty-cycle 10%
+report before --columns 'drive w,drive j/gb,drive j/operation'
 report before --plots plots --plot-format svg --where operation=read
 report before --chart latency,depth,power --plots charts
 report before --chart power -o power.svg
