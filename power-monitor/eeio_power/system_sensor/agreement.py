@@ -2,10 +2,10 @@
 sensor draws more than the system, and its supplies draw about as much."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from eeio_power.system_sensor.model import Choice, Sensor
+from eeio_power.system_sensor.model import Choice, Extent, Sensor
 from eeio_power.system_sensor.names import OF_NODE, is_chassis, is_machine, is_output
 
 LEAST_EFFICIENCY = 0.7
@@ -16,6 +16,9 @@ LEAST_OF_OUTPUTS = 0.87
 """A machine draws what its supplies give; they are read at another time."""
 ALIKE = 1.05
 """Sensors of one power differ by no more: they are read at different times."""
+LARGER: Mapping[Extent, float] = {"controller": ALIKE, "board": 1.5}
+"""By which another sensor draws more than the system. Those of a board are spot readings of
+milliseconds, one after the other, while the load changes."""
 LARGEST_W = 2550.0
 """Of an unplugged supply of HPE: 255 times 10 W."""
 _FALSE_FACTOR = 5.0
@@ -24,7 +27,9 @@ _STANDBY_W = 50.0
 """A server that is off draws less."""
 
 
-def checked(choice: Choice, system: Sensor, sensors: Sequence[Sensor]) -> Choice:
+def checked(
+    choice: Choice, system: Sensor, sensors: Sequence[Sensor], extent: Extent = "controller"
+) -> Choice:
     """The choice of a sensor of the complete machine, doubted or refused by what others say."""
     value_w = system.power_w
     if value_w is None:
@@ -38,7 +43,8 @@ def checked(choice: Choice, system: Sensor, sensors: Sequence[Sensor]) -> Choice
     if is_chassis(system.name) and machines and system.name not in machines:
         several = f"{system.name} may be of several machines ({', '.join(machines)})"
         return Choice(choice.rule, reason=several)
-    larger = larger_than(value_w, [s for s in sensors if s not in supplies and s is not system])
+    others = [s for s in sensors if s not in supplies and s is not system]
+    larger = larger_than(value_w, others, extent)
     if larger is not None:
         return Choice(choice.rule, reason=f"{larger.name} is more than {system.name}")
     return replace(choice, doubt=choice.doubt or standby(value_w, supplies))
@@ -70,10 +76,10 @@ def of_supplies(sensors: Iterable[Sensor]) -> list[Sensor]:
     return [sensor for sensor in sensors if sensor.role in ("input", "output")]
 
 
-def larger_than(power_w: float, sensors: Iterable[Sensor]) -> Sensor | None:
+def larger_than(power_w: float, sensors: Iterable[Sensor], extent: Extent) -> Sensor | None:
     """The first sensor that draws clearly more than the system would."""
     for sensor in sensors:
-        if sensor.power_w is not None and sensor.power_w > ALIKE * power_w:
+        if sensor.power_w is not None and sensor.power_w > LARGER[extent] * power_w:
             return sensor
     return None
 

@@ -92,7 +92,7 @@ def _board_inputs(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     if not _are_inputs_of_a_board(inputs):
         return None
     sum_of = replace(inputs[0], power_w=_sum_w(inputs))
-    return agreement.checked(_chosen(TOTAL, inputs), sum_of, _without(sensors, inputs))
+    return agreement.checked(_chosen(TOTAL, inputs), sum_of, _without(sensors, inputs), extent)
 
 
 def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
@@ -104,11 +104,26 @@ def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     if len(likely) > 1 and len(totals) != 1:
         return Choice(TOTAL, reason="several may be the system's")
     (system,) = likely if len(likely) == 1 else totals
+    reason = _larger_name(system, likely) or _one_of_several(system, sensors, extent)
+    if reason is not None:
+        return Choice(TOTAL, reason=reason)
+    return agreement.checked(_chosen(TOTAL, [system]), system, sensors, extent)
+
+
+def _larger_name(system: Sensor, likely: Sequence[Sensor]) -> str | None:
+    """Another name of the machine with more power: a total is not below it."""
+    if system.power_w is None:
+        return None
+    larger = agreement.larger_than(system.power_w, _without(likely, [system]), "controller")
+    return None if larger is None else f"{larger.name} is more than {system.name}"
+
+
+def _one_of_several(system: Sensor, sensors: Sequence[Sensor], extent: Extent) -> str | None:
+    """Others of its name with numbers, of which it is not the sum."""
     twins = [s for s in sensors if s.kind == system.kind and s != system]
-    if extent == "controller" and twins and not _are_summed(system, twins):
-        listed = ", ".join(s.name for s in twins)
-        return Choice(TOTAL, reason=f"{system.name} may be one of several ({listed})")
-    return agreement.checked(_chosen(TOTAL, [system]), system, sensors)
+    if extent == "board" or not twins or _are_summed(system, twins):
+        return None
+    return f"{system.name} may be one of several ({', '.join(s.name for s in twins)})"
 
 
 def _named_totals(sensors: Sequence[Sensor]) -> list[Sensor]:
@@ -144,7 +159,7 @@ def _acpi(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     if len(meters) > 1:
         return Choice(ACPI, reason="several may contain each other")
     others = [s for s in sensors if s not in meters]
-    return agreement.checked(_chosen(ACPI, of_machine), of_machine[0], others)
+    return agreement.checked(_chosen(ACPI, of_machine), of_machine[0], others, extent)
 
 
 def _several_machines(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
@@ -182,7 +197,8 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
     rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
     reason = _incomplete(usable, {s.unit for s in numbered}, extent)
     if reason is None and all(s.power_w is not None for s in usable):
-        reason = _contradicted(usable, outputs, totals, _without(sensors, summands))
+        larger = agreement.larger_than(_sum_w(usable), _without(sensors, summands), extent)
+        reason = _contradicted(usable, outputs, totals, larger)
     if reason is not None:
         return Choice(rule, reason=reason)
     return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
@@ -199,7 +215,7 @@ def _contradicted(
     usable: Sequence[Sensor],
     outputs: Sequence[Sensor],
     totals: Sequence[Sensor],
-    others: Sequence[Sensor],
+    larger: Sensor | None,
 ) -> str | None:
     """What outputs, totals or other sensors say against the sum of supplies."""
     sum_w = _sum_w(usable)
@@ -210,7 +226,6 @@ def _contradicted(
         if total.power_w is None or LEAST_EFFICIENCY * sum_w <= total.power_w <= ALIKE * sum_w:
             continue
         return f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
-    larger = agreement.larger_than(sum_w, others)
     return None if larger is None else f"{larger.name} is more than the sum of the supplies"
 
 
