@@ -153,9 +153,10 @@ class JoulescopeMeter:
         there are none; the next call opens the device again."""
         if self._driver is None:
             self.open()
-        if not self._came.wait(limit_s):
+        if not self._arrived and not self._came.wait(limit_s):
             self.close()
-            raise PowerError(f"{self.device}: no statistics in {limit_s:g} s; was it unplugged?")
+            lasted_s = limit_s or self.timeout_s
+            raise PowerError(f"{self.device}: no statistics in {lasted_s:g} s; was it unplugged?")
         self._came.clear()
         values = []
         while self._arrived:
