@@ -474,6 +474,11 @@ class Machine:
             return self.device or "unknown"
         return f"{self.device_model or self.device or 'drive'} {self.drive_id[-6:]}"
 
+    @property
+    def name(self) -> str | None:
+        """The host name and the drive, as far as they are known; None if neither is."""
+        return " ".join(n for n in (self.hostname, self.drive_name) if n != "unknown") or None
+
     def to_json(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}
 

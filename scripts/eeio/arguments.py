@@ -28,20 +28,18 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(_RARE)]
         helps = [action.help for action in rare]
-        written = self.usage, self.epilog
+        written = self.usage
         # argparse reads % in a usage as a format.
         self.usage = self._usage_text().replace("%", "%%")
-        if rare:
-            more = f"{len(rare)} more options: {self.prog} --help-all"
-            self.epilog = more if self.epilog is None else f"{self.epilog}\n\n{more}"
         for action in rare:
             action.help = argparse.SUPPRESS
         try:
-            return super().format_help()
+            text = super().format_help()
         finally:
-            self.usage, self.epilog = written
-            for action, text in zip(rare, helps, strict=True):
-                action.help = text
+            self.usage = written
+            for action, help_text in zip(rare, helps, strict=True):
+                action.help = help_text
+        return f"{text}\n{len(rare)} more options: {self.prog} --help-all\n" if rare else text
 
     def _usage_text(self) -> str:
         """Only required arguments: the options are listed below it."""
@@ -54,12 +52,7 @@ class Parser(argparse.ArgumentParser):
             for action in needed
         ]
         parts += [
-            str(action.metavar)
-            if action.nargs == argparse.REMAINDER
-            else formatter._format_args(
-                action, formatter._get_default_metavar_for_positional(action)
-            )
-            for action in self._get_positional_actions()
+            _positional_usage(formatter, action) for action in self._get_positional_actions()
         ]
         return " ".join(parts)
 
@@ -88,6 +81,19 @@ class Parser(argparse.ArgumentParser):
             ]
             self.error(f"there is no option {shortened(name)}{similar(name, options)}")
         return found, left
+
+
+def _positional_usage(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
+    if action.nargs == argparse.REMAINDER:
+        return str(action.metavar)
+    # While options are parsed, `parse_known_intermixed_args` keeps the number of values here.
+    hidden, action.nargs = action.nargs, vars(action).get("save_nargs", action.nargs)
+    try:
+        return formatter._format_args(
+            action, formatter._get_default_metavar_for_positional(action)
+        )
+    finally:
+        action.nargs = hidden
 
 
 class WithProgram(Parser):

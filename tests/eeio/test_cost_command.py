@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.eeio_results.made import MACHINE, energy, phase, run, stored
+from tests.eeio_results.made import MACHINE, WRITE, design, energy, phase, run, stored, written
 from tests.plugin import InProcess
 
 from eeio.cli import main
@@ -165,3 +165,27 @@ def test_a_cost_counts_what_reads_and_writes_at_once_once(in_process: InProcess)
     labels = [experiment["label"] for experiment in json.loads(done.out)["mix"]]
     assert len(labels) == 2 and all("random mixed 4 KiB" in label for label in labels)
     assert "left out" not in done.err
+
+
+def test_a_cost_names_experiments_that_the_report_does_not_rank(
+    tmp_path: Path, in_process: InProcess
+) -> None:
+    runs = [run(n, (written(durable=False),), experiment=WRITE) for n in range(3)]
+    plan = design("buffered", len(runs), WRITE)
+    path = str(stored(tmp_path / "buffered", runs, plan, machine=MACHINE))
+    rows = json.loads(in_process("report", path, "--format", "json").out)["characterization"]
+    (reason,) = {row["ranked_reason"] for row in rows if row["level"] == "filesystem"}
+    assert reason.startswith("not durable: ")
+    text = " ".join(in_process("cost", path).out.split())
+    assert f"buffered: experiments that the report does not rank: 1 ({reason})" in text
+
+
+def test_an_imported_machine_without_a_name_has_that_of_its_campaign(
+    tmp_path: Path, in_process: InProcess
+) -> None:
+    machine = replace(MACHINE, hostname="unknown", device=None, drive_id=None)
+    runs = [run(n, (phase(200e6, (energy(50.0),)),)) for n in range(3)]
+    path = str(stored(tmp_path / "lab-7", runs, machine=machine))
+    text = in_process("cost", path).out
+    assert "unknown unknown" not in text
+    assert "lab-7" in text

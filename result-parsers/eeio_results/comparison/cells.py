@@ -203,8 +203,8 @@ def size_label(size_bytes: int | None) -> str:
 
 def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
     """The name of each campaign's machine: its host name, or the campaign's name if two campaigns
-    ran on the same drive of the same machine. Raises EeioError if two drives of a machine have one
-    label."""
+    ran on the same drive of the same machine or the host is not known. Raises EeioError if two
+    drives of a machine have one label."""
     ids: dict[tuple[str, str], str] = {}
     for campaign in campaigns:
         machine = campaign.machine
@@ -218,7 +218,7 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
             )
     places = [(c.machine.hostname, c.machine.drive_name) for c in campaigns]
     return [
-        place[0] if places.count(place) == 1 else campaign.name
+        place[0] if places.count(place) == 1 and place[0] != UNKNOWN else campaign.name
         for campaign, place in zip(campaigns, places, strict=True)
     ]
 

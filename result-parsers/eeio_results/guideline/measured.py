@@ -1,9 +1,11 @@
 """The experiments of a campaign as a system that costs something: of one tool, level and power
 domain."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eeio_results.characterization import characterize
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     J_PER_GB_OF,
@@ -12,10 +14,11 @@ from eeio_results.comparison.cells import (
     largest_uncertainty,
     why_too_slow,
 )
+from eeio_results.domains import DomainFigures
 from eeio_results.guideline.servers import CellValues
 from eeio_results.guideline.workload import CellKey
 from eeio_results.ranking import why_unsure
-from eeio_results.record import COST_DOMAINS, DOMAINS, FLUSHES, Switch
+from eeio_results.record import COST_DOMAINS, DOMAINS, FLUSHES, MARKS, Switch
 from eeio_results.store import Campaign
 from eeio_results.windows import energy_of
 
@@ -94,6 +97,31 @@ def is_enough(campaigns: Sequence[Campaign], choice: Choice) -> bool:
     """Whether every campaign has an experiment that counts, in one domain."""
     domain = domain_of(campaigns, choice)
     return domain is not None and all(cells(one, choice, domain, {}) for one in campaigns)
+
+
+def unranked_remarks(campaign: Campaign, choice: Choice, domain: str) -> list[str]:
+    """Which of the experiments that count are not ranked in the campaign's report, by reason."""
+    reasons = Counter[str]()
+    for row in characterize(campaign):
+        experiment, figures = row.experiment, row.measured
+        if experiment is None or figures is None or figures.ranked_reason is None:
+            continue
+        wanted = experiment.tool == choice.tool and experiment.level == choice.level
+        if wanted and figures.power_domain == domain and _may_count(figures):
+            reasons[figures.ranked_reason] += 1
+    return [
+        f"experiments that the report does not rank: {count} ({reason})"
+        for reason, count in reasons.items()
+    ]
+
+
+def _may_count(figures: DomainFigures) -> bool:
+    """Whether a cost uses figures that are not ranked. Of fictitious power it says so itself."""
+    if figures.energy_kind in MARKS:
+        return False
+    uncertainty = figures["uncertainty_relative"]
+    share = None if uncertainty is None else uncertainty.median
+    return why_unsure(figures.doubts, share) is None
 
 
 def domain_remark(domain: str, campaigns: int) -> str | None:

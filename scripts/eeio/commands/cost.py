@@ -1,7 +1,6 @@
 """`eeio cost`: J, kWh, money and carbon of moving a TB, and of storing one for a year."""
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
-from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio_results.report.document import Document
@@ -182,7 +180,7 @@ def document_of(arguments: argparse.Namespace) -> Document:
     """The answer for the campaigns."""
     with analysis():
         from eeio_results.guideline.cost import costs
-        from eeio_results.guideline.measured import domain_remark
+        from eeio_results.guideline.measured import domain_remark, unranked_remarks
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import cost as report
     names = arguments.campaigns
@@ -210,7 +208,11 @@ def document_of(arguments: argparse.Namespace) -> Document:
     if len({system.name for system in systems}) < len(systems):
         systems = [replace(s, name=c.name) for s, c in zip(systems, campaigns, strict=True)]
     made, verdicts = costs(systems, workload, given)
-    remarks = [f"{one.name}: {remark}" for one in campaigns for remark in warnings_of(one)]
+    remarks = [
+        f"{campaign.name}: {remark}"
+        for campaign in campaigns
+        for remark in (*warnings_of(campaign), *unranked_remarks(campaign, choice, domain))
+    ]
     if (remark := domain_remark(domain, len(campaigns))) is not None:
         remarks.append(remark)
     remarks += _not_given(given[0])
@@ -284,14 +286,8 @@ def _system(
     left_out: LeftOut = {}
     found = cells(campaign, choice, domain, left_out)
     print_left_out(left_out)
-    if not_durable := sum(cell.durable is False for cell in found):
-        print(
-            f"{shown(campaign.name)}: {not_durable} experiments are writes that are not durable: "
-            "what brings their bytes onto the device later is not in their energy",
-            file=sys.stderr,
-        )
     return Server(
-        name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
+        name=campaign.machine.name or campaign.name,
         cells=tuple(found),
         idle_power_w=idle_power_w,
     )

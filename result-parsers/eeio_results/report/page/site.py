@@ -130,7 +130,8 @@ def _joined(texts: Iterable[str]) -> str:
 
 def _machine(campaign: Campaign) -> str:
     machine = campaign.machine
-    return f"{machine.hostname}, {machine.cpu_model or machine.architecture}"
+    names = machine.hostname, machine.cpu_model or machine.architecture
+    return ", ".join(name for name in names if name != "unknown") or "machine unknown"
 
 
 def _lines(bundle: Bundle, shown: Sequence[Column], prices: Mapping[str, float]) -> Iterable[_Line]:
