@@ -129,8 +129,8 @@ def changes(
             ExperimentChange(*pair, {metric: columns[metric][place] for metric in columns})
             for place, pair in enumerate(pairs)
         ),
-        only_before=_only(first, second),
-        only_after=_only(second, first),
+        only_before=only(first, second),
+        only_after=only(second, first),
     )
 
 
@@ -163,7 +163,8 @@ def by_what(cells: Iterable[Cell]) -> dict[What, Cell]:
     }
 
 
-def _only(of: Mapping[What, Cell], other: Mapping[What, Cell]) -> tuple[str, ...]:
+def only(of: Mapping[What, Cell], other: Mapping[What, Cell]) -> tuple[str, ...]:
+    """The labels of the experiments that the `other` campaign lacks."""
     return tuple(cell.label(PLACE, tool=True) for key, cell in of.items() if key not in other)
 
 

@@ -33,7 +33,7 @@ from eeio_results.comparison.cells import (
     Cell,
     largest_uncertainty,
 )
-from eeio_results.comparison.changes import OF_EFFICIENCY, PLACE, by_what, doubt
+from eeio_results.comparison.changes import OF_EFFICIENCY, PLACE, by_what, doubt, only
 from eeio_results.errors import EeioError
 from eeio_results.metrics import named
 from eeio_results.statistics.adjustment import adjust
@@ -66,7 +66,8 @@ class GateRow:
 class Gate:
     """The rows of the campaign `after` against those of `before`. `share` is the tolerated change,
     `detect` the one that must not pass unnoticed (None: the user stated none). `bench_runs` is the
-    number of runs of each command that finds it; None for suites, or if no number does."""
+    number of runs of each command that finds it; None for suites, or if no number does.
+    `only_after` are experiments that `before` lacks: they are named, and do not fail the gate."""
 
     before: str
     after: str
@@ -75,6 +76,7 @@ class Gate:
     rows: tuple[GateRow, ...]
     detect: float | None = None
     bench_runs: int | None = None
+    only_after: tuple[str, ...] = ()
 
     @property
     def to_detect(self) -> float:
@@ -154,7 +156,10 @@ def gate(
             )
     judged = iter(_judged(tested, alpha))
     rows = (untested.get(position) or next(judged) for position in range(len(compared)))
-    return Gate(before.name, after.name, metric, share, tuple(rows), detect)
+    return Gate(
+        before.name, after.name, metric, share, tuple(rows), detect,
+        only_after=only(by_what(after.cells), by_what(before.cells)),
+    )  # fmt: skip
 
 
 def check_shares(metric: str, share: float, detect: float | None) -> None:

@@ -58,6 +58,13 @@ def remarks(found: Gate, of_sessions: bool) -> list[str]:
         )
         if most > found.to_detect:
             lines[-1] += _how_to_detect(found)
+    if found.only_after:
+        shown = found.only_after[:_SHOWN]
+        more = len(found.only_after) - len(shown)
+        lines.append(
+            f"not in {found.before}, so not in the gate: {', '.join(shown)}"
+            + (f" and {more} more" if more else "")
+        )
     if not of_sessions:
         lines.append(
             "one session each: changes between them (temperature, updates) affect the result; "
@@ -148,6 +155,7 @@ def to_json(gates: Sequence[Gate], undecided: Level) -> list[dict[str, Any]]:
             "not_decided": len(found.of("not decided")),
             "not_tested": len(found.of("not tested")),
             "detectable": found.detectable and list(found.detectable),
+            "only_after": list(found.only_after),
             "experiments": [asdict(row) for row in found.rows],
         }
         for found in gates

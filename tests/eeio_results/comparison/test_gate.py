@@ -130,6 +130,17 @@ def test_what_cannot_be_tested_is_named() -> None:
     assert [row.verdict for row in found.rows].count("passed") == 1
 
 
+def test_an_experiment_that_only_the_later_campaign_has_is_named_and_does_not_fail() -> None:
+    before = [cell("a", "4 KiB", around(100))]
+    after = [cell("b", "4 KiB", around(100)), cell("b", "1 MiB", around(10))]
+    found = judged(before, after)
+    assert verdicts(found) == ["passed"]
+    text = "\n".join(report.lines(found, False, "pass"))
+    assert "not in old, so not in the gate: sequential read, 1 MiB, buffer off" in text
+    assert report.to_json([found], "pass")[0]["only_after"] == list(found.only_after)
+    assert "not in old" not in "\n".join(report.lines(judged(before, before), False, "pass"))
+
+
 def test_the_metric_is_that_of_the_campaign_before() -> None:
     """A meter that is gone must not move the gate to MB/s."""
     found = judged([cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(100), None)])
