@@ -217,16 +217,25 @@ def _stored(
     for run in sorted((*campaign.runs, *campaign.set_aside), key=lambda run: run.order_index):
         phases = []
         for phase in run.phases:
-            readings, durable = readings_of(run, phase)
-            _check_new(campaign.name, phase.energy, readings, again)
+            of_logs, durable = readings_of(run, phase)
+            readings = of_logs
+            if not again:
+                # The next part of a log leaves the energy of the first.
+                readings = _without_known(phase.energy, of_logs)
+                if phase.until_durable is not None:
+                    durable = _without_known(phase.until_durable.energy, durable)
+                _check_new(campaign.name, phase.energy, readings)
             added += any(reading.power_w is not None for reading in readings)
-            without.update(_reasons(readings))
+            if readings or not of_logs:
+                without.update(_reasons(readings))
             phases.append(_with_readings(phase, readings, durable))
         runs.append(replace(run, phases=tuple(phases)))
     if added == 0:
         reasons = "; ".join(dict.fromkeys(without)) or "no phase has a time"
         raise RejectedError(f"{campaign.name}: no energy from {_named(used)}: {reasons}")
     idle = idle_of_logs(campaign, used)
+    if not again and campaign.idle and not idle.readings:
+        idle = IdleOfLogs(campaign.idle)
     before = None if dry_run else _write(campaign, runs, used, idle)
     idle_w = next((r.power_w for r in idle.readings if r.domain == "system"), None)
     return Added(
@@ -242,11 +251,19 @@ def _reasons(readings: Readings) -> Iterator[str]:
     yield reasons[-1] if reasons else "the records do not say when it was"
 
 
-def _check_new(name: str, old: Readings, new: Readings, again: bool) -> None:
-    """Raises RejectedError for a second energy of one meter, unless it replaces the first."""
+def _without_known(old: Readings, new: Readings) -> Readings:
+    """The new readings without those that have no power where an old one has it."""
+    known = {reading.key for reading in old if reading.power_w is not None}
+    return tuple(
+        reading for reading in new if reading.power_w is not None or reading.key not in known
+    )
+
+
+def _check_new(name: str, old: Readings, new: Readings) -> None:
+    """Raises RejectedError for a second energy of one meter."""
     known = {reading.key for reading in old if reading.power_w is not None}
     twice = [reading for reading in new if reading.key in known]
-    if twice and not again:
+    if twice:
         reading = twice[0]
         raise RejectedError(
             f"{name} has the energy of the meter {reading.meter} ({reading.domain}) already; "

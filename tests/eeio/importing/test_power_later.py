@@ -286,6 +286,39 @@ def test_what_may_not_be_idle_is_no_idle_power(
     assert any(why in message for message in cost["messages"])
 
 
+def test_a_log_that_comes_in_two_parts_is_added_in_two_steps(
+    own: str, tmp_path: Path, in_process: InProcess
+) -> None:
+    """The second part leaves the energy of the first, and its phases are no second energy."""
+    runs = paths.results_root() / own / "runs.jsonl"
+    before = runs.read_bytes()
+    header, *rows = table(tmp_path / "all.csv", windows(own)).read_text().splitlines()
+    command = ("import", "power", own, "--power-offset", "0")
+    in_process(*command, f"csv:{tmp_path / 'all.csv'},{MAP}")
+    of_all = powers(own)
+    runs.write_bytes(before)
+    middle = len(rows) // 2
+    added = []
+    for name, part in (("1.csv", rows[:middle]), ("2.csv", rows[middle:])):
+        (tmp_path / name).write_text("\n".join([header, *part]) + "\n")
+        done = in_process(*command, f"csv:{tmp_path / name},{MAP}", "--format", "json").out
+        added.append(json.loads(done)["phases_with_energy"])
+    assert min(added) > 0
+    assert powers(own) == pytest.approx(of_all)
+    again = in_process(*command, f"csv:{tmp_path / '1.csv'},{MAP}", code=2)
+    assert "has the energy of the meter csv (system) already" in again.err
+
+
+def powers(name: str) -> list[float]:
+    return [
+        reading.power_w
+        for run in load(paths.results_root() / name).runs
+        for phase in run.phases
+        for reading in phase.energy
+        if reading.power_w is not None
+    ]
+
+
 def test_a_replaced_log_replaces_the_idle_power(
     results: Path, reports: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
