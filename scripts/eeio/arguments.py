@@ -51,9 +51,7 @@ class Parser(argparse.ArgumentParser):
             f"{action.option_strings[-1]} {formatter._format_args(action, action.dest.upper())}"
             for action in needed
         ]
-        parts += [
-            _positional_usage(formatter, action) for action in self._get_positional_actions()
-        ]
+        parts += [_positional_usage(formatter, action) for action in self._get_positional_actions()]
         return " ".join(parts)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -89,9 +87,7 @@ def _positional_usage(formatter: argparse.HelpFormatter, action: argparse.Action
     # While options are parsed, `parse_known_intermixed_args` keeps the number of values here.
     hidden, action.nargs = action.nargs, vars(action).get("save_nargs", action.nargs)
     try:
-        return formatter._format_args(
-            action, formatter._get_default_metavar_for_positional(action)
-        )
+        return formatter._format_args(action, formatter._get_default_metavar_for_positional(action))
     finally:
         action.nargs = hidden
 
