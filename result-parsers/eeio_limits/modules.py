@@ -12,6 +12,7 @@ import os
 import pkgutil
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -57,15 +58,7 @@ class Modules:
 
     def ours(self) -> list[str]:
         """Those of the package."""
-        paths = importlib.import_module(self.package).__path__
-        names = [module.name for module in pkgutil.iter_modules(paths) if _is_public(module.name)]
-        if not self.part:
-            return names
-        return [
-            name
-            for name in names
-            if any(Path(path, name, f"{self.part}.py").exists() for path in paths)
-        ]
+        return list(_ours(self.package, self.part))
 
     def own(self) -> dict[str, Path]:
         """Name -> file of each module in the user's folders."""
@@ -138,3 +131,15 @@ def _read(name: str, path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+@cache
+def _ours(package: str, part: str) -> tuple[str, ...]:
+    """The modules of a package, with that part; they do not change while the program runs."""
+    paths = importlib.import_module(package).__path__
+    names = [module.name for module in pkgutil.iter_modules(paths) if _is_public(module.name)]
+    if not part:
+        return tuple(names)
+    return tuple(
+        name for name in names if any(Path(path, name, f"{part}.py").exists() for path in paths)
+    )

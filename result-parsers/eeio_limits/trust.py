@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import Literal
@@ -396,8 +397,14 @@ def _owner_of_new_files(folder: Path) -> set[int]:
             (folder / name).unlink()
 
 
-def _mounts() -> list[Mount]:
-    return parse_mountinfo(_MOUNTS.read_bytes())
+def _mounts() -> Sequence[Mount]:
+    return _parsed(_MOUNTS.read_bytes())
+
+
+@lru_cache(maxsize=4)
+def _parsed(mountinfo: bytes) -> tuple[Mount, ...]:
+    """A command looks at the mounts dozens of times, and they seldom change meanwhile."""
+    return tuple(parse_mountinfo(mountinfo))
 
 
 def _mount_of(path: Path, mounts: Sequence[Mount]) -> Mount | None:

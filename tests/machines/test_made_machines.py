@@ -69,6 +69,9 @@ class Case:
     """Whether a sensor gave a value, so that the reason must list it."""
     option: str
     shown: Any
+    answerable: bool
+    """Whether names and numbers of its sensors show the power of the system: one has the name of
+    the complete machine, or all supplies are there."""
 
     def verdict(self) -> str:
         if not self.answers:
@@ -110,6 +113,7 @@ def controller(rng: random.Random) -> Case:
     shares = [rng.uniform(0.02, 0.4) for _ in range(rng.randint(0, 6))]
     scale = behind_w * rng.uniform(0.5, 0.95) / max(1.0, sum(shares))
     sensors: dict[str, float | None] = {}
+    complete: list[set[str]] = []
     for k, share in enumerate(shares):
         sensors[rng.choice(_PART).format(n=k, w=word)] = share * scale
     nodes = rng.choice((1, 1, 1, 2, 4))
@@ -119,7 +123,11 @@ def controller(rng: random.Random) -> Case:
     truth = Truth(behind_w, wall_w if nodes == 1 else behind_w, node_w=behind_w)
     if rng.random() < 0.6:
         names = ("Node {}", "Blade {}") if nodes > 1 and rng.random() < 0.5 else _SYSTEM[:10]
-        sensors[rng.choice(names).format(word)] = behind_w
+        form = rng.choice(names)
+        sensors[form.format(word)] = behind_w
+        # The supplies of a chassis feed all nodes: "System" does not say what it is of.
+        if form != "{}" and (nodes == 1 or form in ("Node {}", "Blade {}")):
+            complete.append({form.format(word)})
     has_supplies = rng.random() < 0.6 or (nodes > 1 and rng.random() < 0.9)
     if has_supplies and (nodes == 1 or any(map(_is_of_system, sensors))):
         count = rng.randint(2, 4)
@@ -138,6 +146,10 @@ def controller(rng: random.Random) -> Case:
         observed = list(supplies)[:-1] if first == 1 else list(supplies)[1:-1]
         if rng.random() < 0.2 and not outputs and observed:
             del supplies[rng.choice(observed)]
+        elif nodes == 1 and not form.startswith(("XYZ", "Feed")):
+            complete.append(set(supplies))
+        if nodes > 1 and form.startswith(("XYZ", "Feed")):
+            complete.clear()  # what is unknown draws more than the node
         sensors |= supplies
     if nodes == 1 and rng.random() < 0.1:
         sensors["Chassis " + word] = behind_w
@@ -154,7 +166,8 @@ def controller(rng: random.Random) -> Case:
         answers = [Answer("system", power_w, chosen.contents.leaves_out, chosen.doubt)]
     reason = f"{listed(shuffled)} {chosen.reason} sensor="
     values = bool(sensors) and not chosen.sensors and any(w for w in shuffled.values())
-    return Case(truth, answers, reason, values, "sensor=", (shuffled, chosen))
+    answerable = any(all(sensors[name] is not None for name in names) for names in complete)
+    return Case(truth, answers, reason, values, "sensor=", (shuffled, chosen), answerable)
 
 
 def _is_of_system(name: str) -> bool:
@@ -176,16 +189,21 @@ def board(rng: random.Random, folder: Path) -> Case:
     module_w = input_w * rng.uniform(0.4, 0.9)
     truth = Truth(input_w, input_w, module_w)
     sensors: list[tuple[str, float, float]] = []
+    answering: set[str] = set()
     if rng.random() < 0.5:
         sensors.append((rng.choice(_INPUT_LABELS), input_v, input_w))
+        # A line may be one of several.
+        if sensors[0][0] not in ("", "MAIN", "12V_IN"):
+            answering.add(sensors[0][0])
     if rng.random() < 0.3:
         sensors.append((rng.choice(_MODULE_LABELS), 5.0, module_w))
+        answering.add(sensors[-1][0])
     for _ in range(rng.randint(0 if sensors else 1, 4)):
         volts = rng.choice((0.8, 1.0, 1.2, 1.8, 3.3, 3.3, 5.0, 12.0))
         sensors.append((rng.choice(_RAIL_LABELS), volts, module_w * rng.uniform(0.05, 0.4)))
     rng.shuffle(sensors)
     if rng.random() < 0.5:
-        return _iio(rng, folder, truth, sensors)
+        return _iio(rng, folder, truth, sensors, bool(answering))
     hwmon = FakeHwmon(folder / "sys/class/hwmon")
     for label, volts, power_w in sensors:
         chip = rng.choice(("ina226", "ina219", "ina260_u14", "ina3221", "ina238", "ltc4282"))
@@ -197,11 +215,17 @@ def board(rng: random.Random, folder: Path) -> Case:
         if label:
             files[rng.choice(("in1_label", "label"))] = label
         hwmon.add_chip(chip, files)
-    return _opened("hwmon", folder, truth, sensors, "only=")
+        if chip == "ltc4282":  # not known to be in a supply line
+            answering.discard(label)
+    return _opened("hwmon", folder, truth, sensors, "only=", bool(answering))
 
 
 def _iio(
-    rng: random.Random, folder: Path, truth: Truth, sensors: Sequence[tuple[str, float, float]]
+    rng: random.Random,
+    folder: Path,
+    truth: Truth,
+    sensors: Sequence[tuple[str, float, float]],
+    answerable: bool,
 ) -> Case:
     for k, (label, volts, power_w) in enumerate(sensors):
         files: dict[str, int | str] = {
@@ -211,7 +235,7 @@ def _iio(
         if label:
             files[rng.choice(("rail_name_0", "in_power0_label", "label"))] = label
         write_tree(folder / f"sys/bus/iio/devices/iio:device{k}", files)
-    return _opened("iio", folder, truth, sensors, "only=")
+    return _opened("iio", folder, truth, sensors, "only=", answerable)
 
 
 def supplies(rng: random.Random, folder: Path) -> Case:
@@ -223,6 +247,7 @@ def supplies(rng: random.Random, folder: Path) -> Case:
     count = rng.randint(1, 4)
     parts = [rng.uniform(0.8, 1.2) for _ in range(count)]
     inputs = rng.random() < 0.7
+    answerable = True
     for part in parts:
         share = part / sum(parts)
         files: dict[str, int | str] = {
@@ -234,21 +259,24 @@ def supplies(rng: random.Random, folder: Path) -> Case:
         files |= {"power2_label": "pout1", "power2_input": round(behind_w * share * UW)}
         if rng.random() < 0.05:
             files["in1_input"] = "none"
+            answerable = False
         hwmon.add_chip(rng.choice(("pmbus", "dps920ab")) if count < 2 else "pmbus", files)
     if rng.random() < 0.5:
         hwmon.add_chip("tps53679", {
             "in1_label": "vin", "in1_input": 12_000, "power1_label": "pin",
             "power1_input": round(behind_w * 0.3 * UW),
         })  # fmt: skip
-    return _opened("hwmon", folder, truth, (), "only=")
+    return _opened("hwmon", folder, truth, (), "only=", answerable)
 
 
-def _opened(spec: str, folder: Path, truth: Truth, shown: Any, option: str) -> Case:
+def _opened(
+    spec: str, folder: Path, truth: Truth, shown: Any, option: str, answerable: bool
+) -> Case:
     try:
         (meter,) = open_meters([spec], folder)
     except PowerError as error:
         values = "unreadable" not in str(error) and "cannot be read" not in str(error)
-        return Case(truth, (), str(error), values, option, (shown, str(error)))
+        return Case(truth, (), str(error), values, option, (shown, str(error)), answerable)
     totals: dict[str, list[tuple[float | None, Any]]] = {}
     for channel, value in zip(meter.channels, meter.read(), strict=True):
         if channel.in_domain_total:
@@ -263,7 +291,7 @@ def _opened(spec: str, folder: Path, truth: Truth, shown: Any, option: str) -> C
         if all(value is not None for value, _ in found)
     ]  # fmt: skip
     meter.close()
-    return Case(truth, answers, "", False, option, (shown, answers))
+    return Case(truth, answers, "", False, option, (shown, answers), answerable)
 
 
 # --- Redfish --------------------------------------------------------------------------------------
@@ -312,13 +340,16 @@ def redfish_machine(rng: random.Random) -> Case:
     for kind, names in (("Chassis", [n for n, _ in members]), ("Systems", list(systems))):
         answers[f"{_V1}/{kind}"] = {"Members": [{"@odata.id": f"{_V1}/{kind}/{n}"} for n in names]}
     answers |= {f"{_V1}/Systems/{name}": body for name, body in systems.items()}
+    # Without a link of the system, a second chassis may contain the first.
+    answerable = linked[:1] == ["Main"] and _has_value(answers, f"{_V1}/Chassis/Main")
     try:
         found = redfish._system_reading(cast(JsonClient, _Client(answers)), None)
     except PowerError as error:
         values = "several chassis" in str(error) or "parts only" in str(error)
-        return Case(truth, (), str(error), values, "chassis=", (answers, str(error)))
+        shown = answers, str(error)
+        return Case(truth, (), str(error), values, "chassis=", shown, answerable)
     answer = Answer("system", found.power_w, found.contents.leaves_out, found.doubt)
-    return Case(truth, (answer,), "", False, "chassis=", (answers, answer))
+    return Case(truth, (answer,), "", False, "chassis=", (answers, answer), answerable)
 
 
 def _readings(rng: random.Random, answers: dict[str, Any], place: str, w: float | None) -> None:
@@ -327,6 +358,14 @@ def _readings(rng: random.Random, answers: dict[str, Any], place: str, w: float 
         answers[f"{place}/EnvironmentMetrics"] = {"PowerWatts": {"Reading": w}}
     else:
         answers[f"{place}/Power"] = {"PowerControl": [{"PowerConsumedWatts": w}]}
+
+
+def _has_value(answers: Mapping[str, Any], place: str) -> bool:
+    """Whether the chassis itself has a power that can be."""
+    metrics = answers.get(f"{place}/EnvironmentMetrics", {})
+    control = answers.get(f"{place}/Power", {}).get("PowerControl", [{}])
+    values = metrics.get("PowerWatts", {}).get("Reading"), control[0].get("PowerConsumedWatts")
+    return any(value not in (None, 32767.0, 65535.0) for value in values)
 
 
 def _modern(
@@ -383,9 +422,13 @@ def test_no_machine_has_wrong_watts_without_a_word(seed: int) -> None:
 
 if __name__ == "__main__":
     counts: Counter[str] = Counter()
+    answerable = Counter[bool]()
     for number in range(int(sys.argv[1])):
         one = made(number)
         counts[one.verdict()] += 1
+        if one.answerable:
+            answerable[bool(one.answers)] += 1
         if one.verdict().startswith(("wrong", "rejected w")) and counts[one.verdict()] <= 12:
             print(number, one.verdict(), one.truth, one.shown, one.reason[:300])
     print(dict(counts))
+    print(f"answered of those that can be answered: {answerable[True]} of {answerable.total()}")

@@ -16,7 +16,8 @@ from eeio_power.system_sensor.model import Role, Sensor
 NO_POWER_W = 32767.0
 """Controllers report the largest number of 15 or 16 bits instead of a missing value."""
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# The word for power also ends the one before it: PMBPWR1, CPUpower.
+_WORDS = re.compile(r"[A-Z]+?(?=POWER|PWR|WATT|power|pwr|watt)|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _P_S = re.compile(r"\bp/s\b", re.I)
 _POWER = frozenset(
     (
@@ -34,6 +35,8 @@ _MACHINES = _NODE | frozenset(("bl", "mlb", "server", "host"))
 """A sensor with one of these and a number is of one of several machines."""
 _TOTAL = frozenset(("total", "overall"))
 _OUTPUT = frozenset(("out", "output", "pout"))
+_LINE = frozenset(("in", "input", "vin", "main", "dc", "v"))
+"""In the label of the line through which a board may be fed, beside its voltage."""
 _SUPPLY = frozenset(("ps", "psu", "pw", "pmb", "pmbus", "supply"))
 _DIRECT_INPUT = frozenset(("input", "vin"))
 _NO_MEAN = frozenset(
@@ -121,6 +124,8 @@ def part_of(name: str) -> Part | None:
 def is_unqualified(name: str) -> bool:
     """Whether a name has only words for power and for the complete machine."""
     of_name = set(words(name))
+    if of_name & _DIRECT_INPUT:
+        of_name -= {"board"}
     says_it = of_name & (_POWER - {"in"} | _EXTENT | _TOTAL)
     return bool(says_it) and of_name <= _POWER | _EXTENT | _TOTAL
 
@@ -167,6 +172,18 @@ def is_total(name: str) -> bool:
 def is_direct_input(name: str) -> bool:
     """Whether a name is that of a board's input: several of these feed it together."""
     return bool(_DIRECT_INPUT.intersection(words(name)))
+
+
+def line_volts(label: str) -> float | None:
+    """The voltage in the label of a line into a board (`12V_IN`), V; 0 for one without a voltage
+    (`MAIN`); None for another label."""
+    of_label = words(label)
+    numbers = [word for word in of_label if word.isdigit()]
+    if not set(of_label) - {*numbers, "v"} or len(numbers) > 1:
+        return None
+    if not set(of_label) <= {*numbers, *_LINE}:
+        return None
+    return float(numbers[0]) if numbers else 0.0
 
 
 def is_node(name: str) -> bool:

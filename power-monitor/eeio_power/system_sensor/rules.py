@@ -24,6 +24,7 @@ ACPI = "the only ACPI meter"
 SUPPLY_INPUTS = "the inputs of all supplies"
 SUPPLY_OUTPUTS = "the outputs of all supplies"
 FAMILY = "all sensors of one kind"
+LINE = "the line into the board"
 ONLY = "the only sensor"
 NONE = "no rule"
 
@@ -98,16 +99,32 @@ def _board_inputs(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     """The one sensor with only words for the complete machine; of several, the one total."""
     likely = _named_totals(sensors)
-    totals = [s for s in likely if names.is_total(s.label)]
-    if not likely:
+    if not likely or (extent == "controller" and all(s.power_w is None for s in likely)):
         return None
-    if len(likely) > 1 and len(totals) != 1:
+    system = _one_total(likely, extent)
+    if system is None:
         return Choice(TOTAL, reason="several may be the system's")
-    (system,) = likely if len(likely) == 1 else totals
     reason = _larger_name(system, likely) or _one_of_several(system, sensors, extent)
     if reason is not None:
         return Choice(TOTAL, reason=reason)
     return agreement.checked(_chosen(TOTAL, [system]), system, sensors, extent)
+
+
+def _one_total(likely: Sequence[Sensor], extent: Extent) -> Sensor | None:
+    """The only one, the only total, or one of several of a controller that are alike."""
+    totals = [s for s in likely if names.is_total(s.label)]
+    if len(likely) == 1 or len(totals) == 1:
+        return (totals or likely)[0]
+    powers_w = [s.power_w or 0.0 for s in likely]
+    if extent == "board" or not 0.0 < max(powers_w) <= ALIKE * min(powers_w):
+        return None
+    return min(likely, key=lambda sensor: names.is_chassis(sensor.label))
+
+
+def _silent_total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """A sensor of the complete machine without a reading, where no other rule decided."""
+    likely = _named_totals(sensors)
+    return _chosen(TOTAL, likely) if extent == "controller" and len(likely) == 1 else None
 
 
 def _larger_name(system: Sensor, likely: Sequence[Sensor]) -> str | None:
@@ -180,7 +197,17 @@ def _supplies(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     supplies = agreement.of_supplies(sensors)
     if not any(s.may_add for s in supplies):
         return None
+    silent = [] if extent == "board" else _named_totals(sensors)
+    if any(names.is_node(sensor.label) for sensor in silent):
+        return None
     choice = added(sensors, supplies, extent)
+    if choice.reason is not None and silent:
+        return None
+    if silent:
+        assumed = (
+            f"{silent[0].name} gives no reading: that the supplies feed one machine is assumed"
+        )
+        choice = replace(choice, doubt=assumed)
     largest = [s.name for s in supplies if s.name in choice.sensors and s.power_w == LARGEST_W]
     if largest:
         return Choice(choice.rule, reason=f"{largest[0]} is {LARGEST_W:g} W, its largest number")
@@ -277,6 +304,25 @@ def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     return replace(choice, doubt=doubt)
 
 
+def _input_line(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
+    """The line of a board with the most volts and watts, if its label has a word for an input and
+    no other voltage: that the board is fed through it alone is assumed."""
+    lines = [s for s in sensors if s.may_add and names.line_volts(s.label) is not None]
+    if extent != "board" or len(lines) != 1:
+        return None
+    (line,) = lines
+    others = _without(sensors, lines)
+    if line.volts is None or _is_rail(line) or any(s.volts is None for s in others):
+        return None
+    of_label = names.line_volts(line.label)
+    is_of_label = not of_label or of_label <= _SAME_VOLTS * line.volts <= _SAME_VOLTS**2 * of_label
+    most_v = max((s.volts or 0.0 for s in others), default=0.0)
+    if not is_of_label or line.volts < _SAME_VOLTS * most_v:
+        return None
+    doubt = f"that the system is fed through {line.name} ({line.label}) alone is assumed"
+    return agreement.checked(replace(_chosen(LINE, [line]), doubt=doubt), line, others, extent)
+
+
 def _only(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     """An unlabelled sensor without others: that a board is fed through it is assumed."""
     if extent != "board" or len(sensors) != 1:
@@ -295,6 +341,8 @@ RULES: tuple[Rule, ...] = (
     _several_machines,
     _supplies,
     _family,
+    _silent_total,
+    _input_line,
     _only,
 )
 

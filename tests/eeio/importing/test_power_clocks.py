@@ -70,8 +70,8 @@ def energies(log: PowerLog, runs: Runs, offset_s: float | None) -> list[EnergyRe
 DRIFTS = [
     # s per hour, h, seconds of the results, seconds of the pauses
     (0.36, 24, (60, 200), (60, 600)),
-    (0.18, 72, (60, 180), (100, 600)),
-    (1.0, 24, (60, 120), (20, 60)),
+    pytest.param(0.18, 72, (60, 180), (100, 600), marks=pytest.mark.slow),
+    pytest.param(1.0, 24, (60, 120), (20, 60), marks=pytest.mark.slow),
 ]
 
 
