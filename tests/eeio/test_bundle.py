@@ -62,6 +62,12 @@ def bundled(
     return folder
 
 
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures take seconds to draw."""
+    monkeypatch.setattr("eeio.commands.export.bundle.plot_files", lambda *_: {})
+
+
 def test_it_contains_what_a_paper_needs(bundled: Path) -> None:
     names = {str(path.relative_to(bundled)) for path in bundled.rglob("*") if path.is_file()}
     assert {
@@ -72,6 +78,7 @@ def test_it_contains_what_a_paper_needs(bundled: Path) -> None:
     assert "data/c/raw/r/stdout.txt" not in names
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_imported_results_are_said_to_be_imported(
     home: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
@@ -145,6 +152,7 @@ def test_without_power_the_methods_say_so(home: Path) -> None:
     assert "Power was not measured (no meter was found)." in (home / "out/methods.md").read_text()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_raw_output_on_wish(stored: Path, home: Path) -> None:
     assert main(["export", "bundle", "c", "--raw", "-o", str(home / "raw-too")]) == 0
     assert (home / "raw-too/data/c/raw/r/stdout.txt").read_text() == "said"
@@ -179,6 +187,7 @@ def test_the_command_that_measured() -> None:
     )
 
 
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize("link", ["samples", "samples/secret", "runs.jsonl"])
 def test_a_link_is_not_followed(stored: Path, home: Path, link: str, in_process: InProcess) -> None:
     """A folder of keys landed in the archive that is made to be published."""
@@ -238,11 +247,9 @@ def test_papers_of_the_suites_are_those_of_the_citation(monkeypatch: pytest.Monk
     assert len(found) == len(cited)
 
 
-def test_a_bundle_of_two_campaigns_has_their_pages(
-    home: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_a_bundle_of_two_campaigns_has_their_pages(home: Path, in_process: InProcess) -> None:
     """remake.sh makes the same pages again, byte by byte. The figures have tests of their own."""
-    monkeypatch.setattr("eeio.commands.export.bundle.plot_files", lambda *_: {})
     folder = home / "artifact"
     in_process("export", "bundle", str(CAMPAIGNS / "server"), str(CAMPAIGNS / "board"),
                "-o", str(folder))  # fmt: skip
