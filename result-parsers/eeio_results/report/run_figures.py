@@ -30,6 +30,7 @@ from eeio_results.report.drawing import (
     sheet,
     stamp,
 )
+from eeio_results.report.page.series import bandwidth_log
 from eeio_results.store import Campaign
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ _LETTER_INCHES = 0.042
 
 @dataclass(frozen=True)
 class Trace:
-    """The power of one phase of one run: of each reading the time since the phase began, and W."""
+    """The power of one phase of one run: of each reading the time since the phase began, and W.
+    `bandwidth` is the tool's own log: the same times, and MB/s; empty if it has none."""
 
     place: tuple[str, str]
     kind: str
@@ -64,6 +66,7 @@ class Trace:
     seconds: float
     times_s: tuple[float, ...]
     watts: tuple[float, ...]
+    bandwidth: tuple[tuple[float, float], ...] = ()
 
 
 def drawn(
@@ -108,7 +111,8 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
         seconds, times_s, watts = points
         place = cell.factors["machine"], cell.factors["device"]
         kind = _kind(cell, apart)
-        yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts)
+        log = tuple(bandwidth_log(campaign.folder / run.raw)) if len(run.phases) == 1 else ()
+        yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts, log)
 
 
 def _kind(cell: Cell, apart: Sequence[str]) -> str:
@@ -203,6 +207,7 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
             for number, trace in enumerate(mine):
                 panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
             panel.set_xlabel("Time since start (s)", fontsize=7)
+            _add_bandwidth(panel, mine)
         part = ""
         if most < len(every):
             figure.axes[0].set_ylim(top=1.05 * highest_w)
@@ -212,6 +217,21 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
             figure, panels[: len(shown)], f"Power over time{part}", label, stamped,
             _of_traces(drawn_traces, label),
         )  # fmt: skip
+
+
+def _add_bandwidth(panel: "Axes", traces: Sequence[Trace]) -> None:
+    """The bandwidth on a second axis, dotted, each repetition in the colour of its power."""
+    if not any(trace.bandwidth for trace in traces):
+        return
+    right = panel.twinx()
+    for number, trace in enumerate(traces):
+        right.plot(
+            [at_s for at_s, _ in trace.bandwidth], [rate for _, rate in trace.bandwidth],
+            linewidth=0.6, linestyle=":", color=COLOURS[number % len(COLOURS)],
+        )  # fmt: skip
+    right.set_ylim(bottom=0)
+    right.set_ylabel("Bandwidth (MB/s), dotted", fontsize=7)
+    right.tick_params(labelsize=6)
 
 
 def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:

@@ -83,6 +83,24 @@ def _readings(campaign: Campaign) -> list[PowerSeries]:
     ]  # fmt: skip
 
 
+def test_the_bandwidth_of_the_tools_log_is_on_a_second_axis(tmp_path: Path) -> None:
+    made = replace(_campaign(measurement=False), folder=tmp_path)
+    for each in made.runs:
+        raw = tmp_path / each.raw
+        raw.mkdir(parents=True, exist_ok=True)
+        (raw / "fio_bw.1.log").write_text("500, 97656, 0, 0, 0\n1000, 195312, 0, 0, 0\n")
+    figure = figures.drawn([made], SCREEN, readings=_readings)["power-over-time"].figure
+    right = [axes for axes in figure.axes if axes.get_ylabel().startswith("Bandwidth (MB/s)")]
+    assert right
+    for axes in right:
+        for line in axes.get_lines():
+            assert list(line.get_xdata()) == [0.5, 1.0]
+            assert list(line.get_ydata()) == pytest.approx([100.0, 200.0], rel=1e-4)
+    without = figures.drawn([_campaign(measurement=False)], SCREEN, readings=_readings)
+    labels = [axes.get_ylabel() for axes in without["power-over-time"].figure.axes]
+    assert not any(label.startswith("Bandwidth") for label in labels)
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_power_over_time_is_that_of_the_widest_domain_with_its_peaks(look: Look) -> None:
     made = _campaign(measurement=False)

@@ -104,9 +104,9 @@ def _times(ends: list[float]) -> dict[str, float] | list[float]:
     return {"from": ends[0], "step": round(step, 5), "to": ends[-1]}
 
 
-def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
-    """[times, MB/s] as in `power_steps`, from fio's bandwidth log, reads and writes together, from
-    the start of its I/O; None if there is none, or it is incomplete."""
+def bandwidth_log(raw: Path) -> list[tuple[float, float]]:
+    """Times since the start of the I/O, s, and MB/s before them, of fio's bandwidth log, reads and
+    writes together; empty if there is none, or it is incomplete."""
     moments: dict[float, float] = {}
     try:
         for path in sorted(raw.glob(_BW_LOGS))[:_BW_FILES]:
@@ -116,10 +116,15 @@ def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
                 moments[at_s] = moments.get(at_s, 0.0) + int(kib_per_s) * _KIB_PER_MB
     except (OSError, LimitError, ValueError):
         # A truncated log covers a part of the run, which would look like the complete run.
+        return []
+    return sorted(moments.items()) if len(moments) > 1 else []
+
+
+def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
+    """[times, MB/s] as in `power_steps`, of `bandwidth_log`; None without one."""
+    ordered = bandwidth_log(raw)
+    if not ordered:
         return None
-    if len(moments) < 2:
-        return None
-    ordered = sorted(moments.items())
     group = -(-len(ordered) // points)
     ends = [0.0]
     result: list[float | None] = [None]
