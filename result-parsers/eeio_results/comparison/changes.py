@@ -12,6 +12,7 @@ from eeio_results.comparison.cells import (
     BANDWIDTH,
     EXECUTION_S,
     J_PER_GB,
+    J_PER_GB_OF,
     POWER,
     Cell,
     largest_uncertainty,
@@ -26,12 +27,14 @@ Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 _MORE_IS_BETTER = frozenset(metric.key for metric in METRICS if metric.better == "more")
 OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
 """Those of the widest power domain."""
+OF_DRIVE = J_PER_GB_OF["device"]
+"""The drive's own energy, next to that of the widest domain."""
 
 
 def change_metrics() -> tuple[str, ...]:
     """The keys of the metrics that are compared, in the order of the tables."""
     compared = [metric.key for metric in in_cells() if metric.compared]
-    return (*compared, *POWER.values())
+    return (*compared, *POWER.values(), OF_DRIVE)
 
 
 PLACE = ("machine", "device", "type")
@@ -231,7 +234,7 @@ def doubt(before: Cell, after: Cell, metric: str) -> float:
     """What the meters may be wrong in a change, on the logarithmic scale: 0 where they are known
     well enough, because two campaigns have the same meter; else all that both may be wrong, and
     infinite where one of them may be wrong by its whole value."""
-    if metric not in OF_EFFICIENCY and metric not in POWER.values():
+    if metric not in (*OF_EFFICIENCY, *POWER.values(), OF_DRIVE):
         return 0.0
     if largest_uncertainty(before, after) <= MOST_UNCERTAIN:
         return 0.0

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, Measured, cells_of
-from eeio_results.comparison.changes import OF_EFFICIENCY, Changes, by_what, changes
+from eeio_results.comparison.changes import OF_DRIVE, OF_EFFICIENCY, Changes, by_what, changes
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
 from eeio_results.metrics import in_cells
@@ -24,7 +24,7 @@ from eeio_results.store import Campaign
 def _metrics() -> tuple[str, ...]:
     """The keys of all metrics that vary between sessions."""
     found = [one.key for one in in_cells() if one.key != UNCERTAINTY]
-    return (*found, *POWER.values())
+    return (*found, *POWER.values(), OF_DRIVE)
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,7 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     energies = {(c.efficiency_of, next(iter(c.meters.values()), None)) for c in cells}
     sources: dict[str, int] = {metric: len(of_session[domain]) for domain, metric in POWER.items()}
     sources |= dict.fromkeys(OF_EFFICIENCY, len(energies))
+    sources[OF_DRIVE] = len(of_session["device"])
     figures = {
         metric: _of_sessions(cells, metric, sources.get(metric, 1) > 1)
         for metric in (*_metrics(), UNCERTAINTY)

@@ -6,6 +6,7 @@ from typing import Any
 from eeio_limits.number_text import number
 from eeio_results.comparison.cells import BANDWIDTH, EXECUTION_S, POWER
 from eeio_results.comparison.changes import (
+    OF_DRIVE,
     PLACE,
     Changes,
     ExperimentChange,
@@ -23,6 +24,8 @@ def header_and_unit(key: str) -> tuple[str, float]:
     for domain, power in POWER.items():
         if key == power:
             return f"{domain} W", 1.0
+    if key == OF_DRIVE:
+        return "device J/GB", 1.0
     metric = next(one for one in METRICS if one.key == key)
     return metric.header, metric.unit
 
@@ -150,7 +153,7 @@ def _others(changes: Changes) -> Table:
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
     less = {metric.key: metric.name for metric in METRICS if metric.better == "less"}
-    less |= dict.fromkeys(POWER.values(), "W")
+    less |= dict.fromkeys(POWER.values(), "W") | {OF_DRIVE: "J/GB"}
     smaller = " and ".join(dict.fromkeys(less[metric] for metric in metrics if metric in less))
     note = f"change of the geometric mean; ? open, = none above {_share(changes.rule.indifference)}"
     return Table(
