@@ -31,7 +31,7 @@ from tests.executables import executable
 from tests.mounts import attached, mounted, sparse
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("power-monitor", "result-parsers", "scripts")
+PACKAGES = ("power-monitor", "result-parsers", "src")
 GUIDES = [
     *sorted(path.stem for path in (ROOT / "docs/how-to").glob("adding-a-*.md")),
     "faq",
@@ -174,9 +174,9 @@ def test_what_one_adds_touches_one_place() -> None:
     # A command touches one file, and one line.
     added, changed = _touched("adding-a-command")
     assert [path for path in added if not path.startswith("tests/")] == [
-        "scripts/eeio/commands/size.py"
+        "src/eeio/commands/size.py"
     ]
-    assert changed == ["scripts/eeio/commands/__init__.py"]
+    assert changed == ["src/eeio/commands/__init__.py"]
 
 
 @pytest.mark.fast_variants(1)

@@ -14,7 +14,7 @@ from eeio_parsers.darshan import report as darshan
 from eeio_results.errors import EeioError
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("scripts", "test-profiles", "power-monitor", "result-parsers", "docker", "suites",
+PRODUCT = ("scripts", "src", "test-profiles", "power-monitor", "result-parsers", "docker", "suites",
            "debian")  # fmt: skip
 # Python with a module or a text, in a shell or in a list of arguments; the current folder is first
 # on its path unless one of -I and -P is given.

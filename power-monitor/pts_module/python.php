@@ -14,7 +14,7 @@ class eeio_power_python
 	public static function start($module, $arguments, $wiring, &$pipes, $folder = null)
 	{
 		// The packages of a checkout; an installed copy has them where Python looks by itself.
-		$packages = array(dirname(__DIR__), dirname(__DIR__, 2) . '/result-parsers', dirname(__DIR__, 2) . '/scripts');
+		$packages = array(dirname(__DIR__), dirname(__DIR__, 2) . '/result-parsers', dirname(__DIR__, 2) . '/src');
 		// Nothing is imported from the current folder, where others may have put files.
 		$environment = array('PYTHONSAFEPATH' => '1', 'PYTHONPATH' => implode(':', array_filter($packages, 'is_dir'))) + getenv();
 		return @proc_open(array_merge(array(self::path(), '-m', $module), $arguments), $wiring, $pipes, $folder, $environment);

@@ -20,7 +20,7 @@ def test_it_is_reported_in_one_line(real: bool) -> None:
         if old is None or subprocess.run([old, "-c", ""], check=False).returncode != 0:
             pytest.skip("no python3.9 or python3.10 here")
         arguments = [old, "-m", "eeio", "doctor"]
-    done = ran(arguments, cwd=ROOT / "scripts", code=1)
+    done = ran(arguments, cwd=ROOT / "src", code=1)
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert "eeio requires 3.11 or newer" in done.stderr

@@ -54,7 +54,7 @@ def test_readers_and_profiles_are_installed_for_a_user(tmp_path: Path) -> None:
     own = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", own], check=True)
     home = tmp_path / "home"
-    sources = [ROOT / name for name in ("scripts", "result-parsers", "power-monitor")]
+    sources = [ROOT / name for name in ("scripts", "src", "result-parsers", "power-monitor")]
     packages = [path for path in sys.path if path.endswith("-packages")]
     done = ran(
         [own / "bin/python", "-m", "eeio", "setup", "--yes", "--no-packages"],

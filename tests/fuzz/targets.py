@@ -620,7 +620,7 @@ def log_of(layout: csv_log.Layout) -> Callable[[Path], Any]:
 
 def import_targets() -> list[Target]:
     small, logged = small_map(), log_folder()
-    ccpe = (ROOT / "scripts/eeio/importing/ccpe2017.yaml").read_bytes()
+    ccpe = (ROOT / "src/eeio/importing/ccpe2017.yaml").read_bytes()
     layout = csv_log.Layout(csv_log.parse_map("time:Time+power_w:W"), csv_log.zone_of("utc"))
     volts = csv_log.Layout(csv_log.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
     return [

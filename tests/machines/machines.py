@@ -1,6 +1,6 @@
 """The machines of tests/data/machines: what they are, what is expected of them, and how they live.
 
-Each is a folder: `machine.yaml` describes the machine (scripts/eeio/machine/description.py);
+Each is a folder: `machine.yaml` describes the machine (src/eeio/machine/description.py);
 `expected.yaml` is the table of what must be found on it:
 
     meters:                 # what `auto` or a spec of a meter gives; any other meter is not there

@@ -11,7 +11,7 @@ from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"
-SCRIPT = ROOT / "result-parsers/eeio_results/report/page/script"
+SCRIPT = ROOT / "src/eeio_results/report/page/script"
 TESTS = sorted(str(path) for path in (Path(__file__).parent / "script").glob("*.test.mjs"))
 
 
