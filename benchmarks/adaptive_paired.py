@@ -35,8 +35,8 @@ from typing import Any
 import yaml
 from scipy.special import stdtr, stdtrit
 
+from eeio.measure.profiles.suite import PROTOCOL
 from eeio.paths import shipped
-from eeio.profiles.suite import PROTOCOL
 from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import questions

@@ -34,7 +34,7 @@ from benchmarks.truth.protocols import FIXED_REPETITIONS, Drift, adaptive, fixed
 from benchmarks.truth.published import published_world
 from benchmarks.truth.world import Site
 
-from eeio.profiles import suite
+from eeio.measure.profiles import suite
 from eeio_results.campaign import AdaptiveProtocol, Protocol
 from eeio_results.errors import EeioError
 from eeio_results.statistics.decision import Rule

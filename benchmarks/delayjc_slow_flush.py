@@ -26,7 +26,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.journal import delayjc
+from eeio.measure.journal import delayjc
 
 HERE = Path(__file__).parent
 SIZE_BYTES = 512 << 20

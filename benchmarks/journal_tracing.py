@@ -17,9 +17,9 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from eeio.journal.trace import JournalTracer, find_ext4
-from eeio.system import image
-from eeio.system.undo import UndoJournal
+from eeio.measure.journal.trace import JournalTracer, find_ext4
+from eeio.measure.system import image
+from eeio.measure.system.undo import UndoJournal
 from eeio_results.traces import jbd2
 
 WRITER = """

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eeio.campaign.probes import OtherIo
-from eeio.system import caches, image, other_io
-from eeio.system.filesystem import BlockDevice, block_device, mount_of
+from eeio.measure.campaign.probes import OtherIo
+from eeio.measure.system import caches, image, other_io
+from eeio.measure.system.filesystem import BlockDevice, block_device, mount_of
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import OTHER_IO, CacheLayers, Experiment, Run

@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.tidy.parquet import duckdb
-from eeio.tidy.rows import SCHEMA_VERSION, TABLES
+from eeio.exchange.tidy.parquet import duckdb
+from eeio.exchange.tidy.rows import SCHEMA_VERSION, TABLES
 
 VALUES = {
     "phases": {

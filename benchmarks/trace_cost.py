@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from eeio import tracers
+from eeio.measure import tracers
 from eeio_results.traces import strace
 from eeio_results.traces.events import find_phases
 

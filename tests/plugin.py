@@ -60,8 +60,8 @@ def _shared_disk(request: pytest.FixtureRequest) -> Iterator[None]:
     # With patches of its own: those of a test must end before its other fixtures do.
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("other_io") is None:
-            from eeio.campaign import command_bytes
-            from eeio.campaign.probes import OtherIo
+            from eeio.measure.campaign import command_bytes
+            from eeio.measure.campaign.probes import OtherIo
             from eeio_power import idleness
             from tests.shared_disk import unchanged
 

@@ -3,8 +3,8 @@ to the campaign of another, and the machine is idle in no idle baseline."""
 
 import math
 
-from eeio.campaign import command_bytes
-from eeio.campaign.probes import OtherIo
+from eeio.measure.campaign import command_bytes
+from eeio.measure.campaign.probes import OtherIo
 from eeio_power import idleness
 from eeio_results.record import Run
 from eeio_results.tools.capture import ToolResult

@@ -30,7 +30,7 @@ def test_the_packages_are_those_of_the_architecture() -> None:
     for folder, parts in named.items():
         assert (ROOT / folder).exists(), folder
         for part in parts:
-            if folder.count("/") == 2 or folder in ("scripts/", "src/eeio/"):
+            if folder.count("/") == 2 or folder.startswith(("scripts/", "src/eeio/")):
                 path = ROOT / folder / part
                 assert path.exists() or path.with_suffix(".py").exists(), f"{folder}{part}"
     for package in ("power-monitor/eeio_power/", "src/eeio_results/", "src/eeio/"):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import plan as plans
 from eeio.cli import parser
 from eeio.commands import campaign_options
-from eeio.profiles import suite as suites
+from eeio.measure.campaign import plan as plans
+from eeio.measure.profiles import suite as suites
 from tests import cpufreq
 
 PAGE = (Path(__file__).parents[1] / "docs/studies/README.md").read_text(encoding="utf-8")

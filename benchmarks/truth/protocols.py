@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from eeio.campaign.rounds import Candidate, who_goes_on
+from eeio.measure.campaign.rounds import Candidate, who_goes_on
 from eeio_results.campaign import Protocol
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
 from eeio_results.comparison.drift import without_drift

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eeio.campaign.measurement import settle
-from eeio.importing import testlog
+from eeio.exchange.importing import testlog
+from eeio.measure.campaign.measurement import settle
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
 from eeio_results.campaign import AdaptiveProtocol

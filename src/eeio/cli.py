@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from eeio import __version__, aliases, commands
-from eeio.arguments import Parser
+from eeio import __version__, commands
+from eeio.commands import aliases
+from eeio.commands.arguments import Parser
+from eeio.commands.terminal import harmless_streams
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REJECTED,
@@ -15,7 +17,6 @@ from eeio.errors import (
     InterruptedCampaignError,
     RejectedError,
 )
-from eeio.terminal import harmless_streams
 from eeio_limits.trust import trusted_search_path
 from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
@@ -105,7 +106,7 @@ def _waiting(limit_s: float | None) -> Iterator[None]:
     if limit_s is None:
         yield
         return
-    from eeio.system.lock import waiting
+    from eeio.measure.system.lock import waiting
 
     with waiting(limit_s):
         yield

@@ -92,5 +92,5 @@ def search_path(kind: str) -> list[Path]:
 def shipped_paths(kind: str) -> list[Path]:
     """Folders of profiles or suites that are part of eeio."""
     # PTS has no use for the profile that `eeio bench` runs commands with.
-    bench = [Path(__file__).resolve().parent / "bench"] if kind == "test-profiles" else []
+    bench = [Path(__file__).resolve().parent / "measure/bench"] if kind == "test-profiles" else []
     return [shipped(kind), *bench]

@@ -6,8 +6,8 @@ python -m eeio.schemas               # writes them anew, after a change of a typ
 from pathlib import Path
 from typing import Any
 
-from eeio.machine.description import VERSION, Description
-from eeio.pts import entry_form
+from eeio.exchange.pts import entry_form
+from eeio.measure.machine.description import VERSION, Description
 from eeio_results import schemas
 
 FOLDER = Path(__file__).parent
@@ -17,10 +17,10 @@ def published() -> dict[str, dict[str, Any]]:
     """File name, from this folder on -> schema."""
     machine = {"machine": {"const": VERSION, "description": "the version of this form"}}
     return {
-        "machine/machine.schema.json": schemas.schema(
+        "measure/machine/machine.schema.json": schemas.schema(
             Description, "eeio machine description", "machine.json or machine.yaml", machine
         ),
-        "pts/entry.schema.json": schemas.one_of(
+        "exchange/pts/entry.schema.json": schemas.one_of(
             (entry_form.Values, entry_form.Quantity, entry_form.Idle),
             "eeio in the JSON of an entry of a PTS result file",
         ),

@@ -13,9 +13,9 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.plugin import DATA, Eeio
 from tests.simulators import FakeRapl
 
-from eeio.campaign import measurement, rounds
-from eeio.campaign.runner import store_lock
-from eeio.system.filesystem import BlockDevice
+from eeio.measure.campaign import measurement, rounds
+from eeio.measure.campaign.runner import store_lock
+from eeio.measure.system.filesystem import BlockDevice
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment

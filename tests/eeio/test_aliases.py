@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.plugin import Eeio, InProcess
 
-from eeio.aliases import translated
 from eeio.cli import main
+from eeio.commands.aliases import translated
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
-from eeio.bench import plan, request, trial
-from eeio.bench.plan import How
-from eeio.campaign import command_bytes, volumes
-from eeio.campaign.volumes import Volume
 from eeio.errors import RejectedError
-from eeio.system import caches, image
-from eeio.system.filesystem import WITHOUT_STORAGE, backing_device, mount_of
-from eeio.system.undo import UndoJournal
+from eeio.measure.bench import plan, request, trial
+from eeio.measure.bench.plan import How
+from eeio.measure.campaign import command_bytes, volumes
+from eeio.measure.campaign.volumes import Volume
+from eeio.measure.system import caches, image
+from eeio.measure.system.filesystem import WITHOUT_STORAGE, backing_device, mount_of
+from eeio.measure.system.undo import UndoJournal
 from eeio_results.campaign import Options
 from eeio_results.comparison.commands import Bench
 from eeio_results.record import DeviceCounters

@@ -18,11 +18,11 @@ from tests.executables import executable
 from tests.plugin import PARSERS, Eeio, InProcess
 from tests.processes import ran
 
-from eeio import bundle
 from eeio.cli import main, parser
 from eeio.commands import campaign_options
 from eeio.commands.export.pages import pages
-from eeio.profiles import suite as suites
+from eeio.exchange import bundle
+from eeio.measure.profiles import suite as suites
 from eeio_results.campaign import Options
 from eeio_results.report import source
 from eeio_results.store import load

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulators.scripted import ScriptedMeter
 
-from eeio.calibration import against, steps
-from eeio.calibration.fit import fit
 from eeio.cli import main
+from eeio.measure.calibration import against, steps
+from eeio.measure.calibration.fit import fit
 from eeio_limits import LimitError
 from eeio_power import calibration
 from eeio_power.calibration import Calibration

@@ -19,8 +19,8 @@ from tests.plugin import Eeio
 from tests.simulators.powercap import FakeRapl
 
 import eeio_results
-from eeio.campaign.runner import store_lock
-from eeio.system.owner import start_ticks
+from eeio.measure.campaign.runner import store_lock
+from eeio.measure.system.owner import start_ticks
 from eeio_power.samples import SCHEMA_VERSION
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
@@ -134,7 +134,7 @@ def test_a_failing_tool_is_recorded_and_the_campaign_goes_on(
 
 
 def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
-    from eeio.system.filesystem import backing_device
+    from eeio.measure.system.filesystem import backing_device
 
     if backing_device(home)[0] is None:
         pytest.skip("no block device lies behind the temporary directory")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tests.executables import executable
 
-from eeio.campaign import server_power
-from eeio.cluster import (
+from eeio.errors import RejectedError
+from eeio.measure.campaign import server_power
+from eeio.measure.cluster import (
     Clocks,
     Node,
     NodeRecording,
@@ -23,7 +24,6 @@ from eeio.cluster import (
     samples_path,
     window,
 )
-from eeio.errors import RejectedError
 from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import SCHEMA_VERSION, reading_json

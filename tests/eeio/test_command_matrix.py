@@ -19,7 +19,7 @@ from tests.once import once
 from tests.plugin import DATA, PARSERS
 from tests.started import Starter
 
-from eeio import bundle as bundles
+from eeio.exchange import bundle as bundles
 from eeio_results.store import load
 
 ROOT = Path(__file__).parents[2]

@@ -17,10 +17,10 @@ from tests.eeio_results import made as records
 from tests.plugin import DATA, Eeio
 from tests.processes import ran
 
-from eeio.campaign.invocation import invoke
-from eeio.campaign.runner import _storable
-from eeio.pts import composite
-from eeio.system.undo import UndoJournal
+from eeio.exchange.pts import composite
+from eeio.measure.campaign.invocation import invoke
+from eeio.measure.campaign.runner import _storable
+from eeio.measure.system.undo import UndoJournal
 from eeio_limits import inputs
 from eeio_results import typed
 from eeio_results.errors import EeioError

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from tests.processes import ran
 
-from eeio.journal import delayjc
-from eeio.journal.delayjc import Counters, DelayedCalls
+from eeio.measure.journal import delayjc
+from eeio.measure.journal.delayjc import Counters, DelayedCalls
 from eeio_results.errors import EeioError
 
 SOURCE = Path(delayjc.__file__).with_name("libdelayjc.c")

@@ -24,9 +24,9 @@ import json, mmap, os, subprocess
 from dataclasses import astuple
 from pathlib import Path
 from eeio.errors import RejectedError
-from eeio.system import counters
-from eeio.system.device import ErasedDevice, Permission, check_erasable
-from eeio.system.filesystem import block_device
+from eeio.measure.system import counters
+from eeio.measure.system.device import ErasedDevice, Permission, check_erasable
+from eeio.measure.system.filesystem import block_device
 from eeio_results.errors import EeioError
 
 LVM = "devices{use_devicesfile=0} activation{udev_sync=0 udev_rules=0 monitoring=0}"

@@ -14,10 +14,10 @@ from tests.dummy import suite as dummy_suite
 from tests.mounts import attached, mounted, sparse
 from tests.plugin import Eeio
 
-from eeio.campaign.probes import DriveRequests, DriveView
-from eeio.journal import trace
-from eeio.system.filesystem import block_device
-from eeio.system.undo import UndoJournal
+from eeio.measure.campaign.probes import DriveRequests, DriveView
+from eeio.measure.journal import trace
+from eeio.measure.system.filesystem import block_device
+from eeio.measure.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 from eeio_results.record import Durable, Phase
 from eeio_results.traces.block import Issued

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from tests.eeio_results import made
 
-from eeio.campaign import measurement
 from eeio.commands.meter.meters import line
+from eeio.measure.campaign import measurement
 from eeio_power import reading as measured
 from eeio_power.session import Session
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.system import drive
+from eeio.measure.system import drive
 
 
 @pytest.fixture

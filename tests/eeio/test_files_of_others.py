@@ -20,9 +20,9 @@ from tests.processes import ran
 from tests.profiles.harness import copy_of
 
 from eeio import paths
-from eeio.campaign.safety import SCRATCH, checked_folder
 from eeio.cli import main
 from eeio.errors import RejectedError
+from eeio.measure.campaign.safety import SCRATCH, checked_folder
 from eeio_limits import trust
 from eeio_limits.trust import (
     make_folder,

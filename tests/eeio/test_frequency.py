@@ -21,9 +21,9 @@ from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.errors import RejectedError
-from eeio.system import frequency, undo
-from eeio.system.frequency import ordered_limits, parse_hz
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.measure.system import frequency, undo
+from eeio.measure.system.frequency import ordered_limits, parse_hz
+from eeio.measure.system.undo import UndoEntry, UndoJournal
 from eeio_results.errors import EeioError
 
 TIMEOUT_S = 60

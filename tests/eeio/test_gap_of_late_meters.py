@@ -1,4 +1,4 @@
-"""The break-even of pauses, by meters that are late: `eeio.drives.gap.saved`."""
+"""The break-even of pauses, by meters that are late: `eeio.measure.drives.gap.saved`."""
 
 import random
 from bisect import bisect_right
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from eeio.drives.gap import GapReading, accuracies, saved
+from eeio.measure.drives.gap import GapReading, accuracies, saved
 from eeio_power.delay import BMC, PLUG, Delay
 from eeio_power.energy import meter_energy, wait_s
 from eeio_power.meters import Channel

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.system.device import Kernel
+from eeio.measure.system.device import Kernel
 from eeio_limits.mounts import parse_mountinfo, unescape
 
 

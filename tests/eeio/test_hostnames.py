@@ -8,7 +8,7 @@ import pytest
 from tests.executables import executable
 from tests.plugin import Eeio
 
-from eeio import hostnames
+from eeio.measure import hostnames
 
 
 @pytest.fixture

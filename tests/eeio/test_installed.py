@@ -14,10 +14,10 @@ from tests.plugin import Eeio, InProcess
 
 from eeio import paths
 from eeio.cli import main
-from eeio.profiles import installation
-from eeio.profiles import profile as profiles
-from eeio.profiles.installation import Program
-from eeio.profiles.profile import Profile
+from eeio.measure.profiles import installation
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles.installation import Program
+from eeio.measure.profiles.profile import Profile
 from eeio_results.errors import EeioError
 
 FINDS_MEASURE = """

@@ -14,9 +14,9 @@ from tests.mounts import attached, mounted, sparse, unmount
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio.journal import delayjc
-from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
-from eeio.system.undo import UndoJournal
+from eeio.measure.journal import delayjc
+from eeio.measure.journal.trace import JournalTracer, find_ext4, read_transactions
+from eeio.measure.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root

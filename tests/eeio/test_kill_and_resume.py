@@ -20,10 +20,10 @@ from tests.mounts import sparse, unmount
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio import environment
 from eeio.cli import main
-from eeio.system.filesystem import mounts
-from eeio.system.owner import start_ticks
+from eeio.measure import environment
+from eeio.measure.system.filesystem import mounts
+from eeio.measure.system.owner import start_ticks
 from eeio_results.record import Tool
 from eeio_results.store import Store
 

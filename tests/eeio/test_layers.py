@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import volumes
 from eeio.errors import RejectedError
-from eeio.system import caches, counters, image
-from eeio.system.filesystem import mount_of, mounts
-from eeio.system.undo import UndoJournal
+from eeio.measure.campaign import volumes
+from eeio.measure.system import caches, counters, image
+from eeio.measure.system.filesystem import mount_of, mounts
+from eeio.measure.system.undo import UndoJournal
 
 pytestmark = pytest.mark.root
 MIB = 1 << 20

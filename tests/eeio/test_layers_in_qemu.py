@@ -21,10 +21,10 @@ SCRIPT = """
 import json, os, subprocess
 from pathlib import Path
 os.environ["XDG_STATE_HOME"] = "/run/state"
-from eeio.campaign import volumes
-from eeio.system import image, counters, caches
-from eeio.system.undo import UndoJournal
-from eeio.system.filesystem import mount_of
+from eeio.measure.campaign import volumes
+from eeio.measure.system import image, counters, caches
+from eeio.measure.system.undo import UndoJournal
+from eeio.measure.system.filesystem import mount_of
 
 def tell(name, value):
     print("case", json.dumps([name, value]), flush=True)

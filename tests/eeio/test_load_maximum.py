@@ -13,8 +13,8 @@ from tests.plugin import InProcess
 from tests.suites import written
 from tests.throttled import throttled_directory
 
-from eeio.campaign.load_maximum import TITLE, Maxima, Maximum
-from eeio.system import other_io
+from eeio.measure.campaign.load_maximum import TITLE, Maxima, Maximum
+from eeio.measure.system import other_io
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment

@@ -19,10 +19,10 @@ from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
-from eeio.system import below, caches, direct_io, fscrypt
-from eeio.system.below import caches_below, why_in_memory
-from eeio.system.durability import why_flushes_end_early
-from eeio.system.filesystem import (
+from eeio.measure.system import below, caches, direct_io, fscrypt
+from eeio.measure.system.below import caches_below, why_in_memory
+from eeio.measure.system.durability import why_flushes_end_early
+from eeio.measure.system.filesystem import (
     BlockDevice,
     Mount,
     backing_device,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plugin import InProcess
 
-from eeio.calibration.check import Checked, check, verdicts
+from eeio.measure.calibration.check import Checked, check, verdicts
 from eeio_power.delay import Delay
 from eeio_power.meters import Channel
 from eeio_power.reading import Kind

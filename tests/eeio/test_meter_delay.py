@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.simulators.scripted import ScriptedMeter
 
-from eeio.calibration import delay
-from eeio.calibration.delay import Readings, fitted, poll
 from eeio.cli import main
+from eeio.measure.calibration import delay
+from eeio.measure.calibration.delay import Readings, fitted, poll
 from eeio_power import alignment, calibration
 from eeio_power.alignment import Pulse, pulse_lengths_s
 from eeio_power.meters import Channel

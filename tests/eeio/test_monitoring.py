@@ -456,7 +456,7 @@ def test_without_the_variable_nothing_is_sent(campaign: Any) -> None:
 def test_the_end_states_how(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, how: str
 ) -> None:
-    from eeio.campaign.annotations import annotated
+    from eeio.measure.campaign.annotations import annotated
 
     with FakeGrafana() as grafana:
         monkeypatch.setenv("EEIO_GRAFANA_URL", grafana.url)

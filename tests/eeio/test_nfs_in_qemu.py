@@ -32,10 +32,10 @@ for folder in ("/sbin", "/var/lib/nfs", "/root"):
     os.makedirs(folder, exist_ok=True)
 os.symlink("/usr/bin/mount.nfs4", "/sbin/mount.nfs4")
 os.environ["XDG_STATE_HOME"] = "/run/state"
-from eeio.campaign import volumes
-from eeio.system import image, nfs, counters, caches
-from eeio.system.undo import UndoJournal
-from eeio.system.filesystem import mount_of
+from eeio.measure.campaign import volumes
+from eeio.measure.system import image, nfs, counters, caches
+from eeio.measure.system.undo import UndoJournal
+from eeio.measure.system.filesystem import mount_of
 
 def tell(name, value):
     print("case", json.dumps([name, value]), flush=True)

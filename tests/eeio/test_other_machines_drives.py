@@ -7,13 +7,13 @@ from tests.machines.machines import FOLDER
 from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
-from eeio.campaign import plan
-from eeio.profiles import suite as suites
-from eeio.system import counters
-from eeio.system import device as devices
-from eeio.system.below import why_in_memory
-from eeio.system.drive import drive_of, elsewhere
-from eeio.system.filesystem import (
+from eeio.measure.campaign import plan
+from eeio.measure.profiles import suite as suites
+from eeio.measure.system import counters
+from eeio.measure.system import device as devices
+from eeio.measure.system.below import why_in_memory
+from eeio.measure.system.drive import drive_of, elsewhere
+from eeio.measure.system.filesystem import (
     backing_device,
     block_device,
     drives_below,

@@ -14,12 +14,13 @@ import pytest
 from tests.plugin import DATA, InProcess
 from tests.processes import ran
 
-from eeio import bundle, paths
+from eeio import paths
 from eeio.commands.output_file import write_file
 from eeio.commands.plots import write_plots
 from eeio.errors import RejectedError
-from eeio.fleet import submitting
-from eeio.journal import program
+from eeio.exchange import bundle
+from eeio.measure.fleet import submitting
+from eeio.measure.journal import program
 from eeio_limits import trust
 from eeio_limits.trust import make_folder
 from eeio_power import alignment

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio import pager
+from eeio.commands import pager
 
 
 @pytest.fixture(autouse=True)

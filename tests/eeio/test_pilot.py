@@ -13,8 +13,8 @@ from tests.campaigns import records_in
 from tests.plugin import Eeio
 from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
-from eeio.campaign import forecast, pilots
-from eeio.profiles.profile import Profile
+from eeio.measure.campaign import forecast, pilots
+from eeio.measure.profiles.profile import Profile
 from eeio_power.delay import Delay
 from eeio_power.meters import Channel
 from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol

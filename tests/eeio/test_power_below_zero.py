@@ -13,8 +13,8 @@ from tests.plugin import Eeio
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
-from eeio.campaign.measurement import Measurement
 from eeio.cli import main
+from eeio.measure.campaign.measurement import Measurement
 from eeio_limits import LimitError
 
 

@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 from tests.plugin import Eeio
 
-from eeio.drives.states import Measured, StateReading, of_setting
-from eeio.system.power_saving import KEYS, Setting, settings
-from eeio.system.undo import UndoJournal
+from eeio.measure.drives.states import Measured, StateReading, of_setting
+from eeio.measure.system.power_saving import KEYS, Setting, settings
+from eeio.measure.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.page.made import campaign
 
-from eeio.power_series import power_series
+from eeio.measure.power_series import power_series
 from eeio_power.meters import Channel
 from eeio_power.samples import DomainPower, MeterInfo, header_line
 from eeio_results.store import Campaign

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from eeio.campaign.probes import ProcessorSampler
+from eeio.measure.campaign.probes import ProcessorSampler
 
 
 def _tree(root: Path, *, clocks: bool = True) -> Path:

@@ -17,9 +17,9 @@ from tests.kill.harness import drop_last_runs
 from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
-from eeio.system import owner, undo
-from eeio.system.owner import Owner, start_ticks, this_process
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.measure.system import owner, undo
+from eeio.measure.system.owner import Owner, start_ticks, this_process
+from eeio.measure.system.undo import UndoEntry, UndoJournal
 from eeio_limits.trust import make_folder, why_untrusted
 from eeio_results.errors import EeioError
 
@@ -175,7 +175,7 @@ def test_a_container_with_the_same_home_leaves_a_running_campaign_alone(
     """It unmounted the campaign's file system and deleted its image."""
     changes = textwrap.dedent("""
         import sys, pathlib
-        from eeio.system.undo import UndoEntry, UndoJournal
+        from eeio.measure.system.undo import UndoEntry, UndoJournal
         journal = UndoJournal()
         image = pathlib.Path(sys.argv[1])
         journal.add(UndoEntry("file", str(image)))

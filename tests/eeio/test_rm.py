@@ -10,7 +10,7 @@ from tests.eeio_results.made import energy, phase, run, stored
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio.campaign.runner import store_lock
+from eeio.measure.campaign.runner import store_lock
 
 
 @pytest.fixture

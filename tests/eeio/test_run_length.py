@@ -13,9 +13,9 @@ from tests.plugin import Eeio
 from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
-from eeio.campaign import pilot_store, pilots
-from eeio.campaign.pilot_store import PilotTask, StoredPilot
-from eeio.campaign.pilots import MovedBytes
+from eeio.measure.campaign import pilot_store, pilots
+from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot
+from eeio.measure.campaign.pilots import MovedBytes
 from eeio.paths import shipped
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase, run
 
-from eeio.campaign.progress import cost_of_run, one_line, run_text
+from eeio.measure.campaign.progress import cost_of_run, one_line, run_text
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.record import EnergyReading
 

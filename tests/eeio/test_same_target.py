@@ -9,7 +9,7 @@ from tests.mounts import attached, mounted, sparse
 from tests.plugin import Eeio
 from tests.waiting import until
 
-from eeio.campaign.safety import TARGETS
+from eeio.measure.campaign.safety import TARGETS
 
 pytestmark = pytest.mark.root
 RUN = ("run", "dummy-suite", "--meter", "none", "--name", "c", "--repetitions", "1")

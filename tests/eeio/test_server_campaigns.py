@@ -20,9 +20,9 @@ from tests.suites import written
 from tests.waiting import until
 
 import eeio_results
-from eeio.journal import delayjc
-from eeio.profiles import suite as suites
-from eeio.system.filesystem import mounts
+from eeio.measure.journal import delayjc
+from eeio.measure.profiles import suite as suites
+from eeio.measure.system.filesystem import mounts
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"

@@ -10,9 +10,9 @@ from tests.profiles.conftest import is_present
 from tests.profiles.harness import FOLDERS, copy_of, missing_files
 
 from eeio.errors import RejectedError
-from eeio.profiles import complete, installation
-from eeio.profiles import profile as profiles
-from eeio.profiles.profile import Profile
+from eeio.measure.profiles import complete, installation
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles.profile import Profile
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from tests import dummy
 from tests.plugin import InProcess
 from tests.simulators import FakeRapl
 
-from eeio.campaign.sharing import Sharing, missing
 from eeio.cli import main
-from eeio.system.owner import this_process
+from eeio.measure.campaign.sharing import Sharing, missing
+from eeio.measure.system.owner import this_process
 from eeio_results.record import EnergyReading
 from eeio_results.store import load
 

@@ -16,8 +16,8 @@ from tests.simulators.nvme_states import STATES, FakeNvmeStates
 from tests.simulators.powercap import FakeRapl
 from tests.waiting import until
 
-from eeio.system import nvme_power
-from eeio.system.nvme_power import NvmeController, controller_of
+from eeio.measure.system import nvme_power
+from eeio.measure.system.nvme_power import NvmeController, controller_of
 from eeio_results.errors import EeioError
 
 # Little of its own: a counter that a busy machine writes late is wrong by this power.

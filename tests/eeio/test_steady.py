@@ -12,12 +12,12 @@ from tests.campaigns import records
 from tests.eeio_results.made import EXPERIMENT, design, phase, run
 from tests.plugin import Eeio
 
-from eeio.campaign import runner
-from eeio.campaign.plan import Plan
-from eeio.campaign.rounds import WriteBudget
 from eeio.cli import main
-from eeio.profiles import profile as profiles
-from eeio.system.filesystem import BlockDevice
+from eeio.measure.campaign import runner
+from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.rounds import WriteBudget
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.system.filesystem import BlockDevice
 from eeio_results.campaign import Wear
 from eeio_results.store import load
 

@@ -12,14 +12,14 @@ from tests.eeio_results import made
 from tests.mounts import attached, detach, unmount
 from tests.processes import ran
 
-from eeio.campaign.plan import of_design
-from eeio.campaign.volumes import Volumes
 from eeio.errors import RejectedError
-from eeio.system import caches, counters, device, image
-from eeio.system.below import check_directory
-from eeio.system.device import Permission
-from eeio.system.filesystem import backing_device, block_device, mount_of
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.measure.campaign.plan import of_design
+from eeio.measure.campaign.volumes import Volumes
+from eeio.measure.system import caches, counters, device, image
+from eeio.measure.system.below import check_directory
+from eeio.measure.system.device import Permission
+from eeio.measure.system.filesystem import backing_device, block_device, mount_of
+from eeio.measure.system.undo import UndoEntry, UndoJournal
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment

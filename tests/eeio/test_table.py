@@ -14,8 +14,8 @@ from tests.eeio.test_validate import problems
 from tests.eeio_results.made import MACHINE, energy, phase, run, stored
 from tests.plugin import DATA, InProcess
 
-from eeio import bundle as bundles
 from eeio.cli import main
+from eeio.exchange import bundle as bundles
 from eeio_results.record import EnergyReading
 from eeio_results.store import load
 

@@ -11,7 +11,7 @@ from tests.campaigns import records_in
 from tests.eeio_results import made
 from tests.plugin import Eeio
 
-from eeio.terminal import HarmlessStream, harmless_streams, raw
+from eeio.commands.terminal import HarmlessStream, harmless_streams, raw
 from eeio_results import documents
 
 HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"

@@ -17,8 +17,8 @@ from tests.executables import executable
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio import tracers, writeback
-from eeio.system.filesystem import mount_of
+from eeio.measure import tracers, writeback
+from eeio.measure.system.filesystem import mount_of
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
 from eeio_results.report.traced import Traced, table
@@ -36,7 +36,7 @@ WITH_TRACEFS = (
 
 def _no_bpftrace(path: str = os.environ.get("PATH", os.defpath)) -> str | None:
     """Why bpftrace cannot be tried here, at the best that a test can do for it."""
-    program = "from eeio import tracers; print(tracers.no_bpftrace() or '')"
+    program = "from eeio.measure import tracers; print(tracers.no_bpftrace() or '')"
     done = ran(
         [*WITH_TRACEFS, sys.executable, "-c", program], env={**os.environ, "PATH": path}, code=None
     )

@@ -10,9 +10,9 @@ import pytest
 from tests.eeio_results.made import energy, phase, run, stored
 from tests.plugin import DATA, InProcess
 
-from eeio import bundle as bundles
-from eeio import validation
 from eeio.cli import main
+from eeio.exchange import bundle as bundles
+from eeio.exchange import validation
 from eeio_results.store import load
 
 

@@ -9,7 +9,7 @@ from tests.executables import executable
 from tests.plugin import DATA, Eeio
 
 from eeio.errors import RejectedError
-from eeio.profiles import suite as suites
+from eeio.measure.profiles import suite as suites
 
 SUITE = """<?xml version="1.0"?>
 <PhoronixTestSuite><SuiteInformation><Title>work</Title></SuiteInformation>

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.executables import executable
 
-from eeio.system import caches
-from eeio.system.filesystem import BlockDevice
-from eeio.system.undo import UndoJournal
+from eeio.measure.system import caches
+from eeio.measure.system.filesystem import BlockDevice
+from eeio.measure.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root

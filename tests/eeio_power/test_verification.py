@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.machine import capture
+from eeio.measure.machine import capture
 from eeio_power.errors import PowerError
 from eeio_power.meters import about, about_all, meter_names, verifications
 from eeio_results.report.verification import verification_notes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eeio.importing import outputs
+from eeio.exchange.importing import outputs
 from eeio_limits import LimitError
 from eeio_results import tools
 from eeio_results.consistency import disagreement

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eeio.tidy.rows import rows
+from eeio.exchange.tidy.rows import rows
 from eeio_limits.number_text import number
 from eeio_results.store import load
 from tests.plugin import DATA, InProcess

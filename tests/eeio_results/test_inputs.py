@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eeio.pts import composite
+from eeio.exchange.pts import composite
 from eeio_limits import LimitError, inputs
 from eeio_parsers.btio import run as btio
 from eeio_parsers.fio import run as fio

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.profiles import suite as suites
+from eeio.measure.profiles import suite as suites
 from eeio_results import store
 from eeio_results.characterization import characterize
 from eeio_results.comparison.cells import cells_of

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from eeio.importing.outputs import Output
+from eeio.exchange.importing.outputs import Output
 from eeio_results.record import Phase
 from eeio_results.tools.capture import PhaseResult, ToolResult
 

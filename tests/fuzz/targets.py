@@ -20,20 +20,20 @@ from unittest.mock import patch
 
 import yaml
 
-from eeio import cluster
-from eeio.calibration import clock
-from eeio.campaign import pilot_store, server_power
-from eeio.importing import mapping, outputs, power_logs, power_of_results, results, runs
-from eeio.importing import processor as processors
-from eeio.importing import testlog as testlogs
-from eeio.machine import capture as machine_capture
-from eeio.machine import description as machine_description
-from eeio.profiles import profile as profiles
-from eeio.profiles import suite as suites
-from eeio.pts import composite
-from eeio.pts import read as pts
-from eeio.pts.read import experiments_of, machine_of, run_of
-from eeio.system import counters, device, drive
+from eeio.exchange.importing import mapping, outputs, power_logs, power_of_results, results, runs
+from eeio.exchange.importing import processor as processors
+from eeio.exchange.importing import testlog as testlogs
+from eeio.exchange.pts import composite
+from eeio.exchange.pts import read as pts
+from eeio.exchange.pts.read import experiments_of, machine_of, run_of
+from eeio.measure import cluster
+from eeio.measure.calibration import clock
+from eeio.measure.campaign import pilot_store, server_power
+from eeio.measure.machine import capture as machine_capture
+from eeio.measure.machine import description as machine_description
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles import suite as suites
+from eeio.measure.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_parsers.btio import run as btio
@@ -620,7 +620,7 @@ def log_of(layout: csv_log.Layout) -> Callable[[Path], Any]:
 
 def import_targets() -> list[Target]:
     small, logged = small_map(), log_folder()
-    ccpe = (ROOT / "src/eeio/importing/ccpe2017.yaml").read_bytes()
+    ccpe = (ROOT / "src/eeio/exchange/importing/ccpe2017.yaml").read_bytes()
     layout = csv_log.Layout(csv_log.parse_map("time:Time+power_w:W"), csv_log.zone_of("utc"))
     volts = csv_log.Layout(csv_log.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
     return [

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eeio.system.owner import start_ticks
+from eeio.measure.system.owner import start_ticks
 from eeio_power.suspension import STOPPED
 from eeio_results.errors import EeioError
 from eeio_results.store import load, read_design

@@ -10,11 +10,11 @@ import pytest
 
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.machine import capture
-from eeio.machine.anonymous import Replacer
-from eeio.machine.description import MeterReadings, lay_out
-from eeio.system import counters, drive, power_saving
-from eeio.system.filesystem import block_device
+from eeio.measure.machine import capture
+from eeio.measure.machine.anonymous import Replacer
+from eeio.measure.machine.description import MeterReadings, lay_out
+from eeio.measure.system import counters, drive, power_saving
+from eeio.measure.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, contents_of, discover, open_meters
 from eeio_results.errors import EeioError

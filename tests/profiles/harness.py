@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eeio.profiles import complete
+from eeio.measure.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
 from tests.processes import Done, check_code
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import volumes
-from eeio.system import caches, counters, image
-from eeio.system.undo import UndoJournal
+from eeio.measure.campaign import volumes
+from eeio.measure.system import caches, counters, image
+from eeio.measure.system.undo import UndoJournal
 from eeio_results import tools
 from tests.profiles.harness import Installer
 

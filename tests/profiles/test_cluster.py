@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio import cluster
+from eeio.measure import cluster
 from eeio_results.tools.capture import Capture
 from tests.campaigns import records
 from tests.executables import executable

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eeio.profiles import complete
-from eeio.profiles import profile as profiles
+from eeio.measure.profiles import complete
+from eeio.measure.profiles import profile as profiles
 from tests.processes import ran
 from tests.profiles.harness import FOLDERS, PROFILES, copy_of, missing_files
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from eeio.profiles import suite as suites
+from eeio.measure.profiles import suite as suites
 from eeio_results import tools
 from tests.executables import executable
 from tests.profiles.harness import PROFILES, Installed, Installer

@@ -21,9 +21,9 @@ from types import ModuleType
 
 import pytest
 
-from eeio.campaign import sweep
-from eeio.profiles import installation
-from eeio.profiles import profile as profiles
+from eeio.measure.campaign import sweep
+from eeio.measure.profiles import installation
+from eeio.measure.profiles import profile as profiles
 from eeio_results import tools
 from eeio_results.errors import EeioError
 from tests.profiles.harness import PROFILES, Installed, Installer

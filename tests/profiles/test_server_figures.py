@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from eeio.profiles import complete
+from eeio.measure.profiles import complete
 from tests.profiles.harness import PROFILES
 
 

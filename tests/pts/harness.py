@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.profiles import complete
+from eeio.measure.profiles import complete
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT_LIMIT = 2_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.profiles import complete
+from eeio.measure.profiles import complete
 from tests.executables import executable
 from tests.processes import ran
 from tests.profiles.harness import FOLDERS, missing_files

@@ -9,22 +9,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import AnyOrder, OptionGroup, add_help_all
-from eeio.bench import plan as plans
-from eeio.bench import request, trial
-from eeio.bench.plan import How
-from eeio.bench.trial import Trial
-from eeio.campaign import safety
-from eeio.campaign.plan import Plan
-from eeio.campaign.progress import duration_text
-from eeio.campaign.runner import campaign_locks, execute, store_lock
 from eeio.commands import campaign_options
+from eeio.commands.arguments import AnyOrder, OptionGroup, add_help_all
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.power import check_meters
+from eeio.measure.bench import plan as plans
+from eeio.measure.bench import request, trial
+from eeio.measure.bench.plan import How
+from eeio.measure.bench.trial import Trial
+from eeio.measure.campaign import safety
+from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.progress import duration_text
+from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
+from eeio.measure.power import check_meters
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
 from eeio_limits.number_text import number

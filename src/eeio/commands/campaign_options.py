@@ -4,9 +4,9 @@ import argparse
 import secrets
 from typing import get_args
 
-from eeio.arguments import OptionGroup
-from eeio.campaign import sweep
 from eeio.commands.amounts import decimal_bytes
+from eeio.commands.arguments import OptionGroup
+from eeio.measure.campaign import sweep
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ

@@ -8,9 +8,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from eeio.arguments import OptionGroup, add_help_all
-from eeio.bench.plan import SUITE as BENCH
 from eeio.commands.amounts import seconds
+from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.campaign_folders import (
     analysis,
     load_campaigns,
@@ -22,6 +21,7 @@ from eeio.commands.gate_options import FailIf, add_detect, add_fail_if, check_de
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
+from eeio.measure.bench.plan import SUITE as BENCH
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.report.document import Document
@@ -207,7 +207,7 @@ def _page(
 ) -> Callable[[], str]:
     def rendered() -> str:
         with analysis():
-            from eeio.power_series import power_series
+            from eeio.measure.power_series import power_series
             from eeio_results.report import gate, page
         remarks = [line for one in gates for line in gate.lines(one, False, undecided)]
         return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)

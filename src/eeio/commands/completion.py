@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE
-from eeio.profiles import suite as suites
+from eeio.measure.profiles import suite as suites
 from eeio_power.meters import meter_names
 from eeio_results.errors import EeioError
 

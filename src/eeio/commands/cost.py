@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
+from eeio.commands.arguments import OptionGroup, add_help_all, former
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
 from eeio.commands.experiments import (
     add_choice,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from eeio.arguments import OptionGroup
 from eeio.commands.amounts import seconds
+from eeio.commands.arguments import OptionGroup
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q

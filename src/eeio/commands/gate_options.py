@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eeio.arguments import OptionGroup
+from eeio.commands.arguments import OptionGroup
 from eeio.errors import RejectedError
 from eeio_results.metrics import gated, gated_name
 

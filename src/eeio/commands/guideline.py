@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.arguments import OptionGroup
+from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.experiments import choice_of, chosen_domain, number_of, print_left_out
 from eeio.commands.output_file import write_document, write_file

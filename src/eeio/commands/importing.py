@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, add_format
+from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
-from eeio.importing import imported, mapping, power_later, result_tables, results, runs
-from eeio.pts import read as pts
+from eeio.exchange.importing import imported, mapping, power_later, result_tables, results, runs
+from eeio.exchange.pts import read as pts
 from eeio_limits import LimitError
 from eeio_limits.number_text import number
 from eeio_limits.quantities import TIMESTAMP

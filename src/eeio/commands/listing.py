@@ -7,14 +7,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from eeio import environment, paths
-from eeio.arguments import add_format
-from eeio.campaign import pilot_store
-from eeio.campaign.pilot_store import StoredPilot
+from eeio import paths
+from eeio.commands.arguments import add_format
 from eeio.errors import EXIT_DONE
-from eeio.profiles import installation
-from eeio.profiles import profile as profiles
-from eeio.profiles import suite as suites
+from eeio.measure import environment
+from eeio.measure.campaign import pilot_store
+from eeio.measure.campaign.pilot_store import StoredPilot
+from eeio.measure.profiles import installation
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles import suite as suites
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.store import progress

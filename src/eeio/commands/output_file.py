@@ -9,8 +9,8 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
-from eeio import pager, terminal
-from eeio.arguments import OptionGroup, add_format
+from eeio.commands import pager, terminal
+from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
 from eeio.paths import check_output_folder, make_output_folder

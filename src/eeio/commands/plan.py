@@ -6,25 +6,25 @@ import json
 import sys
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, add_format, add_help_all
-from eeio.campaign import plan as plans
-from eeio.campaign import plan_text
-from eeio.campaign.detection import (
+from eeio.commands import campaign_options
+from eeio.commands.amounts import decimal_bytes
+from eeio.commands.arguments import OptionGroup, add_format, add_help_all
+from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.doctor import add_replay
+from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
+from eeio.errors import EXIT_DONE, RejectedError
+from eeio.measure.campaign import plan as plans
+from eeio.measure.campaign import plan_text
+from eeio.measure.campaign.detection import (
     Detection,
     GateDetection,
     detection,
     gate_detection,
     newest,
 )
-from eeio.commands import campaign_options
-from eeio.commands.amounts import decimal_bytes
-from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.doctor import add_replay
-from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
-from eeio.errors import EXIT_DONE, RejectedError
-from eeio.machine.examination import recorded
-from eeio.machine.replay import replayed
-from eeio.profiles import suite as suites
+from eeio.measure.machine.examination import recorded
+from eeio.measure.machine.replay import replayed
+from eeio.measure.profiles import suite as suites
 from eeio_limits.text import shown
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError

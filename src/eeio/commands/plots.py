@@ -28,7 +28,7 @@ def plot_files(
     screen. `where` selects experiments (FACTOR=LEVEL); plots that need all of them are then left
     out. A plot that exists as SVG only is in no other format, and stderr names it."""
     with analysis():
-        from eeio.power_series import power_series
+        from eeio.measure.power_series import power_series
         from eeio_results.comparison.campaigns import named_cells
         from eeio_results.comparison.cells import fits
         from eeio_results.report import drawing, figures
@@ -56,7 +56,7 @@ def chart_files(
     """File name -> content of the charts of these names (`--chart`). stderr names each chart that
     has no data, with the data it lacks. Raises RejectedError if none has."""
     with analysis():
-        from eeio.power_series import power_series
+        from eeio.measure.power_series import power_series
         from eeio_results.report import drawing, load_charts
     look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
     found: dict[str, bytes] = {}

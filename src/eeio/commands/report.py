@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands.amounts import duty, share
+from eeio.commands.arguments import OptionGroup, add_help_all, former
 from eeio.commands.campaign_folders import analysis, load_campaigns, save_figures
 from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document, write_file
@@ -206,7 +206,7 @@ def print_summary(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
-        from eeio.power_series import power_series
+        from eeio.measure.power_series import power_series
         from eeio_results.report import bench, page
     if bench.is_of_commands(built):
         with analysis():

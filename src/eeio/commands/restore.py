@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.system.undo import orphans
+from eeio.measure.system.undo import orphans
 from eeio_results.errors import EeioError
 from eeio_results.store import half_made, remove_half_made
 

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from eeio.arguments import OptionGroup
-from eeio.campaign.progress import duration_text
-from eeio.campaign.runner import outcome, store_lock
+from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.restore import restore_orphans
 from eeio.commands.run import finish, run_rest, stored
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.measure.campaign.progress import duration_text
+from eeio.measure.campaign.runner import outcome, store_lock
 from eeio_results.campaign import Design
 from eeio_results.store import Campaign, Store, load, progress, read_design
 

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from eeio import paths
-from eeio.campaign.runner import store_lock
-from eeio.campaign.safety import left_files
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.measure.campaign.runner import store_lock
+from eeio.measure.campaign.safety import left_files
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
 from eeio_results.errors import EeioError

@@ -10,18 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import OptionGroup, add_help_all
-from eeio.campaign import plan as plans
-from eeio.campaign import safety
-from eeio.campaign.forecast import forecast, most_text
-from eeio.campaign.progress import duration_text
-from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
+from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.power import check_meters
-from eeio.profiles import suite as suites
+from eeio.measure.campaign import plan as plans
+from eeio.measure.campaign import safety
+from eeio.measure.campaign.forecast import forecast, most_text
+from eeio.measure.campaign.progress import duration_text
+from eeio.measure.campaign.runner import Outcome, campaign_locks, execute, store_lock
+from eeio.measure.power import check_meters
+from eeio.measure.profiles import suite as suites
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
 from eeio_limits.trust import why_untrusted

@@ -57,7 +57,7 @@ def _steps(step: str, flags: list[str]) -> int:
         "EEIO_SETUP_PYTHON": sys.executable,
         "EEIO_SETUP_PREFIX": sys.prefix,
         "EEIO_SETUP_READERS": str(Path(eeio_power.__file__).parent / "helper"),
-        "EEIO_SETUP_JOURNAL": str(_PACKAGE / "journal"),
+        "EEIO_SETUP_JOURNAL": str(_PACKAGE / "measure/journal"),
         "EEIO_SETUP_PROFILES": str(profiles),
         "EEIO_SETUP_IOR": str(profiles.parent / "docker/ior"),  # only a checkout has it
     }

@@ -3,7 +3,7 @@
 import argparse
 import math
 
-from eeio.arguments import OptionGroup
+from eeio.commands.arguments import OptionGroup
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 

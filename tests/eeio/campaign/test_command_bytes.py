@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from eeio.campaign.command_bytes import Counted, at_drive, without_drive
-from eeio.system.other_io import Target
+from eeio.measure.campaign.command_bytes import Counted, at_drive, without_drive
+from eeio.measure.system.other_io import Target
 from eeio_limits.reasons import WROTE_NOTHING
 from eeio_results.record import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
 from eeio_results.tools.capture import PhaseResult

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import plan
-from eeio.profiles import profile as profiles
-from eeio.profiles import suite as suites
+from eeio.measure.campaign import plan
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles import suite as suites
 from eeio_results.campaign import Options
 
 LMBENCH = profiles.find("eeio-lmbench-1.0.0")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign.probes import Environment, Probe, Suspension, observe
+from eeio.measure.campaign.probes import Environment, Probe, Suspension, observe
 from eeio_power.suspension import STOPPED
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment, Run

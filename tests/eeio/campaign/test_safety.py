@@ -16,11 +16,11 @@ import pytest
 from tests.executables import executable
 from tests.processes import ran
 
-from eeio.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
-from eeio.campaign.sharing import Sharing, missing
 from eeio.errors import RejectedError
-from eeio.system import image
-from eeio.system.device import (
+from eeio.measure.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
+from eeio.measure.campaign.sharing import Sharing, missing
+from eeio.measure.system import image
+from eeio.measure.system.device import (
     ErasedDevice,
     Permission,
     Signature,
@@ -33,8 +33,8 @@ from eeio.system.device import (
     signatures_found,
     zero_share,
 )
-from eeio.system.lock import lock_folders
-from eeio.system.owner import Owner, this_process
+from eeio.measure.system.lock import lock_folders
+from eeio.measure.system.owner import Owner, this_process
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
@@ -245,7 +245,7 @@ def test_only_programs_with_the_mark_are_ended() -> None:
     """Each starts a process that goes on in another group, and ends."""
     script = (
         "import os, subprocess\n"
-        "from eeio.system.owner import Orphans\n"
+        "from eeio.measure.system.owner import Orphans\n"
         "orphans = Orphans({'MARK': 'ours'})\n"
         "found = []\n"
         "for mark in ('ours', 'other'):\n"

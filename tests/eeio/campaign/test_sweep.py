@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.plugin import Eeio
 
-from eeio.campaign import plan as plans
-from eeio.campaign import sweep
 from eeio.errors import RejectedError
-from eeio.profiles import suite as suites
+from eeio.measure.campaign import plan as plans
+from eeio.measure.campaign import sweep
+from eeio.measure.profiles import suite as suites
 from eeio_results.campaign import Options
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.plugin import PARSERS as PARSERS
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 KIB = 1024
 

@@ -8,7 +8,7 @@ import pytest
 from tests.eeio.importing import made
 
 from eeio.errors import RejectedError
-from eeio.importing import mapping
+from eeio.exchange.importing import mapping
 
 
 def test_every_map_that_is_shipped_is_sound() -> None:

@@ -9,7 +9,7 @@ import yaml
 from tests.plugin import PARSERS
 
 from eeio.errors import RejectedError
-from eeio.importing import mapping, runs
+from eeio.exchange.importing import mapping, runs
 from eeio_results.record import Run
 
 GUIDE = Path(__file__).parents[3] / "docs/how-to/import-results.md"

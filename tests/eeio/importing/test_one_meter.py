@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.importing import power_logs
-from eeio.importing.power_logs.one_meter import check_equal_times, check_one_meter
-from eeio.importing.power_of_results import Alignment, Window, energy_of
+from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_logs.one_meter import check_equal_times, check_one_meter
+from eeio.exchange.importing.power_of_results import Alignment, Window, energy_of
 from eeio_power.errors import PowerError
 
 START_S = 1764000000

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.plugin import PARSERS
 
-from eeio.importing import outputs, results
+from eeio.exchange.importing import outputs, results
 from eeio_parsers import formats
 from eeio_results.errors import EeioError
 
@@ -60,7 +60,7 @@ def test_another_tools_output_is_rejected(form: str) -> None:
 
 
 def test_a_folder_of_fio_json_becomes_a_campaign(tmp_path: Path) -> None:
-    from eeio.importing import mapping, runs
+    from eeio.exchange.importing import mapping, runs
 
     for number in (1, 2):
         (tmp_path / f"seq-{number}.json").write_text(_text("fio/3.33/read/fio.json"))
@@ -265,7 +265,7 @@ def test_what_is_not_elbenchos_is_rejected(text: str, message: str) -> None:
 
 def test_a_map_cannot_contradict_the_file(tmp_path: Path) -> None:
     """The file read sequentially; the map calls it a random read."""
-    from eeio.importing import mapping, runs
+    from eeio.exchange.importing import mapping, runs
 
     (tmp_path / "seq-1.json").write_text(_text("fio/3.33/read/fio.json"))
     (tmp_path / "map.yaml").write_text(

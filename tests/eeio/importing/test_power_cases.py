@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.eeio.importing.importer import Importer
 
-from eeio.importing import power_logs
-from eeio.importing.power_logs import readings
+from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_logs import readings
 from eeio_power.errors import PowerError
 
 CASES = Path(__file__).parents[2] / "data/imports/cases-power"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.importing import power_logs
-from eeio.importing.power_logs import PowerLog
-from eeio.importing.power_of_results import Window, aligned, energy_of
+from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_logs import PowerLog
+from eeio.exchange.importing.power_of_results import Window, aligned, energy_of
 from eeio_power.reading import EnergyReading
 
 START_S = 1764000000.0

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.eeio.importing.importer import Importer
 from tests.plugin import PARSERS, InProcess
 
-from eeio.importing import power_logs
-from eeio.importing.power_of_results import (
+from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_of_results import (
     Alignment,
     Window,
     add_power,

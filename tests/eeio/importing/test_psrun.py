@@ -9,8 +9,8 @@ import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.test_power_logs import write_results
 
-from eeio.importing import power_logs
-from eeio.importing.power_logs import PowerLog
+from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_logs import PowerLog
 from eeio_power.reading import UNKNOWN, only
 
 START_S = 1764000000.0

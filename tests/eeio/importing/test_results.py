@@ -16,7 +16,7 @@ from tests.plugin import InProcess
 
 from eeio import paths
 from eeio.cli import main
-from eeio.importing import results
+from eeio.exchange.importing import results
 from eeio_parsers.elbencho import report as elbencho
 from eeio_parsers.found import FoundReport
 from eeio_parsers.ior import report as ior

@@ -10,10 +10,10 @@ import pytest
 from tests.eeio.importing import made
 
 from eeio.errors import RejectedError
-from eeio.importing import mapping, runs
-from eeio.importing.imported import Imported
-from eeio.importing.mapping import Key, Labels
-from eeio.importing.power import read_power
+from eeio.exchange.importing import mapping, runs
+from eeio.exchange.importing.imported import Imported
+from eeio.exchange.importing.mapping import Key, Labels
+from eeio.exchange.importing.power import read_power
 from eeio_limits.quantities import MOST_UNCERTAIN
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading

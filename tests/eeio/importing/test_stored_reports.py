@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.plugin import PARSERS
 from tests.published import PUBLISHED, needs_published
 
-from eeio.importing import outputs
+from eeio.exchange.importing import outputs
 from eeio_limits import LimitError, inputs
 from eeio_parsers.found import FoundPhase
 from eeio_results.errors import ToolOutputError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.importing import testlog
+from eeio.exchange.importing import testlog
 from eeio_results.errors import EeioError
 
 

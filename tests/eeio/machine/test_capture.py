@@ -16,11 +16,11 @@ from tests.simulators.files import write_in_place
 
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.machine import capture, description, examination, readings
-from eeio.machine.anonymous import Replacer, own_serials
-from eeio.machine.description import Command, Description
-from eeio.machine.replay import replayed
-from eeio.machine.root import user_id, which
+from eeio.measure.machine import capture, description, examination, readings
+from eeio.measure.machine.anonymous import Replacer, own_serials
+from eeio.measure.machine.description import Command, Description
+from eeio.measure.machine.replay import replayed
+from eeio.measure.machine.root import user_id, which
 from eeio_limits import LimitError
 from eeio_power.meters import discover
 

@@ -9,8 +9,8 @@ import pytest
 from tests.processes import ran
 
 from eeio.errors import RejectedError
-from eeio.machine import description as descriptions
-from eeio.machine.description import Command, Description
+from eeio.measure.machine import description as descriptions
+from eeio.measure.machine.description import Command, Description
 from eeio_limits import inputs
 from eeio_power.meters import open_meters
 

@@ -13,10 +13,10 @@ from tests.plugin import InProcess
 
 from eeio import paths
 from eeio.cli import main
-from eeio.pts import composite
-from eeio.pts.composite import Result, ResultEntry, ResultFile, System
-from eeio.pts.trial import with_reported
-from eeio.pts.write import result_file
+from eeio.exchange.pts import composite
+from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
+from eeio.exchange.pts.trial import with_reported
+from eeio.exchange.pts.write import result_file
 from eeio_limits import inputs
 from eeio_results import store
 from eeio_results.characterization import characterize
@@ -264,7 +264,7 @@ def test_rates_of_files_are_phases(results: Path, tmp_path: Path, plain: bool) -
 
 def test_experiments_of_pts_and_of_our_runner_have_the_same_ids(results: Path) -> None:
     """The ids hold the preset's sizes: what `eeio run` would give the same experiment."""
-    from eeio.profiles.suite import experiment_of
+    from eeio.measure.profiles.suite import experiment_of
 
     assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 0
     factors = {

@@ -9,9 +9,9 @@ import pytest
 
 from eeio import schemas
 from eeio.cli import main
-from eeio.pts import composite, entry, entry_form
-from eeio.pts.composite import ResultEntry
-from eeio.pts.entry import Idle, QuantityEntry, Values, own_of
+from eeio.exchange.pts import composite, entry, entry_form
+from eeio.exchange.pts.composite import ResultEntry
+from eeio.exchange.pts.entry import Idle, QuantityEntry, Values, own_of
 from eeio_results import record
 from eeio_results import schemas as results_schemas
 from eeio_results.errors import SchemaError
@@ -58,7 +58,7 @@ def test_a_published_schema_is_that_of_the_types(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["native.xml", "random.xml", "metadata.xml"])
 def test_what_the_module_wrote_follows_the_published_schema(name: str) -> None:
-    form = jsonschema.Draft202012Validator(schemas.published()["pts/entry.schema.json"])
+    form = jsonschema.Draft202012Validator(schemas.published()["exchange/pts/entry.schema.json"])
     assert all(form.is_valid(body) for body in own(DATA / name))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.simulators.powercap import FakeRapl
 
-from eeio.pts import trial as pts_trial
-from eeio.pts.composite import ResultEntry
-from eeio.pts.entry import Values, own_of
+from eeio.exchange.pts import trial as pts_trial
+from eeio.exchange.pts.composite import ResultEntry
+from eeio.exchange.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.pts_entries import efficiencies
 from eeio_power.session import OutputFolder, reported

@@ -18,14 +18,14 @@ from tests.plugin import Eeio, InProcess
 from tests.waiting import until
 
 import eeio_results
-from eeio.campaign import rounds
-from eeio.campaign.plan import of_design
-from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.journal import delayjc
-from eeio.system import frequency
-from eeio.system.lock import drive_lock
+from eeio.measure.campaign import rounds
+from eeio.measure.campaign.plan import of_design
+from eeio.measure.campaign.variants import study_settings
+from eeio.measure.journal import delayjc
+from eeio.measure.system import frequency
+from eeio.measure.system.lock import drive_lock
 from eeio_results.campaign import Design, Protocol, StudyProtocol
 
 PROFILES = Path(__file__).parents[3] / "test-profiles"

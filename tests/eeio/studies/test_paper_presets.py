@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import plan as plans
-from eeio.campaign.sweep import why_not
-from eeio.profiles import suite as suites
+from eeio.measure.campaign import plan as plans
+from eeio.measure.campaign.sweep import why_not
+from eeio.measure.profiles import suite as suites
 from eeio_results.campaign import Options
 
 SIX_HOURS_S = 6 * 3600.0

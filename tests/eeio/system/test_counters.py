@@ -7,11 +7,11 @@ import pytest
 from tests.campaigns import records
 from tests.simulators.tree import write_tree
 
-from eeio.campaign import measurement
-from eeio.campaign.volumes import Volume
 from eeio.cli import main
-from eeio.system import caches, counters
-from eeio.system.filesystem import BlockDevice, backing_device, block_device
+from eeio.measure.campaign import measurement
+from eeio.measure.campaign.volumes import Volume
+from eeio.measure.system import caches, counters
+from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment, Run
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult

@@ -7,8 +7,8 @@ import pytest
 from tests.eeio_results import made
 from tests.simulators.tree import write_tree
 
-from eeio.system.drive import drive_of, network_file_system
-from eeio.system.filesystem import Mount, named_device
+from eeio.measure.system.drive import drive_of, network_file_system
+from eeio.measure.system.filesystem import Mount, named_device
 from eeio_results.comparison.cells import cells_of, machine_names
 from eeio_results.errors import EeioError
 from eeio_results.record import Machine

@@ -12,10 +12,16 @@ import pytest
 from tests.mounts import attached, mounted, sparse
 from tests.simulators.tree import write_tree
 
-from eeio.campaign import probes
-from eeio.system import caches
-from eeio.system.filesystem import BlockDevice, Mount, backing_device, block_device, mount_of
-from eeio.system.other_io import (
+from eeio.measure.campaign import probes
+from eeio.measure.system import caches
+from eeio.measure.system.filesystem import (
+    BlockDevice,
+    Mount,
+    backing_device,
+    block_device,
+    mount_of,
+)
+from eeio.measure.system.other_io import (
     PROGRAMS,
     OtherIo,
     Target,
@@ -23,7 +29,7 @@ from eeio.system.other_io import (
     other_io,
     readahead_bytes,
 )
-from eeio.system.undo import UndoJournal
+from eeio.measure.system.undo import UndoJournal
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import (

@@ -17,8 +17,8 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 from tests.simulators.tree import write_tree
 
-from eeio.system.owner import Owner, start_ticks, this_process
-from eeio.system.undo import (
+from eeio.measure.system.owner import Owner, start_ticks, this_process
+from eeio.measure.system.undo import (
     Found,
     UndoEntry,
     UndoJournal,
@@ -32,8 +32,8 @@ from eeio_results.errors import EeioError
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
-    from eeio.system.owner import start_ticks
-    from eeio.system.undo import UndoEntry, UndoJournal
+    from eeio.measure.system.owner import start_ticks
+    from eeio.measure.system.undo import UndoEntry, UndoJournal
     journal = UndoJournal()
     setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     journal.add(UndoEntry("setting", str(setting), setting.read_text()))

@@ -16,7 +16,7 @@ from tests.plugin import DATA, PARSERS, Eeio, InProcess
 from tests.waiting import until
 
 from eeio.cli import main
-from eeio.tidy.rows import TABLES
+from eeio.exchange.tidy.rows import TABLES
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed (extra `query`)")
 CAMPAIGNS = DATA / "campaigns"

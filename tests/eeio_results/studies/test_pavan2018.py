@@ -6,7 +6,7 @@ import pytest
 from tests.cells import measured
 from tests.published import PUBLISHED, needs_published
 
-from eeio.importing import mapping, runs
+from eeio.exchange.importing import mapping, runs
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
 from eeio_results.report.document import render_markdown, render_terminal
 from eeio_results.studies import Source

@@ -9,11 +9,11 @@ from tests.eeio.importing import made as published
 from tests.eeio_results.made import MACHINE, design, phase, run
 from tests.plugin import InProcess
 
-from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.commands.study import reference
 from eeio.errors import RejectedError
-from eeio.profiles.suite import StudyProtocol
+from eeio.measure.campaign.variants import study_settings
+from eeio.measure.profiles.suite import StudyProtocol
 from eeio_results import studies
 from eeio_results.errors import EeioError
 from eeio_results.report.contents import document

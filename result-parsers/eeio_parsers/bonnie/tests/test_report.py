@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 

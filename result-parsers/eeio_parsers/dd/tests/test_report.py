@@ -6,7 +6,7 @@ import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import read_one
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 
 def _repetitions(path: Path) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import read_one
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 
 def test_a_phase_of_elbencho_without_a_figure_is_no_row(tmp_path: Path, imported: Importer) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.eeio.importing.importer import Importer, phases
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 

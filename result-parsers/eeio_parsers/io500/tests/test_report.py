@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import read_one
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 
 def test_results_of_io500_of_2017(tmp_path: Path, imported: Importer) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import read_one, why_rejected
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 
 def test_lmbench_counts_in_powers_of_ten(imported: Importer) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.eeio.importing.importer import Importer
 
-from eeio.importing import results
+from eeio.exchange.importing import results
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 

@@ -10,7 +10,7 @@ from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
 from eeio import paths
-from eeio.importing import results
+from eeio.exchange.importing import results
 from eeio_results.store import load
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from eeio.commands import campaign_options
 from eeio.commands.output_file import write_document
 from eeio.commands.restore import restore_orphans
-from eeio.drives import gap as power_gap
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RejectedError
-from eeio.power import check_meters
-from eeio.restoring import restoring
-from eeio.system.device import check_readable, check_unused
-from eeio.system.lock import drive_lock, machine_lock
-from eeio.system.power_saving import drive_at
-from eeio.system.undo import UndoJournal
+from eeio.measure.drives import gap as power_gap
+from eeio.measure.power import check_meters
+from eeio.measure.restoring import restoring
+from eeio.measure.system.device import check_readable, check_unused
+from eeio.measure.system.lock import drive_lock, machine_lock
+from eeio.measure.system.power_saving import drive_at
+from eeio.measure.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 

@@ -6,23 +6,23 @@ import math
 import tempfile
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, add_help_all
+from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.drive import gap as pauses
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
-from eeio.drives.listing import power_saving_of
-from eeio.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.power import check_meters
-from eeio.restoring import restoring
-from eeio.system import nvme_power, power_saving
-from eeio.system.device import check_readable, check_unused
-from eeio.system.filesystem import BlockDevice
-from eeio.system.lock import drive_lock, machine_lock
-from eeio.system.nvme_power import NvmeController
-from eeio.system.power_saving import KEYS, Setting, settings
-from eeio.system.undo import UndoJournal
+from eeio.measure.drives.listing import power_saving_of
+from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
+from eeio.measure.power import check_meters
+from eeio.measure.restoring import restoring
+from eeio.measure.system import nvme_power, power_saving
+from eeio.measure.system.device import check_readable, check_unused
+from eeio.measure.system.filesystem import BlockDevice
+from eeio.measure.system.lock import drive_lock, machine_lock
+from eeio.measure.system.nvme_power import NvmeController
+from eeio.measure.system.power_saving import KEYS, Setting, settings
+from eeio.measure.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 

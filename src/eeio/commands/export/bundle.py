@@ -5,13 +5,13 @@ import shutil
 import sys
 from pathlib import Path
 
-from eeio import bundle as bundles
-from eeio import signatures
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.commands.export.pages import pages
 from eeio.commands.plots import plot_files
 from eeio.commands.report import complete_report
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.exchange import bundle as bundles
+from eeio.exchange import signatures
 from eeio_limits.text import latex, markdown
 from eeio_results.errors import EeioError
 from eeio_results.report.contents import document

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from eeio.arguments import Parser
 from eeio.commands import compare, cost
+from eeio.commands.arguments import Parser
 from eeio.commands.campaign_folders import analysis
 from eeio_limits import LimitError
 from eeio_results.errors import EeioError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.errors import EXIT_DONE
-from eeio.tidy.parquet import check_names, duckdb, write
+from eeio.exchange.tidy.parquet import check_names, duckdb, write
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.pts import composite, write
+from eeio.exchange.pts import composite, write
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
 from eeio_limits.text import shown

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from eeio.arguments import add_format
+from eeio.commands.arguments import add_format
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.errors import EXIT_DONE, InterruptedCampaignError
-from eeio.signals import signals_raise
-from eeio.tidy import parquet
-from eeio.tidy.rows import TABLES
+from eeio.exchange.tidy import parquet
+from eeio.exchange.tidy.rows import TABLES
+from eeio.measure.signals import signals_raise
 from eeio_limits.number_text import number
 from eeio_limits.text import csv_cell
 from eeio_results.report.columns import NONE

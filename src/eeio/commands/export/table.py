@@ -9,7 +9,7 @@ from eeio import __version__
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.validation import Examined, examine
+from eeio.exchange.validation import Examined, examine
 from eeio_limits.names import similar
 from eeio_limits.quantities import PRICE
 from eeio_limits.text import shown

@@ -6,9 +6,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio.arguments import add_format
+from eeio.commands.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.validation import LEAST_REPETITIONS, examine
+from eeio.exchange.validation import LEAST_REPETITIONS, examine
 from eeio_limits.text import shown
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table

@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from eeio.arguments import OptionGroup, add_help_all
-from eeio.calibration import against, clock, delay
 from eeio.commands import campaign_options
+from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.meter.meters import seconds
 from eeio.commands.output_file import check_writable, write_file
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.system.lock import machine_lock
+from eeio.measure.calibration import against, clock, delay
+from eeio.measure.system.lock import machine_lock
 from eeio_limits.reading import MARKS
 from eeio_power import alignment, calibration
 from eeio_power.errors import PowerError

@@ -5,14 +5,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.arguments import add_format
-from eeio.calibration.check import Checked, check, verdicts
-from eeio.campaign import plan as plans
-from eeio.campaign.forecast import expected_lengths, too_slow_meters
 from eeio.commands import campaign_options
+from eeio.commands.arguments import add_format
 from eeio.commands.meter.meters import opened, rate, seconds
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.profiles import suite as suites
+from eeio.measure.calibration.check import Checked, check, verdicts
+from eeio.measure.campaign import plan as plans
+from eeio.measure.campaign.forecast import expected_lengths, too_slow_meters
+from eeio.measure.profiles import suite as suites
 from eeio_limits.number_text import number
 from eeio_limits.text import shown
 from eeio_power.meters import Meter

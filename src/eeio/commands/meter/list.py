@@ -8,11 +8,11 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from eeio.arguments import add_format
+from eeio.commands.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.machine.readings import first_and_last
-from eeio.machine.replay import Replay, replayed
+from eeio.measure.machine.readings import first_and_last
+from eeio.measure.machine.replay import Replay, replayed
 from eeio_limits.number_text import number
 from eeio_limits.reading import MARKS
 from eeio_power import calibration

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from eeio import cluster
 from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import RejectedError
+from eeio.measure import cluster
+from eeio.measure.signals import signals_raise
 from eeio.paths import make_output_folder
-from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
 from eeio_power.recording import record, to_json

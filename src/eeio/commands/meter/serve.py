@@ -9,8 +9,8 @@ from pathlib import Path
 from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
+from eeio.measure.signals import signals_raise
 from eeio.paths import check_output_folder
-from eeio.signals import signals_raise
 from eeio_limits import inputs
 from eeio_power import prometheus
 from eeio_power.errors import PowerError

@@ -6,10 +6,10 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio import cluster, slurm
-from eeio.arguments import add_format
+from eeio.commands.arguments import add_format
 from eeio.commands.meter.meters import line
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.measure import cluster, slurm
 from eeio_power.recording import reading_json
 
 _SUM_SCHEMA = 1

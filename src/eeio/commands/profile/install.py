@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.profiles import installation
-from eeio.profiles import profile as profiles
+from eeio.measure.profiles import installation
+from eeio.measure.profiles import profile as profiles
 from eeio_results.errors import EeioError
 
 

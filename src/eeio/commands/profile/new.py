@@ -5,13 +5,13 @@ import os
 import shlex
 from pathlib import Path
 
-from eeio.arguments import WithProgram
 from eeio.commands import campaign_options
+from eeio.commands.arguments import WithProgram
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.new_profile import make, request
-from eeio.new_profile.request import Workload
+from eeio.measure.new_profile import make, request
+from eeio.measure.new_profile.request import Workload
+from eeio.measure.profiles import profile as profiles
 from eeio.paths import check_output_folder
-from eeio.profiles import profile as profiles
 from eeio_results import tools
 from eeio_results.tools import _figures
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio import terminal
-from eeio.arguments import OptionGroup, add_format, add_help_all
+from eeio.commands import terminal
+from eeio.commands.arguments import OptionGroup, add_format, add_help_all
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
-from eeio.journal import delayjc, program
+from eeio.measure.journal import delayjc, program
 from eeio_results.errors import EeioError
 from eeio_results.report.text import render_table
 from eeio_results.traces import jbd2

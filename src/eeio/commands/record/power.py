@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio.arguments import add_format
+from eeio.commands.arguments import add_format
 from eeio.commands.meter.meters import add_meters, line, opened, seconds
 from eeio.errors import (
     EXIT_DONE,
@@ -18,8 +18,8 @@ from eeio.errors import (
     EXIT_SIGNAL_BASE,
     RejectedError,
 )
+from eeio.measure.signals import signals_raise
 from eeio.paths import check_output_folder
-from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
 from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, breakdown, grade
 from eeio_power.recording import Recording, record, to_json

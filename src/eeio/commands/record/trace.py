@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio import terminal, traced, tracers
-from eeio.arguments import add_format
+from eeio.commands import terminal
+from eeio.commands.arguments import add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.measure import traced, tracers
 from eeio.paths import check_output_folder, make_output_folder
 from eeio_results.errors import EeioError
 from eeio_results.report.document import RENDERERS, Document, render_terminal

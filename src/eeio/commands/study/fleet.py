@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.arguments import OptionGroup, Parser, add_help_all
 from eeio.commands import run
+from eeio.commands.arguments import OptionGroup, Parser, add_help_all
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.fleet import submitting
-from eeio.profiles import suite as suites
+from eeio.measure.fleet import submitting
+from eeio.measure.profiles import suite as suites
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import campaign_name
 from eeio_limits.text import shown
@@ -152,7 +152,7 @@ def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
 
 def collect(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio.fleet import collecting
+        from eeio.measure.fleet import collecting
         from eeio_results.comparison.fleet import fleet
         from eeio_results.report.fleet import document
     found = collecting.collect(arguments.paths)

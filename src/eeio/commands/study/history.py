@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eeio import paths
-from eeio.arguments import OptionGroup
+from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError

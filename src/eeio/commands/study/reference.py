@@ -2,7 +2,7 @@
 
 import argparse
 
-from eeio.arguments import OptionGroup
+from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.errors import EXIT_DONE, RejectedError

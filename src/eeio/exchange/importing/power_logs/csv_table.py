@@ -1,0 +1,45 @@
+"""A table of power with its map: the spec of a live meter, `csv:FILE,map=time:NAME+power_w:NAME`.
+
+It is read by the meter `csv` (docs/reference/meters.md), with all of its options.
+"""
+
+from pathlib import Path
+
+from eeio.exchange.importing.power_logs.series import ReadLog, Series
+from eeio_power.errors import PowerError
+from eeio_power.meters import open_meters, parse_spec
+from eeio_power.meters.csv import CsvMeter
+from eeio_power.samples import MeterSamples, meter_info
+
+PREFIX = "csv:"
+
+
+def file_and_offset(spec: str) -> tuple[Path, str | None]:
+    """The table that the spec names, and how far its clock is ahead, as written. Raises
+    PowerError for a spec that cannot be read."""
+    _, options = parse_spec(spec)
+    return Path(options[""]), options.get("offset_s")
+
+
+def read_table(spec: str) -> ReadLog:
+    """Its series, Unix s by the log's clock. Raises PowerError."""
+    (meter,) = open_meters((spec,))
+    assert isinstance(meter, CsvMeter)
+    times_s, values = meter.readings()
+    if len(times_s) < 2:
+        raise PowerError("one reading is too few")
+    info = meter_info(meter, 1.0 / meter.native_period_s)
+    (channel,) = info.channels
+    series = Series(
+        meter=meter.name,
+        domain=channel.domain,
+        kind=meter.kind,
+        form="counter" if channel.quantity == "energy_j" else "sample",
+        times_s=times_s,
+        values=values,
+        accuracy=channel.accuracy_relative,
+        contents=channel.contents,
+        delay=channel.delay,
+        recorded=MeterSamples(info, times_s, (values,)),
+    )
+    return ReadLog(series=[series], same_machine=False)

@@ -1,0 +1,46 @@
+"""`scaphandre json`."""
+
+import re
+
+from eeio.exchange.importing.power_logs.cells import json_values
+from eeio.exchange.importing.power_logs.format import LogFormat
+from eeio.exchange.importing.power_logs.readings import Value, summed
+from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
+from eeio.exchange.importing.power_logs.times import LogTimes
+
+_W = 1e-6
+"""Its powers are in microwatts."""
+
+
+def _read(text: str) -> ReadLog:
+    """Means since the record before. The host's value is a sum of RAPL domains, so only sockets and
+    memory are used."""
+    log = ReadLog()
+    times = LogTimes()
+    powers: dict[str, list[Value]] = {"package": [], "dram": []}
+    for body in json_values(text):
+        time_s = times.read_json(body["host"]["timestamp"])
+        for place, socket in enumerate(body.get("sockets") or []):
+            part = f"socket {socket.get('id', place)}"
+            powers["package"].append((time_s, part, float(socket["consumption"]) * _W))
+            for domain in socket.get("domains") or []:
+                if domain.get("name") == "dram":
+                    powers["dram"].append((time_s, part, float(domain["consumption"]) * _W))
+    log.clock = times.clock
+    log.series = [
+        series_of("scaphandre", domain, "measured", "mean", summed("scaphandre", values), PUNCTUAL)
+        for domain, values in powers.items()
+        if values
+    ]
+    return log
+
+
+LOGS = (
+    LogFormat(
+        "scaphandre",
+        re.compile(
+            r'\A[\s\[]*\{(?=[^\0]*"host"\s*:\s*\{)(?=[^\0]*"consumers")[^\0]*"consumption"\s*:'
+        ),
+        _read,
+    ),
+)

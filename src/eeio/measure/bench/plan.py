@@ -1,0 +1,130 @@
+"""A campaign of commands: each is an experiment of the level `application`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eeio.errors import RejectedError
+from eeio.measure.bench.request import Command
+from eeio.measure.campaign.plan import Plan, in_rounds, order
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.system import caches
+from eeio_results.campaign import AdaptiveProtocol, Options, PlannedExperiment, Protocol
+from eeio_results.record import CacheLayers, Experiment
+
+SUITE = "bench"
+PROFILE = "eeio-command-1.0.0"
+PRESET = "standard"
+
+
+@dataclass(frozen=True)
+class How:
+    """How commands are run: seconds, texts for the shell (None: nothing), whether the page cache is
+    emptied before each run, and repeated until `precision` is reached (None: a fixed number)."""
+
+    repetitions: int = 10
+    """With `precision` those before the first look at the values, 4 at most unless `least`."""
+    prepare: str | None = None
+    conclude: str | None = None
+    cold: bool = False
+    stdin: str | None = None
+    ignore_failure: bool = False
+    timeout_s: float = 3600.0
+    settle_s: float = 0.0
+    idle_s: float = 0.0
+    precision: float | None = None
+    shortest_s: float = 0.2
+    """Of a run; commands that are done sooner are repeated inside one."""
+    least: int | None = None
+    """Runs of each command at least, also with `precision`."""
+
+    def check(self) -> None:
+        """RejectedError for invalid values."""
+        if self.cold and not (os.geteuid() == 0 and os.access(caches.drop_file(), os.W_OK)):
+            raise RejectedError(
+                "--cold: only root can empty the page cache, so it could not be proved to be "
+                "cold; run it with sudo, or measure with --warm"
+            )
+        if self.stdin is not None and not Path(self.stdin).is_file():
+            raise RejectedError(f"--stdin {self.stdin}: no such file")
+
+
+def make(
+    options: Options,
+    commands: Sequence[Command],
+    counts: Sequence[int],
+    how: How,
+    directory: str,
+    writers: Sequence[bool] = (),
+) -> Plan:
+    """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`,
+    with a flush after each if the command writes (`writers[k]`). Raises RejectedError."""
+    how.check()
+    rule = None
+    if how.precision is not None:
+        rule = AdaptiveProtocol(
+            precision=how.precision, most_repetitions=max(30, how.repetitions, how.least or 0),
+            most_whole=max(30, how.least or 0),
+            settle_least_s=0.0, settle_most_s=how.settle_s, lengths_s=(), pilot="none",
+        )  # fmt: skip
+        if (why := rule.impossible()) is not None:
+            raise RejectedError(why)
+    experiments = [
+        _planned(command, count, how, directory, is_writer)
+        for command, count, is_writer in zip(
+            commands, counts, writers or [False] * len(counts), strict=True
+        )
+    ]
+    repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
+    repetitions = max(repetitions, how.least or 0)
+    plan = Plan(
+        name="",
+        created_utc="",
+        suite=SUITE,
+        suite_title="commands (eeio bench)",
+        options=options,
+        protocol=Protocol(repetitions, how.settle_s, how.idle_s, True, adaptive=rule),
+        profiles={PROFILE: profiles.find(PROFILE)},
+        experiments=tuple(experiments),
+        not_measured=(),
+        runs=(),
+    )
+    return _ordered(plan)
+
+
+def _ordered(plan: Plan) -> Plan:
+    experiments = list(plan.experiments)
+    repetitions = plan.protocol.repetitions
+    if plan.protocol.adaptive is not None:
+        return replace(plan, runs=in_rounds(experiments, repetitions, plan))
+    return replace(plan, runs=order(experiments, repetitions, plan.options))
+
+
+def _planned(
+    command: Command, count: int, how: How, directory: str, is_writer: bool
+) -> PlannedExperiment:
+    factors = {
+        "command": command.as_factor,
+        "count": str(count),
+        "cache": "cold" if how.cold else "warm",
+        "directory": directory,
+        "timeout_s": f"{how.timeout_s:g}",
+        **({"prepare": how.prepare} if how.prepare else {}),
+        **({"conclude": how.conclude} if how.conclude else {}),
+        **({"stdin": how.stdin} if how.stdin else {}),
+        **({"ignore_failure": "on"} if how.ignore_failure else {}),
+        **({"flush": "each"} if is_writer and count > 1 else {}),
+    }
+    # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
+    # command is the same one, however its text changes.
+    how_often = {"directory", "count", "flush", "timeout_s"}
+    left_out = factors.keys() - {"cache"} if command.name else how_often
+    described = {k: v for k, v in factors.items() if k not in left_out}
+    described |= {"words": command.name or command.text, **command.parameters}
+    experiment = Experiment(
+        level="application", tool="command", operation="mixed", spatiality="mixed",
+        request_size_bytes=None, cache=CacheLayers("on"), target="file",
+        arguments=tuple(sorted(described.items())), flush="none",
+    )  # fmt: skip
+    return PlannedExperiment(experiment, PROFILE, factors, command.name or command.text)

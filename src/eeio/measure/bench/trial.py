@@ -1,0 +1,169 @@
+"""One execution of a command before the campaign: does it work, and how long does it take?"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio.errors import RejectedError
+from eeio.measure.bench.plan import How
+from eeio.measure.bench.request import Command
+from eeio.measure.campaign import command_bytes
+from eeio.measure.campaign.pilots import READINGS
+from eeio.measure.system.caches import flush
+from eeio.measure.system.counters import read_counters
+from eeio.measure.system.filesystem import BlockDevice, backing_device
+from eeio.measure.system.owner import Orphans
+from eeio.measure.system.undo import mark
+from eeio_results.errors import EeioError
+
+_LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
+# A run of repeated executions lasts this long at least, s, so that what a run costs beside them
+# (starting, flushing, reading meters) is little.
+_REPEATED_S = 1.0
+_MOST_TRIALS = 3
+_MOST_EXECUTIONS = 100_000
+# Less than this is left of a disk on which a command failed for it.
+_FULL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One execution of a command, until what it wrote was on the drive; None for bytes of which
+    the kernel keeps no account."""
+
+    durable_s: float
+    bytes_read: int | None
+    bytes_written: int | None
+    writes: bool = True
+    """Whether it changed a file system, or may have."""
+
+    @property
+    def may_be_of_others(self) -> bool:
+        """Whether only the drive's count shows writes. A command that changes names does so each
+        time; another program writes now and then."""
+        return self.writes and self.bytes_written == 0
+
+    def executions(self, how: How, period_s: float) -> int:
+        """How many executions make a run: one, or as many as the slowest meter (a reading in
+        `period_s`) resolves."""
+        # A prepared or cold state lasts for one execution only.
+        alone = how.prepare or how.conclude or how.cold
+        if alone or self.durable_s >= how.shortest_s:
+            return 1
+        wanted_s = max(_REPEATED_S, READINGS * period_s)
+        return min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(self.durable_s, 1e-5)))
+
+
+def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
+    """Runs a command `warmup` times and once more. EeioError where it fails, RejectedError where it
+    cannot be run at all."""
+    for left in reversed(range(warmup + 1)):
+        _shell(how.prepare, directory, "--prepare")
+        if left == 0:  # no waiting for writes of other programs
+            flush(Path(directory), None)
+        trial = _once(command, how, directory)
+        _shell(how.conclude, directory, "--conclude")
+    for _ in range(_MOST_TRIALS - 1):
+        if not trial.may_be_of_others or trial.executions(how, 0.0) == 1:
+            break
+        flush(Path(directory), None)
+        trial = _once(command, how, directory)
+    return trial
+
+
+def _once(command: Command, how: How, directory: str) -> Trial:
+    with tempfile.TemporaryDirectory(prefix="eeio-bench-") as output:
+        options = [
+            f"command={command.as_factor}", "count=1", f"directory={directory}",
+            f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
+            *([f"stdin={how.stdin}"] if how.stdin else []),
+        ]  # fmt: skip
+        drive = backing_device(Path(directory))[0]
+        before_bytes = _written_bytes(drive)
+        orphans = Orphans(mark())
+        code, stderr, group = _ended(
+            [sys.executable, "-I", "-S", str(_LOOP), *options], how.timeout_s
+        )
+        synced = flush(Path(directory), None)
+        changed_bytes = _written_bytes(drive) - before_bytes
+        left = orphans.end(group)
+        results = Path(output) / "command.json"
+        if code is None:
+            raise EeioError(
+                f"{command.text}: not done after {how.timeout_s:g} s, and was ended; give it more "
+                "by --timeout"
+            )
+        if code < 0:
+            name = signal.Signals(-code).name
+            raise EeioError(f"{command.text}: the process that times it was killed ({name})")
+        if not results.is_file():
+            raise RejectedError(f"{stderr or 'it cannot be run'}")
+        body = json.loads(results.read_text(encoding="utf-8"))
+    if code != 0:
+        hint = "; a shell finds no such command" if code == 127 else ""
+        free = os.statvfs(directory)
+        if free.f_bavail * free.f_frsize < _FULL_BYTES:
+            hint += f"; the disk of {directory} is full"
+        raise EeioError(
+            f"{command.text}: exit code {code}{f': {stderr}' if stderr else ''}{hint}; to measure "
+            "it anyway, use --ignore-failure"
+        )
+    if left := left + body["left"]:
+        raise EeioError(
+            f"{command.text}: {left} of its processes continued in the background, so its time "
+            "would be incomplete; let it wait for them"
+        )
+    lasted_s, account = float(body["executions_s"][0]), body["account"]
+    if account is None:  # it may have written
+        return Trial(lasted_s + synced.end_s - synced.start_s, None, None)
+    written = max(0, account["write_bytes"] - account["cancelled_write_bytes"])
+    writes = written > 0 or changed_bytes >= command_bytes.LEAST_CHANGE_BYTES
+    durable_s = lasted_s + (synced.end_s - synced.start_s if writes else 0.0)
+    return Trial(durable_s, account["read_bytes"], written, writes)
+
+
+def _written_bytes(drive: BlockDevice | None) -> int:
+    """Of a drive, since boot; 0 without one."""
+    return 0 if drive is None else read_counters(drive).written_bytes
+
+
+def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
+    """Its exit code, None where the time was out, its last words, and the number of its process
+    group, with no process left in it."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            options, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            start_new_session=True, env={**os.environ, **mark()},
+        )  # fmt: skip
+        try:
+            code: int | None = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)
+        errors.seek(max(0, errors.tell() - 4096))
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    return code, lines[-1][:300] if lines else "", process.pid
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """The complete group, including background processes."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _shell(text: str | None, directory: str, option: str) -> None:
+    if not text:
+        return
+    done = subprocess.run(["sh", "-c", text], cwd=directory, check=False)
+    if done.returncode != 0:
+        raise EeioError(f"{option} {text}: exit code {done.returncode}")

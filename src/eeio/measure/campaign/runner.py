@@ -1,0 +1,606 @@
+"""Runs a plan: one run at a time, each verified and on disk before the next begins."""
+
+import errno
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eeio.errors import InterruptedCampaignError, RejectedError
+from eeio.measure import environment
+from eeio.measure.campaign import rounds, safety, server_power
+from eeio.measure.campaign.annotations import annotated
+from eeio.measure.campaign.forecast import cannot_resolve
+from eeio.measure.campaign.invocation import invoke
+from eeio.measure.campaign.measurement import Measurement, iso
+from eeio.measure.campaign.pilots import Pilots
+from eeio.measure.campaign.plan import Plan, another_round
+from eeio.measure.campaign.progress import Progress, cost_of_run, format_duration, run_text
+from eeio.measure.campaign.rounds import WriteBudget
+from eeio.measure.campaign.sharing import Sharing, missing, why_shared, without_energy
+from eeio.measure.campaign.volumes import Volumes, raw_device
+from eeio.measure.power import idle_medians, recorded
+from eeio.measure.profiles import installation
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles.installation import Installation, Program
+from eeio.measure.restoring import tell
+from eeio.measure.signals import signals_raise
+from eeio.measure.system import frequency, image
+from eeio.measure.system.drive import wear
+from eeio.measure.system.filesystem import BlockDevice, backing_devices
+from eeio.measure.system.lock import FolderLock, drive_lock, machine_lock
+from eeio.measure.system.undo import UndoJournal
+from eeio_limits import LimitError
+from eeio_limits.quantities import DURATION
+from eeio_power import idleness
+from eeio_power.calibration import delayed_channels
+from eeio_power.errors import PowerError
+from eeio_power.monitor import PowerMonitor, PowerSource, open_source
+from eeio_results import typed
+from eeio_results.campaign import (
+    AdaptiveProtocol,
+    PlannedExperiment,
+    PlannedRun,
+    SteadyProtocol,
+    Wear,
+)
+from eeio_results.errors import EeioError
+from eeio_results.record import MARKS, Run, Tool
+from eeio_results.steady import goes_on, state
+from eeio_results.store import Store, load
+
+_PILOT = "pilot"
+"""The folder of a pilot's output, which is not stored."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a campaign ended: runs in all, and how many of them cannot be used as they are."""
+
+    runs: int
+    invalid: int
+
+
+def execute(plan: Plan, store: Store, expected_s: float | None = None) -> Outcome:
+    """Runs the rest of `plan` into `store`; the caller has `campaign_locks` and `store_lock`.
+    `expected_s` is the time of all runs, if it is known better than by the plan.
+
+    Settings, mounts and processes are restored after any end. A signal becomes an
+    InterruptedCampaignError between two consistent states; an error of one run is recorded with it
+    and the campaign continues.
+    """
+    done = store.done_indices()  # first: it rejects a file without records
+    store.drop_partial_line()
+    left = [run for run in plan.runs if run.order_index not in done]
+    journal = UndoJournal()
+    with (
+        annotated(store.folder.name, plan.options.suite, len(left)),
+        _naming_left_files(plan),
+        signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` continues"),
+    ):
+        volumes = Volumes(plan, store.folder, journal)
+        try:
+            volumes.hold()
+            with ExitStack() as stack:
+                sharing = Sharing() if plan.options.share_machine else None
+                if sharing is not None:
+                    stack.enter_context(sharing)
+                _Campaign(plan, store, journal, volumes, sharing, stack).run(left, expected_s)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise EeioError(
+                    f"{store.folder}: no space left to store results; the stored runs are "
+                    f"complete. Free space, then `eeio resume {store.folder.name}`"
+                ) from error
+            raise
+        finally:
+            tell(volumes.close())
+    return outcome(store)
+
+
+@contextmanager
+def _naming_left_files(plan: Plan) -> Iterator[None]:
+    """`eeio resume` uses them again, so an interrupted campaign leaves them."""
+    try:
+        yield
+    except InterruptedCampaignError as error:
+        if (left := safety.left_files(plan.options.directory)) is None:
+            raise
+        raise InterruptedCampaignError(error.signum, f"{error}; {left}") from error
+
+
+def outcome(store: Store) -> Outcome:
+    """How the stored campaign has ended."""
+    campaign = load(store.folder)
+    runs = (*campaign.set_aside, *campaign.runs)
+    return Outcome(len(runs), sum(not run.valid for run in runs))
+
+
+@contextmanager
+def campaign_locks(plan: Plan) -> Iterator[None]:
+    """Locks the machine, every disk of the plan, and the processors if the plan sets their
+    frequency, SMT or turbo, so that no second campaign uses one meanwhile. RejectedError if one
+    does."""
+    options = plan.options
+    names: set[str] = set()
+    folder: Path | None = None
+    if options.device is not None:
+        device = raw_device(options.device)
+        names.add(device.disk_sysfs.name if device else options.device.strip("/"))
+    if options.directory is not None:
+        devices = backing_devices(Path(options.directory))
+        names |= {device.disk_sysfs.name for device in devices}
+        if not devices:
+            # Other machines may write into it, too.
+            names.add(options.directory.strip("/"))
+            folder = Path(options.directory)
+    if any((p.frequency_hz, p.smt, p.turbo) != (None, None, None) for p in plan.experiments):
+        names.add(frequency.lock_name(options.frequency_root))
+    with ExitStack() as stack:
+        stack.enter_context(machine_lock(shared=options.share_machine))
+        for name in sorted(names):
+            stack.enter_context(drive_lock(name))
+        if folder is not None and plan.files:
+            stack.enter_context(FolderLock(folder, str(folder)))
+        yield
+
+
+def store_lock(folder: Path) -> FolderLock:
+    """Of a campaign's folder, for the one process that writes it."""
+    return FolderLock(folder, f"campaign {folder.name}")
+
+
+class _Campaign:
+    """The state of one start of a campaign."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        journal: UndoJournal,
+        volumes: Volumes,
+        sharing: Sharing | None,
+        stack: ExitStack,
+    ) -> None:
+        self._sharing = sharing
+        self._stack = stack
+        self._programs: dict[str, Program] = {}
+        self._installed: dict[str, Installation] = {}
+        self._begun = plan
+        self._plan = plan
+        self._store = store
+        self._journal = journal
+        self._volumes = volumes
+        self._broken: dict[str, str] = {}
+        # Read once when the first round of repetitions is planned, then reused.
+        self._done: list[Run] | None = None
+        self._power_was_judged = False
+        self._measurement = self._measuring(plan)
+
+    def _measuring(self, plan: Plan) -> Measurement:
+        # The mapping is filled by _install.
+        return Measurement(plan, self._journal, self._volumes, self._installed)
+
+    def run(self, left: list[PlannedRun], expected_s: float | None) -> None:
+        plan, store = self._plan, self._store
+        expected_s = plan.expected_s if expected_s is None else expected_s
+        share = len(left) / len(plan.runs) if plan.runs else 0
+        with Progress(len(plan.runs), len(plan.runs) - len(left), expected_s * share) as progress:
+            self._install(progress)
+            self._check_machine()
+            source = self._power_source(progress)
+            segment = _next_segment(store.folder / "samples")
+            samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
+            options = plan.options
+            with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
+                if left:
+                    self._describe_machine()
+                    self._note_wear(self._plan.wear[:1])
+                    left = self._pilots(Pilots.work, power, left, progress)
+                    self._idle_baseline(power, source, progress)
+                    self._remember_idle()
+                    left = self._pilots(Pilots.lengths, power, left, progress)
+                self._remember_idle()
+                left = left or self._another_round(progress)
+                has_budget = options.max_written_bytes is not None
+                budget = WriteBudget(self._plan, self._stored() if has_budget else (), segment)
+                while left:
+                    for planned in left:
+                        if (why := budget.why_not(planned.experiment)) is not None:
+                            self._end(why, progress)
+                            break
+                        self._check_programs(planned)
+                        run = _storable(self._one(planned, power))
+                        self._check_programs(planned)
+                        store.append(run)
+                        budget.add(run)
+                        power.forget(time.monotonic())
+                        if self._done is not None:
+                            self._done.append(run)
+                        progress.run_done(run_text(planned, run), cost_of_run(run))
+                        self._note_missing_power(run, source, progress)
+                    left = self._another_round(progress)
+            self._clean_up()
+            self._note_wear(self._plan.wear[:1], again=True)
+
+    def _note_wear(self, before: tuple[Wear, ...], again: bool = False) -> None:
+        """The drive's health data: once before the first run, and `again` at each end."""
+        device = self._drive()
+        if device is None or (before and not again):
+            return
+        found = wear(device.disk_sysfs)
+        if found is not None:
+            self._plan = replace(self._plan, wear=(*before, found))
+            self._store.write_design(self._plan)
+
+    def _drive(self) -> BlockDevice | None:
+        return self._measurement.raw_device or self._volumes.get("").device
+
+    def _drives(self) -> tuple[BlockDevice, ...]:
+        """All devices of the target."""
+        raw_device = self._measurement.raw_device
+        return self._volumes.get("").devices if raw_device is None else (raw_device,)
+
+    def _stored(self) -> list[Run]:
+        """All runs so far."""
+        found = load(self._store.folder)
+        return sorted((*found.set_aside, *found.runs), key=lambda run: run.order_index)
+
+    def _end(self, why: str, progress: Progress) -> None:
+        """No further run, though the protocol would add more: the stored runs are the campaign.
+        Runs are stored in their order, so that those done are the first of the plan."""
+        done = len(self._store.done_indices())
+        progress.add(done - len(self._plan.runs))
+        self._plan = replace(self._plan, runs=self._plan.runs[:done], ended=why)
+        self._store.write_design(self._plan)
+        progress.say(why)
+
+    def _trial(self, power: PowerMonitor, planned: PlannedExperiment, settles: bool) -> Run:
+        """One run of a pilot; its output is not stored."""
+        measurement = self._measurement
+        if not settles:
+            at_once = replace(self._plan.protocol, settle_s=0.0, adaptive=None)
+            plan = replace(self._plan, protocol=at_once)
+            measurement = self._measuring(plan)
+        return self._one(PlannedRun(0, planned, 0, 1), power, measurement, _PILOT)
+
+    def _pilots(
+        self,
+        find: Callable[[Pilots], Plan],
+        power: PowerMonitor,
+        left: list[PlannedRun],
+        progress: Progress,
+    ) -> list[PlannedRun]:
+        """The runs with the pilots' results. Only before the first run: all repetitions do the
+        same, and a resumed campaign continues unchanged."""
+        plan = self._plan
+        if len(left) < len(plan.runs):
+            return left
+        machine = self._store.machine()
+        assert machine is not None  # it was described before
+        began_s = time.monotonic()
+        found = find(Pilots(
+            plan, self._store.folder.name, machine, power, progress.say,
+            trial=lambda planned, settles: self._trial(power, planned, settles),
+            device=lambda planned: self._measurement.device_of(planned),
+        ))  # fmt: skip
+        shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
+        if found is plan:
+            return left
+        found = replace(found, pilots_s=(plan.pilots_s or 0.0) + time.monotonic() - began_s)
+        self._plan = found
+        self._measurement = self._measuring(found)
+        self._store.write_design(found)
+        progress.add(len(found.runs) - len(plan.runs))
+        return list(found.runs)
+
+    def _another_round(self, progress: Progress) -> list[PlannedRun]:
+        """One more repetition of every experiment with an imprecise mean."""
+        if self._plan.ended is not None:
+            return []
+        if self._plan.protocol.steady is not None:
+            return self._steady_round(self._plan.protocol.steady, progress)
+        if self._plan.protocol.adaptive is not None:
+            return self._adaptive_round(self._plan.protocol.adaptive, progress)
+        if self._plan.protocol.study is None:
+            return []
+        if self._done is None:
+            self._done = list(load(self._store.folder).runs)
+        experiments = rounds.without_known_mean(self._plan, self._done)
+        if not experiments:
+            return []
+        before = len(self._plan.runs)
+        self._plan = replace(self._plan, runs=another_round(self._plan, experiments))
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - before)
+        progress.say(f"repeating {len(experiments)} experiments with an imprecise mean")
+        return list(self._plan.runs[before:])
+
+    def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
+        """The repetitions that the stored runs require; stopped experiments, with reasons, are
+        stored before the round begins."""
+        found = rounds.next_round(load(self._store.folder), rule)
+        before = len(self._plan.runs)
+        for planned in self._plan.experiments:
+            id = planned.experiment.id
+            if id in found.stopped and id not in self._plan.stopped:
+                progress.say(f"{planned.description}: {found.stopped[id]}")
+        self._plan = replace(self._plan, anchors=found.anchors, stopped=found.stopped)
+        if found.experiments:
+            self._plan = replace(self._plan, runs=another_round(self._plan, found.experiments))
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - before)
+        return list(self._plan.runs[before:])
+
+    def _steady_round(self, rule: SteadyProtocol, progress: Progress) -> list[PlannedRun]:
+        """All experiments again, until the drive is in its steady state."""
+        found = state(self._plan, rule, self._stored())
+        if not goes_on(found, rule):
+            result = "the drive is in its steady state" if found.is_steady else "no steady state"
+            progress.say(f"{result} after {found.rounds} rounds")
+            return []
+        before = len(self._plan.runs)
+        self._plan = replace(self._plan, runs=another_round(self._plan, self._plan.experiments))
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - before)
+        progress.say(
+            f"no steady state yet: {len(found.restless)} of {len(found.tracked)} experiments "
+            f"still change, round {found.rounds + 1} of at most {rule.most_rounds}"
+        )
+        return list(self._plan.runs[before:])
+
+    def _install(self, progress: Progress) -> None:
+        for profile in self._plan.profiles.values():
+            try:
+                found = installation.find(profile)
+                if found is None:
+                    progress.say(f"installing {profile.identifier}")
+                    found = installation.install(profile)
+            except EeioError as error:
+                progress.say(f"eeio: {error}")
+                self._broken[profile.identifier] = str(error)
+                continue
+            # Another drive may have the name since.
+            (found.home / safety.DEVICE_STATE).unlink(missing_ok=True)
+            program = Program(found)
+            self._stack.callback(program.close)
+            self._programs[profile.identifier] = program
+            self._installed[profile.identifier] = found
+
+    def _check_programs(self, planned: PlannedRun) -> None:
+        """Before and after each run. Runs of another program would be no repetitions."""
+        program = self._programs.get(planned.experiment.profile)
+        why = program.why_changed() if program is not None else None
+        if why is not None:
+            name = self._store.folder.name
+            raise EeioError(
+                f"{planned.experiment.profile}: {why} while the campaign ran, which stops. "
+                f"This run is not stored. Restore the program, then `eeio resume {name}`"
+            )
+
+    def _note_missing_power(self, run: Run, source: PowerSource, progress: Progress) -> None:
+        """Once, after the first run: a campaign whose meters give nothing is not worth its time."""
+        if self._power_was_judged or not source.meters or not run.phases:
+            return
+        self._power_was_judged = True
+        readings = [reading for phase in run.phases for reading in phase.energy]
+        if any(reading.power_w is not None for reading in readings):
+            return
+        reasons = [reason for reading in readings for reason in reading.reasons]
+        why = reasons[0] if reasons else "the tool does not report when its I/O was"
+        progress.say(f"eeio: this run has no power: {why}")
+
+    def _power_source(self, progress: Progress) -> PowerSource:
+        options = self._plan.options
+        estimates = options.allow_estimates or not self._plan.protocol.is_measurement
+        source = open_source(options.meters, estimates)
+        for meter in source.meters:
+            kind = f"{MARKS[meter.kind]}, not measured" if meter.kind in MARKS else meter.kind
+            unknown = any(channel.delay is None for channel in delayed_channels(meter))
+            delay = ", delay unknown" if unknown and meter.kind not in MARKS else ""
+            progress.say(f"power: {meter.name} ({kind}{delay})")
+        if source.reason:
+            progress.say(f"power: none; {source.reason}")
+        for line in cannot_resolve(self._plan, source.meters):
+            progress.say(f"power: {line}")
+        return source
+
+    def _check_machine(self) -> None:
+        """An interrupted campaign continues only if its new runs are still repetitions."""
+        before = self._store.machine()
+        if before is None:
+            return
+        volume = self._volumes.get("")
+        # File systems made for the campaign are made anew, as they were.
+        of_target = not self._plan.made_volumes
+        now = environment.capture(
+            volume.directory if self._plan.options.directory else None,
+            self._drive(),
+            self._tools(),
+            programs=self._hashes(),
+        )
+        differences = environment.differences(before, now, of_target)
+        differences += [self._broken[name] for name in before.programs if name in self._broken]
+        if differences:
+            raise RejectedError(
+                f"{self._store.folder.name} cannot continue, as its runs would be of two "
+                f"machines: {'; '.join(differences)}; restore it, or start another campaign "
+                "with `eeio run`"
+            )
+
+    def _tools(self) -> list[Tool]:
+        found = [installed.tool for installed in self._installed.values()]
+        return [tool for tool in found if tool is not None]
+
+    def _hashes(self) -> dict[str, str]:
+        return {name: installed.sha256 for name, installed in self._installed.items()}
+
+    def _describe_machine(self) -> None:
+        if self._store.machine() is not None:
+            return
+        first = self._plan.runs[0].experiment if self._plan.runs else None
+        volume = self._volumes.get(first.volume if first else "")
+        machine = environment.capture(
+            volume.directory if self._plan.options.directory or volume.mkfs else None,
+            self._measurement.raw_device or volume.device,
+            self._tools(),
+            volume.mkfs,
+            self._plan.options.drive_label,
+            self._plan.options.hash_serial,
+            self._hashes(),
+        )
+        made = self._plan.made_volumes
+        if made:
+            commands = map(image.how, made)
+            machine = replace(machine, filesystem=", ".join(made), mkfs_options="; ".join(commands))
+        self._store.write_machine(machine)
+
+    def _idle_baseline(self, power: PowerMonitor, source: PowerSource, progress: Progress) -> None:
+        """The idle power of the machine, before the first run."""
+        if self._store.has_idle():
+            return
+        if source.reason is not None:
+            self._store.write_idle((), source.reason)
+            return
+        if server_power.several():
+            self._store.write_idle((), server_power.NO_IDLE)
+            return
+        if self._plan.options.server_power:
+            self._store.write_idle((), server_power.NO_IDLE_OF_SERVERS)
+            return
+        idle_s = self._plan.protocol.idle_s
+        progress.say(f"measuring idle power for {format_duration(idle_s)}")
+        if self._sharing is not None:
+            self._sharing.begin()
+        # What an installation or a pilot has written is written back now, not meanwhile.
+        os.sync()
+        drives = {device.disk_sysfs.name for device in self._drives()}
+        baseline = idleness.wait(idle_s, drives, progress.say)
+        start_s, end_s = baseline.start_s, baseline.end_s
+        readings = recorded(baseline.readings(power.energy(start_s, end_s)))
+        if (why := self._shared(start_s, end_s)) is not None:
+            self._store.write_idle(missing(readings, why), None)
+            return
+        if baseline.why_not_idle is not None:
+            progress.say(f"no idle baseline: {baseline.why_not_idle}")
+        medians_w = power.medians_w(start_s, end_s)
+        self._store.write_idle(readings, None, idle_medians(readings, medians_w))
+
+    def _remember_idle(self) -> None:
+        """By which an adaptive campaign sees that the machine has settled."""
+        if self._plan.protocol.adaptive is not None and self._store.has_idle():
+            self._measurement.knows_idle(load(self._store.folder).idle)
+
+    def _one(
+        self,
+        planned: PlannedRun,
+        power: PowerMonitor,
+        measurement: Measurement | None = None,
+        name: str | None = None,
+    ) -> Run:
+        """One repetition of one experiment, whatever becomes of it; `name` is its folder's."""
+        experiment = planned.experiment
+        raw = self._store.folder / "raw" / (name or _raw_name(planned))
+        # Remains of this run from a killed start are not part of its record.
+        shutil.rmtree(raw, ignore_errors=True)
+        raw.mkdir()
+        # First: the end of a campaign that is noted here is before the run's start.
+        if self._sharing is not None:
+            self._sharing.begin()
+        begun = Run(
+            experiment=experiment.experiment,
+            repetition=planned.repetition,
+            order_index=planned.order_index,
+            preset=self._plan.options.preset,
+            started_utc=_now(),
+            started_monotonic_s=time.monotonic(),
+            duration_s=0.0,
+            exit_code=-1,
+            phases=(),
+            raw=f"raw/{raw.name}",
+        )
+        if experiment.profile in self._broken:
+            return replace(begun, validity=(self._broken[experiment.profile],))
+        try:
+            run = (measurement or self._measurement).measure(planned, begun, raw, power)
+            why = self._shared(begun.started_monotonic_s, time.monotonic())
+            return run if why is None else without_energy(run, why)
+        # A LimitError means a value out of a record's range: an error of this run, not of the
+        # campaign.
+        except (EeioError, PowerError, LimitError) as error:
+            return replace(
+                begun,
+                duration_s=time.monotonic() - begun.started_monotonic_s,
+                validity=(str(error),),
+            )
+
+    def _shared(self, start_s: float, end_s: float) -> str | None:
+        """Why energies of that time are not only this campaign's, if so."""
+        others = self._sharing.overlapping(start_s, end_s) if self._sharing is not None else ()
+        return why_shared(others) if others else None
+
+    def _clean_up(self) -> None:
+        """post.sh of each profile, on the user's directory; the others end with their mount. For a
+        device only too: a profile's stored state of it is no longer valid."""
+        volume = self._volumes.get("")
+        try:
+            safety.check_folder(volume.directory)
+        except RejectedError as error:
+            print(f"eeio: the test files stay: {error}", file=sys.stderr)
+            return
+        for identifier, installed in self._installed.items():
+            if (script := installed.script("post.sh")) is None:
+                continue
+            # Of the plan at the start: a pilot that left a profile out left its files as well.
+            last = next(r for r in self._begun.runs if r.experiment.profile == identifier)
+            target = self._store.folder / "raw" / "clean-up"
+            target.mkdir(exist_ok=True)
+            invoke(
+                ["sh", str(script)],
+                directory=target,
+                home=installed.home,
+                environment=profiles.script_environment(
+                    installed.home,
+                    self._measurement.settings(last, volume, str(target), last.experiment),
+                ),
+                factors={},
+                timeout_s=300,
+                journal=self._journal,
+            )
+            shutil.rmtree(target)
+        with suppress(OSError):
+            (volume.directory / safety.SCRATCH).rmdir()
+
+
+def _next_segment(folder: Path) -> int:
+    """One more than the highest number: files between may be missing."""
+    name = re.compile(r"power-([0-9]{4,9})\.(csv\.gz|json)")
+    numbers = (name.fullmatch(path.name) for path in folder.iterdir())
+    return max((int(found[1]) for found in numbers if found), default=0) + 1
+
+
+def _storable(run: Run) -> Run:
+    """The run; an invalid one without its figures where one of them cannot be."""
+    try:
+        typed.check(run)
+    except LimitError as error:
+        return replace(
+            run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,
+            duration_s=run.duration_s if DURATION.contains(run.duration_s) else 0.0,
+            device_before=None, device_after=None, validity=(*run.validity, str(error)),
+        )  # fmt: skip
+    return run
+
+
+def _raw_name(planned: PlannedRun) -> str:
+    experiment = planned.experiment.experiment
+    return f"{planned.order_index:05}-{experiment.tool}-{experiment.id}-r{planned.repetition}"
+
+
+def _now() -> str:
+    return iso(time.time())
