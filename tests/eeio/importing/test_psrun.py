@@ -135,6 +135,21 @@ def test_gaps(tmp_path: Path, lost: tuple[float, float], count: int) -> None:
     assert all(map(math.isnan, inside))
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_dump_from_which_lines_were_removed_is_rejected(tmp_path: Path, absolute: bool) -> None:
+    """The times behind them are known by `time` only, and the board's stamps repeat each ms."""
+    every = list(lines(burst, 2.5, absolute=absolute))
+    log = read(tmp_path, *every[:10_000], *every[30_480:])
+    assert log.rejected is not None
+    assert "line 10001: " in log.rejected and "lines were removed" in log.rejected
+
+
+def test_a_second_dump_behind_the_first_without_its_header_is_rejected(tmp_path: Path) -> None:
+    later = list(lines(burst, 1.0, begun_s=60.0))[1:]
+    log = read(tmp_path, *lines(burst, 1.0), *later[1:])
+    assert log.rejected is not None and "lines were removed" in log.rejected
+
+
 def test_pairs_and_domain(tmp_path: Path) -> None:
     texts = [*lines(burst, 2.5, absolute=True, pairs="02")]
     log = read(tmp_path, *texts, options=",pairs=2,domain=accelerator")

@@ -164,17 +164,40 @@ def _parsed(text: str, cells: int) -> _Line | None:
 
 
 def _lines(text: str, begin: int, cells: int) -> Iterator[tuple[int, _Line]]:
-    """The lines with a line end and their numbers. Raises PowerError for another one."""
-    last_s = -math.inf
+    """The lines with a line end and their numbers. Raises PowerError for another one, and where
+    lines were removed or another dump begins."""
+    last: _Line | None = None
     first_number = text.count("\n", 0, begin) + 1
     for number, match in enumerate(_LINE.finditer(text, begin), start=first_number):
         line = _parsed(match[1], cells)
         if line is None:
             raise unexplained(number, match[1])
-        if line.time_s < last_s:
-            raise PowerError(f"line {number}: the time runs backwards: cut the dump there")
-        last_s = line.time_s
+        if last is not None:
+            _check_follows(number, line, line.time_s - last.time_s)
+        last = line
         yield number, line
+
+
+def _check_follows(number: int, line: _Line, passed_s: float) -> None:
+    """Raises PowerError unless `time` and `dt_micro` of a line say the same about the time that has
+    passed since the line before."""
+    if passed_s < 0.0:
+        raise PowerError(f"line {number}: the time runs backwards: cut the dump there")
+    of_host_s = line.dt_us / 1e6
+    if abs(passed_s - of_host_s) > _within_s(line.time_s):
+        raise PowerError(
+            f"line {number}: its time is {passed_s:.6g} s after that of the line before, and its "
+            f"dt_micro {of_host_s:.6g} s: lines were removed; cut the dump there into two files"
+        )
+
+
+def _within_s(time_s: float) -> float:
+    """By how much the difference of two printed times may be off, s: six decimals of Unix time, or
+    six significant digits, and the two µs of `dt_micro`."""
+    if time_s > _LEAST_UNIX_S:
+        return 4e-6
+    digit_s = 10.0 ** (math.floor(math.log10(time_s)) - 5) if time_s > 0.0 else 1e-6
+    return 1.1 * max(digit_s, 1e-6) + 2e-6
 
 
 def _usual_step_us(lines: Iterable[_Line]) -> float:
