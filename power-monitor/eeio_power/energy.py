@@ -644,7 +644,7 @@ def _part_doubts(
     for k, channel in enumerate(channels):
         if channel.in_domain_total:
             continue
-        if channel.domain in INSIDE[reading.domain]:
+        if channel.domain in INSIDE[reading.domain] or _is_in_total(channel, reading):
             doubts += _excess(reading, [channel], [energy_of(k)])
         elif channel.domain == reading.domain and (
             set(channel.contents.leaves_out) & set(reading.includes)
@@ -652,6 +652,17 @@ def _part_doubts(
             # It excludes a part that the total includes: an output next to the inputs.
             outputs.append(k)
     return doubts + _excess(reading, [channels[k] for k in outputs], [*map(energy_of, outputs)])
+
+
+def _is_in_total(channel: Channel, reading: EnergyReading) -> bool:
+    """Whether a power that is not counted is of the reading's domain and includes nothing that the
+    reading leaves out: a rail next to the input. Outputs of supplies are compared as a sum, and
+    counters, which may be updated once a minute, by their steps (`step_doubts`)."""
+    left_out = set(channel.contents.leaves_out)
+    is_of_domain = channel.domain == reading.domain and channel.quantity == "power_w"
+    if not is_of_domain or left_out & set(reading.includes):
+        return False
+    return set(reading.leaves_out) <= left_out
 
 
 def _excess(

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from eeio_power.system_sensor.model import Choice, Extent, Sensor
-from eeio_power.system_sensor.names import OF_NODE, is_chassis, is_machine, is_output
+from eeio_power.system_sensor.names import (
+    OF_NODE,
+    is_chassis,
+    is_machine,
+    is_output,
+    key,
+    number,
+)
 
 LEAST_EFFICIENCY = 0.7
 """Supplies above a fifth of their rated load lose less."""
@@ -44,9 +51,9 @@ def checked(
         several = f"{system.name} may be of several machines ({', '.join(machines)})"
         return Choice(choice.rule, reason=several)
     others = [s for s in sensors if s not in supplies and s is not system]
-    larger = larger_than(value_w, others, extent)
-    if larger is not None:
-        return Choice(choice.rule, reason=f"{larger.name} is more than {system.name}")
+    more = exceeding(value_w, others, extent)
+    if more is not None:
+        return Choice(choice.rule, reason=f"{more} more than {system.name}")
     return replace(choice, doubt=choice.doubt or standby(value_w, supplies))
 
 
@@ -81,6 +88,23 @@ def larger_than(power_w: float, sensors: Iterable[Sensor], extent: Extent) -> Se
     for sensor in sensors:
         if sensor.power_w is not None and sensor.power_w > LARGER[extent] * power_w:
             return sensor
+    return None
+
+
+def exceeding(power_w: float, sensors: Sequence[Sensor], extent: Extent) -> str | None:
+    """`CPU2 is`, or `CPU1 and CPU2 together are`, for what draws clearly more than the system would;
+    None if nothing does."""
+    larger = larger_than(power_w, sensors, extent)
+    if larger is not None:
+        return f"{larger.name} is"
+    alike: dict[str, dict[str, Sensor]] = {}
+    for sensor in sensors:
+        label = sensor.label or sensor.name
+        if sensor.role in ("package", "part") and number(label):
+            alike.setdefault(key(label), {})[number(label)] = sensor
+    for parts in alike.values():
+        if sum(part.power_w or 0.0 for part in parts.values()) > LARGER[extent] * power_w:
+            return f"{' and '.join(part.name for part in parts.values())} together are"
     return None
 
 

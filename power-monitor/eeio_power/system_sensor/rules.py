@@ -224,8 +224,8 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
     rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
     reason = _incomplete(usable, {s.unit for s in numbered}, extent)
     if reason is None and all(s.power_w is not None for s in usable):
-        larger = agreement.larger_than(_sum_w(usable), _without(sensors, summands), extent)
-        reason = _contradicted(usable, outputs, totals, larger)
+        more = agreement.exceeding(_sum_w(usable), _without(sensors, summands), extent)
+        reason = _contradicted(usable, outputs, totals, more)
     if reason is not None:
         return Choice(rule, reason=reason)
     return _chosen(rule, usable, BEHIND_SUPPLY if usable is outputs else usable[0].contents)
@@ -242,7 +242,7 @@ def _contradicted(
     usable: Sequence[Sensor],
     outputs: Sequence[Sensor],
     totals: Sequence[Sensor],
-    larger: Sensor | None,
+    more: str | None,
 ) -> str | None:
     """What outputs, totals or other sensors say against the sum of supplies."""
     sum_w = _sum_w(usable)
@@ -253,7 +253,7 @@ def _contradicted(
         if total.power_w is None or LEAST_EFFICIENCY * sum_w <= total.power_w <= ALIKE * sum_w:
             continue
         return f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
-    return None if larger is None else f"{larger.name} is more than the sum of the supplies"
+    return None if more is None else f"{more} more than the sum of the supplies"
 
 
 def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> str | None:
