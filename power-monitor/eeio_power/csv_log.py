@@ -59,6 +59,15 @@ _HEADER_UNIT = re.compile(
 )
 """In brackets or behind a slash, or at the end of the name, where one letter may be a part of it
 (`Phase A`)."""
+_HEADER_WORD = re.compile(r"[a-zµμ]+", re.I)
+_OTHER_UNITS = frozenset(
+    (
+        "kw", "mw", "dw", "cw", "uw", "µw", "μw", "gw", "wh", "kwh", "mwh", "kj", "mj", "va", "kva",
+        "mva", "var", "kvar", "mvar", "btu", "hp", "ma", "ka", "mv", "kv", "dbm",
+    )
+)  # fmt: skip
+_OTHER_POWERS = frozenset(("apparent", "reactive", "factor"))
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 class NoReadingError(PowerError):
@@ -367,9 +376,23 @@ def _looks_like_data(cells: Sequence[str], places: Sequence[tuple[str, int]]) ->
 def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> None:
     for key, k in places:
         match = _HEADER_UNIT.search(cells[k])
-        unit = (match[1] or match[2]) if match else None
+        unit = (match[1] or match[2]) if match else _other_unit(cells[k])
         if key in UNITS and unit and unit.lower() != key.partition("_")[2]:
             raise PowerError(f"column '{cells[k]}' is in {unit} and is mapped as {key}; check map=")
+        if key.startswith("power") and (other := _other_power(cells[k])):
+            raise PowerError(f"column '{cells[k]}' is no power in W ({other}); check map=")
+
+
+def _other_unit(header: str) -> str | None:
+    """A unit among the words of a header: `Power_kW_x`."""
+    words = _HEADER_WORD.findall(header)
+    return next((word for word in words if word.lower() in _OTHER_UNITS), None)
+
+
+def _other_power(header: str) -> str | None:
+    """A word of a header for another quantity than real power."""
+    words = _HEADER_WORD.findall(header)
+    return next((word for word in words if word.lower() in _OTHER_POWERS), None)
 
 
 def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
@@ -393,4 +416,12 @@ def _has_decimal_comma(
         for key, k in places
         if key in UNITS and k < len(row)
     ]
-    return any(_COMMA_NUMBER.fullmatch(c) for c in cells) and not any("." in c for c in cells)
+    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    if not with_comma or any("." in cell for cell in cells):
+        return False
+    if len(with_comma) == len(cells) and all(map(_THOUSANDS.fullmatch, cells)):
+        raise PowerError(
+            f"{cells[0]} may be {cells[0].replace(',', '')} or {cells[0].replace(',', '.')}: if "
+            "the comma is decimal, give decimal=comma; else log numbers without it"
+        )
+    return True

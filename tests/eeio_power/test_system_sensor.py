@@ -92,3 +92,20 @@ def test_a_line_that_may_be_one_of_several_is_not_the_system(sensors: tuple[Sens
 def test_a_board_input_is_the_system() -> None:
     choice = board(line("board input", 19.0, 31.0), line("VDD_CORE", 0.9, 11.0))
     assert (choice.rule, choice.sensors, choice.doubt) == (TOTAL, ("ina226/board input",), None)
+
+
+def test_parts_that_together_draw_more_than_the_system_refuse_it() -> None:
+    cpus = {"CPU1 Power": 40.0, "CPU2 Power": 40.0}
+    choice = complete_system({"System Power": 62.0, **cpus})
+    assert choice.reason == "CPU1 Power and CPU2 Power together are more than System Power"
+    assert complete_system({"System Power": 85.0, **cpus}).sensors == ("System Power",)
+    supplies = {"PS1 Input Power": 20.0, "PS2 Input Power": 25.0}
+    choice = complete_system({**supplies, **cpus})
+    assert choice.reason is not None and "more than the sum of the supplies" in choice.reason
+
+
+def test_two_inputs_with_nearly_the_same_power_may_be_of_one_line() -> None:
+    before, behind = line("VIN", 12.0, 10.0), line("VIN", 11.9, 9.8)
+    choice = board(before, behind)
+    assert choice.doubt is not None and "they may be of one line" in choice.doubt
+    assert board(before, line("VIN", 11.9, 4.0)).doubt is None

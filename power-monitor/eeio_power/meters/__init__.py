@@ -223,6 +223,8 @@ class Detected:
     """False if another meter reads the same counters: `auto` must not open both."""
     rule: str | None = None
     """Which rule chose which sensors of several, and which are not counted."""
+    doubt: str | None = None
+    """Why each of its readings will be doubtful."""
 
     @property
     def is_taken_by_auto(self) -> bool:

@@ -418,13 +418,15 @@ def _labelled_pairs(folder: Path) -> Iterator[tuple[int, Quantity, str, tuple[Pa
 
 
 def _by_label(folder: Path, word: str) -> dict[str, Path]:
-    """Files of a chip's voltages, or currents, by their labels without the letter V or I."""
-    files: dict[str, Path] = {}
+    """Files of a chip's voltages, or currents, by their labels without the letter V, or I."""
+    files: dict[str, list[Path]] = {}
+    letter = "v" if word == "in" else "i"
     for name in sorted(_file_names(folder)):
-        label = read_optional_text(folder / name.replace("_input", "_label")) or ""
-        if _is_input(name, word) and re.match(r"[vi]", label, re.I):
-            files[label[1:].lower()] = folder / name
-    return files
+        label = (read_optional_text(folder / name.replace("_input", "_label")) or "").lower()
+        if _is_input(name, word) and label.startswith(letter):
+            files.setdefault(label[1:], []).append(folder / name)
+    # Of two files with one label nobody knows which belongs to the other quantity.
+    return {label: paths[0] for label, paths in files.items() if len(paths) == 1}
 
 
 def _is_of_one_sensor(folder: Path, n: int) -> bool:

@@ -211,9 +211,10 @@ def _in_total(
     if doubt is not None and system.rule == rules.ONLY:
         doubt = f"{doubt}; if it does, name it: hwmon,only={sensor.name}"
     remark = system.note
-    if sensor.sensor.role in ("input", "output") and len(total) > 1:
+    if sensor.sensor.role in ("input", "output"):
         names = ", ".join(system.sensors)
-        remark = f"the sum of {len(total)} power supplies, all that the kernel sees: {names}"
+        count = f"the sum of {len(total)} power supplies" if len(total) > 1 else "a power supply"
+        remark = f"{count}, all that the kernel sees: {names}"
     if sensor.factor != 1.0:
         remark = _MILLIWATTS
     if sensor.period_s > _LONG_S:

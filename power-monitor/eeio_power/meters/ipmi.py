@@ -580,8 +580,11 @@ def find(root: Path) -> Detected:
     meter.close()
     remark = next((channel.remark for channel in meter.channels if channel.remark), None)
     contents = contents_of(meter.channels)
-    rule = meter.channels[0].rule
-    return Detected("ipmi", KIND, ("system",), True, remark, contents=contents, rule=rule)
+    channel = meter.channels[0]
+    return Detected(
+        "ipmi", KIND, ("system",), True, remark, contents=contents, rule=channel.rule,
+        doubt=channel.doubt,
+    )  # fmt: skip
 
 
 def _device(root: Path) -> Path | None:

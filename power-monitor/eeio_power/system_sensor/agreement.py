@@ -92,8 +92,8 @@ def larger_than(power_w: float, sensors: Iterable[Sensor], extent: Extent) -> Se
 
 
 def exceeding(power_w: float, sensors: Sequence[Sensor], extent: Extent) -> str | None:
-    """`CPU2 is`, or `CPU1 and CPU2 together are`, for what draws clearly more than the system would;
-    None if nothing does."""
+    """`CPU2 is`, or `CPU1 and CPU2 together are`, for those that draw clearly more than the system
+    would; None if nothing does."""
     larger = larger_than(power_w, sensors, extent)
     if larger is not None:
         return f"{larger.name} is"

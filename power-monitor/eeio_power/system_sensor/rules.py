@@ -93,7 +93,17 @@ def _board_inputs(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     if not _are_inputs_of_a_board(inputs):
         return None
     sum_of = replace(inputs[0], power_w=_sum_w(inputs))
-    return agreement.checked(_chosen(TOTAL, inputs), sum_of, _without(sensors, inputs), extent)
+    choice = replace(_chosen(TOTAL, inputs), doubt=_in_series(inputs))
+    return agreement.checked(choice, sum_of, _without(sensors, inputs), extent)
+
+
+def _in_series(inputs: Sequence[Sensor]) -> str | None:
+    """A doubt for two inputs with nearly the same power: they may be of one line, before and behind
+    a fuse."""
+    low, *_, high = sorted(inputs, key=lambda sensor: sensor.power_w or 0.0)
+    if not high.power_w or (low.power_w or 0.0) * ALIKE < high.power_w:
+        return None
+    return f"{low.name} and {high.name} have nearly the same power: they may be of one line"
 
 
 def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:

@@ -47,11 +47,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
             replace(phase, options={**options, **phase.options})
             for phase in (*_table(part, direct, words), *_children(part, direct))
         ]
-        if re.search(r"Time Resolution|in microseconds/op|in ops/sec", part) and (
-            "Output is in microseconds" in part or "Output is in ops/sec" in part
-        ):
+        unit = re.search(r"Output is in ([^\n]{1,80})", part)
+        if unit is not None and not unit[1].lower().startswith("kbytes/sec"):
             raise none_found(
-                "IOzone", "its output is not in kBytes/s (-N or -O): give no such option"
+                "IOzone", f"its output is in {unit[1].strip()}, not kBytes/sec: no -N and no -O"
             )
         if not phases:
             raise none_found("IOzone", "no result: it was ended before its first one")

@@ -122,6 +122,17 @@ def test_a_clock_without_a_drift_is_not_doubtful(
         assert reading.energy_j == pytest.approx(BUSY_W * (end_s - begin_s), rel=0.05)
 
 
+def test_power_that_falls_when_the_results_begin_shows_no_other_zone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No offset follows the results: that ended in a traceback."""
+    monkeypatch.setitem(globals(), "BUSY_W", IDLE_W)
+    monkeypatch.setitem(globals(), "IDLE_W", BUSY_W + 100.0)
+    runs = campaign(1, (60, 120), (60, 200))
+    log = wattsup(tmp_path / "power.log", runs, [float(n) for n in range(4500)], lambda _: 0.0)
+    assert aligned(log, windows(runs), 0.0).ahead_s == 0.0
+
+
 OF_A_DAY = [(100.0 + k * 410 + 17 * k * k, 300.0 + k * 410 + 17 * k * k) for k in range(5)]
 LONG_OF_A_DAY = [(600.0 + k * 7200 + 90 * k * k, 4200.0 + k * 7200 + 250 * k) for k in range(4)]
 

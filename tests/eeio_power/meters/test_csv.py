@@ -112,6 +112,25 @@ def test_the_end_of_a_name_need_not_be_a_unit(column: str) -> None:
     assert parse_log(data, layout(map=f"time:Time+power_w:{column}")).values == [100.0, 100.0]
 
 
+@pytest.mark.parametrize(
+    "column",
+    ["Power (dW)", "Power_kW_x", "Apparent power", "Power (VA)", "Q (var)", "Power (BTU/h)",
+     "Power factor"],
+)  # fmt: skip
+def test_another_unit_or_quantity_in_the_header_is_rejected(column: str) -> None:
+    data = f"Time,{column}\n1769860800,100\n1769860801,100\n".encode()
+    with pytest.raises(PowerError, match=r"check map="):
+        parse_log(data, layout(map=f"time:Time+power_w:{column}"))
+
+
+def test_numbers_that_may_have_separators_of_thousands_are_rejected() -> None:
+    data = b"Time;Watts\n1769860800;3,101\n1769860801;1,250\n"
+    with pytest.raises(PowerError, match=r"3,101 may be 3101 or 3\.101: .* decimal=comma"):
+        parse_log(data, layout())
+    assert parse_log(data, layout(decimal="comma")).values == [3.101, 1.25]
+    assert parse_log(data.replace(b"3,101", b"3,10"), layout()).values == [3.1, 1.25]
+
+
 @pytest.mark.parametrize("key", ["power_mw", "power_w"])
 def test_a_unit_at_the_end_of_a_name_must_be_that_of_the_map(key: str) -> None:
     data = b"Time,power_mW\n1769860800,100000\n1769860801,100000\n"

@@ -8,6 +8,7 @@ from tests.eeio_power.one_meter import one_meter
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
+from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import discover, open_meters
 
@@ -621,6 +622,31 @@ def test_a_usb_tester_is_read_by_the_labels_of_its_voltage_and_current(
     assert meter.read() == [pytest.approx(5.12 * 0.45)]
     with pytest.raises(PowerError, match="domain= requires only="):
         open_meters([f"hwmon,root={hwmon.root},domain=device"])
+
+
+def test_two_voltages_of_one_label_are_no_pair(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip(
+        "powerz",
+        {"in0_input": 20_000, "in0_label": "VBUS", "in3_input": 5000, "in3_label": "VBUS",
+         "curr1_input": 3000, "curr1_label": "IBUS"},
+    )  # fmt: skip
+    with pytest.raises(PowerError, match="no ACPI power meter"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_a_rail_that_draws_more_than_the_input_over_a_window_is_named(hwmon: FakeHwmon) -> None:
+    """At the start, 1.5 times as much is allowed: the readings are of different moments."""
+    hwmon.add_chip("ina226", {"power1_input": 10 * UW, "in1_label": "VIN", "in1_input": 12_000})
+    hwmon.add_chip("ina226", {"power1_input": 13 * UW, "in1_label": "3V3", "in1_input": 3300})
+    meter = one_meter(f"hwmon,root={hwmon.root}")
+    times_s = [0.1 * n for n in range(101)]
+    values = [[power_w] * len(times_s) for power_w in meter.read()]
+    (reading,) = meter_energy(
+        meter=meter.name, kind=meter.kind, channels=meter.channels, native_period_s=0.1,
+        period_s=0.1, times_s=times_s, values=values, start_s=2.0, end_s=8.0,
+    )  # fmt: skip
+    assert reading.doubtful
+    assert "ina226@hwmon1/power1 13.0 W is in system" in "; ".join(reading.reasons)
 
 
 def test_a_total_below_a_rail_is_rejected_with_both(hwmon: FakeHwmon) -> None:

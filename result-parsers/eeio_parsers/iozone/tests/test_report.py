@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import KIB, read_one
+from tests.plugin import InProcess
 
 from eeio.exchange.importing import results
 
@@ -129,3 +130,18 @@ def test_settings_above_each_table_of_iozone(tmp_path: Path, banner: str) -> Non
     assert [(p.direct, p.options.get("command")) for p in rows] == [
         *([(None, None)] if not banner else []), *wanted,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["operations per second.", "microseconds per operation.", "ops/sec"],
+)
+def test_a_report_in_another_unit_is_rejected(
+    unit: str, in_process: InProcess, tmp_path: Path
+) -> None:
+    """IOzone 3.489 writes the first line with -O, and the second with -N."""
+    text = (OUTPUTS / "iozone-auto.txt").read_text()
+    assert "Output is in kBytes/sec" in text
+    (tmp_path / "iozone.txt").write_text(text.replace("kBytes/sec", unit))
+    done = in_process("import", str(tmp_path / "iozone.txt"), "--dry-run", code=2)
+    assert "not kBytes/sec" in done.err

@@ -239,6 +239,8 @@ def _show_list(
             print(f"{'':9}{_delays([about(parse_spec(finding.spec)[0]).delay])}")
         if finding.rule:
             print(f"{'':9}chosen: {finding.rule}")
+        if finding.doubt:
+            print(f"{'':9}doubtful: {finding.doubt}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:

@@ -158,7 +158,10 @@ class LoadSteps:
             for zone_s in (used_s, *zones_s)
             if zone_s == used_s or self._covers(pulses, zone_s)
         }
-        limit_w = _AS_GOOD_SHARE * max(best_w.values())[0]
+        most_w, _ = max(best_w.values())
+        if most_w <= 0.0:  # the power falls when the results begin
+            return None
+        limit_w = _AS_GOOD_SHARE * most_w
         good_s = [zone_s for zone_s, (contrast_w, _) in best_w.items() if contrast_w >= limit_w]
         zone_s = min(good_s, key=lambda zone_s: abs(zone_s - used_s))
         contrast_w, ahead_s = best_w[zone_s]
