@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.load_steps import LoadSteps
 from eeio.exchange.importing.power_logs import PowerLog
 from eeio.exchange.importing.power_of_results import Window, aligned, energy_of
 from eeio_power.reading import EnergyReading
@@ -130,7 +131,8 @@ def test_power_that_falls_when_the_results_begin_shows_no_other_zone(
     monkeypatch.setitem(globals(), "IDLE_W", BUSY_W + 100.0)
     runs = campaign(1, (60, 120), (60, 200))
     log = wattsup(tmp_path / "power.log", runs, [float(n) for n in range(4500)], lambda _: 0.0)
-    assert aligned(log, windows(runs), 0.0).ahead_s == 0.0
+    spans = [window.pulse for window in windows(runs)]
+    assert LoadSteps(log.series[0]).better_zone_s(spans, 0.0, []) is None
 
 
 OF_A_DAY = [(100.0 + k * 410 + 17 * k * k, 300.0 + k * 410 + 17 * k * k) for k in range(5)]
