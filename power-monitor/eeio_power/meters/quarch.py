@@ -50,6 +50,7 @@ from eeio_power.meters import (
     host_and_port,
     number_option,
 )
+from eeio_power.meters._deadline import Exchange
 from eeio_power.meters._stream import StreamThread
 from eeio_power.reading import Kind, only
 
@@ -58,7 +59,7 @@ OPTIONS = {
     "module": "the power module, as QIS lists it (default: the only one)",
     "average": "samples of 4 us in a value: 32, 64, ... 512, 1k, 2k, ... 32k (default 16k)",
     "accuracy": "uncertainty as a share (default 0.05)",
-    "timeout_s": "longest wait for an answer, s (default 5)",
+    "timeout_s": "how long a complete answer may take, s (default 5)",
 }
 ARGUMENT = "host"
 
@@ -109,31 +110,30 @@ class Qis:
         try:
             if self._connection is None:
                 self._connection = socket.create_connection(self.address, self.timeout_s)
-                self._answer()  # its greeting
-            self._connection.sendall(f"{command}\r\n".encode())
-            return self._answer()
+                _qis_answer(Exchange(self._connection, self.timeout_s))  # its greeting
+            exchange = Exchange(self._connection, self.timeout_s)
+            exchange.send(f"{command}\r\n".encode())
+            return _qis_answer(exchange)
         except OSError as error:
             self.close()
             where = f"{self.address[0]}:{self.address[1]}"
             raise PowerError(f"QIS at {where}: {error or 'no answer'}; is QIS running?") from error
-
-    def _answer(self) -> str:
-        assert self._connection is not None
-        answer = b""
-        while not answer.endswith((b"\r\n>", b"\n>")):
-            part = self._connection.recv(1 << 16)
-            if not part:
-                raise ConnectionResetError("the connection was closed")
-            answer += part
-            if len(answer) > ANSWER_BYTES:
-                raise ConnectionResetError("an answer without end")
-        return answer[:-1].decode("utf-8", errors="replace").strip()
 
     def close(self) -> None:
         """Drop the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _qis_answer(exchange: Exchange) -> str:
+    """Raises OSError."""
+    answer = bytearray()
+    while not answer.endswith((b"\r\n>", b"\n>")):
+        answer += exchange.part(1 << 16)
+        if len(answer) > ANSWER_BYTES:
+            raise ConnectionResetError("an answer without end")
+    return answer[:-1].decode("utf-8", errors="replace").strip()
 
 
 @dataclass
@@ -150,8 +150,9 @@ class ModuleLine:
         try:
             if self._connection is None:
                 self._connection = socket.create_connection(self.address, self.timeout_s)
-            self._connection.sendall(bytes((len(line), 0)) + line)
-            return self._answer()
+            exchange = Exchange(self._connection, self.timeout_s)
+            exchange.send(bytes((len(line), 0)) + line)
+            return _module_answer(exchange)
         except OSError as error:
             self.close()
             where = f"{self.address[0]}:{self.address[1]}"
@@ -160,29 +161,24 @@ class ModuleLine:
                 "other program uses it"
             ) from error
 
-    def _answer(self) -> str:
-        answer = b""
-        while not answer.endswith(b"\r\n>"):
-            answer += self._received(int.from_bytes(self._received(2), "little"))
-            if len(answer) > ANSWER_BYTES:
-                raise ConnectionResetError("an answer without end")
-        return answer[:-1].decode("utf-8", errors="replace").strip()
-
-    def _received(self, count: int) -> bytes:
-        assert self._connection is not None
-        data = b""
-        while len(data) < count:
-            part = self._connection.recv(count - len(data))
-            if not part:
-                raise ConnectionResetError("the connection was closed")
-            data += part
-        return data
-
     def close(self) -> None:
         """Drop the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _module_answer(exchange: Exchange) -> str:
+    """Raises OSError."""
+    answer = bytearray()
+    while not answer.endswith(b"\r\n>"):
+        count = int.from_bytes(exchange.exactly(2), "little")
+        if count == 0:
+            raise ConnectionResetError("a part of an answer without bytes")
+        answer += exchange.exactly(count)
+        if len(answer) > ANSWER_BYTES:
+            raise ConnectionResetError("an answer without end")
+    return answer[:-1].decode("utf-8", errors="replace").strip()
 
 
 def parsed_outputs(answer: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ import socketserver
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedIOBase
 
 import pytest
 from tests.eeio_power.line_server import serving
@@ -44,6 +45,14 @@ def row(number: int, five_mw: float, twelve_mw: float) -> str:
 ROWS = [row(0, 1000, 6000), row(1, 2000, 6000), row(2, 3000, 6000)]
 
 
+def drip(file: BufferedIOBase, end: bytes) -> None:
+    """An answer of many bytes, each soon after the one before, until the other side leaves."""
+    with suppress(OSError):
+        for byte in b"x" * 60 + end:
+            file.write(bytes([byte]))
+            time.sleep(0.05)
+
+
 @contextmanager
 def qis(
     *streams: list[str] | str,
@@ -51,7 +60,7 @@ def qis(
     head: str | None = None,
     seen: list[str] | None = None,
 ) -> Iterator[str]:
-    """Rows of each request; a text is the state that `stream?` gives instead."""
+    """Rows of each request; a text is the state that `stream?` gives instead, or `drip`."""
     script = list(streams)
     state = ["Running"]
     replies = {"$list": "1) USB::QTL1999-01-001\r\n", **(answers or {})}
@@ -66,6 +75,8 @@ def qis(
             return header() if head is None else head
         if command == "stream text all":
             rows = script.pop(0) if script else []
+            if rows == "drip":
+                return rows
             if isinstance(rows, str):
                 state[0], rows = rows, []
             return "".join(f"{one}\r\n" for one in rows) + "eof"
@@ -82,7 +93,10 @@ def qis(
                 text = answer(line)
                 if text == "drop":
                     return
-                self.wfile.write(f"{text}\r\n>".encode())
+                if text == "drip":
+                    drip(self.wfile, b"late\r\n>")
+                else:
+                    self.wfile.write(f"{text}\r\n>".encode())
 
     with serving(Handler) as address:
         yield address
@@ -144,6 +158,14 @@ def test_a_connection_that_closes_is_made_again() -> None:
 def test_modules_that_cannot_be_opened(answers: dict[str, str], why: str) -> None:
     with qis(ROWS, answers=answers) as address, pytest.raises(PowerError, match=why):
         open_meters([f"quarch:{address}"])
+
+
+def test_an_answer_that_drips_in_is_late() -> None:
+    with qis(ROWS, "drip", [row(3, 2000, 4000)]) as address:
+        meter = one_meter(f"quarch:{address},timeout_s=1")
+        with pytest.raises(PowerError, match="no complete answer in 1 s; is QIS running"):
+            meter.read()
+        assert meter.read() == pytest.approx([2.0, 4.0]), "by a new connection"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +295,11 @@ def network_module(*answers: str, frame: int = 200) -> Iterator[tuple[str, list[
                     text = script.pop(0) if len(script) > 1 else script[0]
                 if text == "drop":
                     return
+                if text == "drip":
+                    drip(self.wfile, b"\r\n>")
+                    return
+                if text == "empty":
+                    self.wfile.write(bytes(200))
                 data = f"{text}\r\n>".encode()
                 for begin in range(0, len(data), frame):
                     part = data[begin : begin + frame]
@@ -305,11 +332,13 @@ def test_a_module_without_qis(frame: int) -> None:
         ("5V Voltage = 5012 mV\r\n5V Voltage = 5013 mV", "two values in mV"),
         ("5V Voltage = 5012 mV, 12 uA", "not understood"),
         ("drop", "the connection was closed"),
+        ("empty", "a part of an answer without bytes"),
+        ("drip", "no complete answer in 1 s"),
     ],
 )
 def test_answers_that_are_not_understood(answer: str, why: str) -> None:
     with network_module(answer) as (address, _), pytest.raises(PowerError, match=why):
-        open_meters([f"quarch:tcp://{address}"])
+        open_meters([f"quarch:tcp://{address},timeout_s=1"])
 
 
 def test_a_module_that_comes_back_is_set_up_again() -> None:
