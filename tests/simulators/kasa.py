@@ -8,6 +8,7 @@ import base64
 import json
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -41,6 +42,8 @@ class FakeKasa:
         self.requests: list[Any] = []
         self.raw: bytes | None = None
         """Sent instead of an answer; empty: the connection is ended."""
+        self.byte_s = 0.0
+        """If it is not 0: the time between two bytes of an answer."""
         self.flowing = threading.Event()
         self.flowing.set()
         self.connections = 0
@@ -126,7 +129,12 @@ class FakeKasa:
                         outer.flowing.wait()
                         if not raw:
                             return
-                        self.request.sendall(raw)
+                        if outer.byte_s == 0.0:
+                            self.request.sendall(raw)
+                            continue
+                        for byte in raw:
+                            self.request.sendall(bytes([byte]))
+                            time.sleep(outer.byte_s)
                 except OSError:
                     """The other side ended it."""
 

@@ -33,6 +33,7 @@ from eeio_power.meters import (
     library,
     number_option,
 )
+from eeio_power.meters._deadline import Exchange
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Kind
 
 OPTIONS = {
@@ -147,7 +148,9 @@ class FirstGeneration:
             raw = self._exchanged(request)
         except TimeoutError as error:
             self.close()
-            raise PowerError(f"{self._host}: no answer in {self._timeout_s:g} s") from error
+            raise PowerError(
+                f"{self._host}: no complete answer in {self._timeout_s:g} s"
+            ) from error
         except OSError as error:
             self.close()
             # A plug drops idle connections.
@@ -164,21 +167,12 @@ class FirstGeneration:
         """Raises OSError."""
         if self._socket is None:
             self._socket = socket.create_connection((self._host, self._port), self._timeout_s)
-        self._socket.sendall(len(request).to_bytes(4, "big") + encrypted(request))
-        size = int.from_bytes(self._received(4), "big")
+        exchange = Exchange(self._socket, self._timeout_s)
+        exchange.send(len(request).to_bytes(4, "big") + encrypted(request))
+        size = int.from_bytes(exchange.exactly(4), "big")
         if size > _MOST_BYTES:
             raise OSError(f"an answer of {size} bytes: this is no Kasa plug")
-        return self._received(size)
-
-    def _received(self, size: int) -> bytes:
-        assert self._socket is not None
-        data = bytearray()
-        while len(data) < size:
-            part = self._socket.recv(size - len(data))
-            if not part:
-                raise ConnectionResetError("the plug ended the connection")
-            data += part
-        return bytes(data)
+        return exchange.exactly(size)
 
     def close(self) -> None:
         """Drop the connection; the next request makes a new one."""

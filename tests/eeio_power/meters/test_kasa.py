@@ -143,12 +143,22 @@ def test_a_late_answer_is_not_taken_for_the_next() -> None:
     with FakeKasa(lambda _: values[0]) as plug:
         meter = one_meter(f"kasa:{plug.address},timeout_s=0.2")
         plug.flowing.clear()
-        with pytest.raises(PowerError, match=r"no answer in 0\.2 s"):
+        with pytest.raises(PowerError, match=r"no complete answer in 0\.2 s"):
             meter.read()
         values[0] = 6.0
         plug.flowing.set()
         assert meter.read() == [6.0]
         assert plug.connections == 2
+
+
+def test_an_answer_that_drips_in_is_late() -> None:
+    with FakeKasa() as plug:
+        meter = one_meter(f"kasa:{plug.address},timeout_s=1")
+        plug.byte_s = 0.05
+        with pytest.raises(PowerError, match="no complete answer in 1 s"):
+            meter.read()
+        plug.byte_s = 0.0
+        assert meter.read() == [87.5]
 
 
 def test_a_plug_that_is_unplugged_and_plugged_in_again() -> None:
