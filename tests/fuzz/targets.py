@@ -793,7 +793,7 @@ def registers(folder: Path) -> Any:
 
 def streamed_by_qis(folder: Path) -> Any:
     stream = quarchs.parsed_header(text(folder, "header.xml"))
-    meter = quarchs.QuarchMeter("q", "q", None, "m", stream, ())  # type: ignore[arg-type]
+    meter = quarchs.QuarchMeter("q", "q", None, "m", "16k", stream, ())  # type: ignore[arg-type]
     return stream.period_s, stream.factors, meter._rows(text(folder, "rows.txt"))
 
 

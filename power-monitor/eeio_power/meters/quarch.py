@@ -12,9 +12,10 @@ maker's Python package, uses it: a line with module and command, and an answer t
   `eof`; `stream?` then tells whether the stream runs, or stopped as its buffer overran.
 
 Under a sampler the rows are fetched together and averaged over its period (`StreamBatches`). Rows
-that are missing in between, by their times, make the reading missing. Rows of less than 10 ms are
-fetched each 0.1 s by a thread, for QIS buffers a limited number. eeio's authors had no data sheet
-at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
+that are missing in between, by their times, make the reading missing. A stream that ended is set up
+and started again. Its times are its own, and another header is rejected. Rows of less than 10 ms
+are fetched each 0.1 s by a thread, for QIS buffers a limited number. eeio's authors had no data
+sheet at hand: 5 % and 10 mW are used; set `accuracy=` by the module's.
 
 `quarch:tcp://HOST[:PORT]` reads a module on the network without QIS (port 9760). A request is its
 length with CR LF, a byte of 0, the line and CR LF; answers have two bytes of length, too, and end
@@ -85,7 +86,9 @@ _HEADER_PAUSE_S = 0.1
 _PERIODS = 3
 # Older rows are of the time before the first reading.
 _NEWEST_S = 1.0
-_GAP = "rows of the stream are missing; read it more often"
+_MISSING = "rows of the stream are missing"
+_GAP = f"{_MISSING}; read it more often"
+_OTHER_TIMES = f"{_MISSING}: its times began again"
 # The offset of the module's clock is taken from so many answers: some minutes, for it drifts.
 _CLOCK_FETCHES = 60
 Row = tuple[float, ...]
@@ -289,9 +292,14 @@ class QuarchMeter:
     name: str
     qis: Qis
     module: str
+    average: str
     stream: Stream
     channels: Sequence[Channel]
     kind: Kind = KIND
+    starts: int = 0
+    """How often the rows began again, perhaps with other times."""
+    _is_known: bool = True
+    """Whether the stream is the one of the last rows."""
     _last: float | None = None
     """The time of the last row, in the stream's unit."""
     _step: float = math.inf
@@ -303,12 +311,12 @@ class QuarchMeter:
 
     def read(self) -> Sequence[float | None]:
         """Mean W of each rail since the last reading. Raises PowerError if rows are missing."""
-        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+        rows = self._fetched()
         for _ in range(_PERIODS):
             if rows:
                 break
             time.sleep(self.stream.period_s)
-            rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+            rows = self._fetched()
         if not rows:
             self._check_running()
             raise PowerError(f"{self.module}: no new data in the stream")
@@ -326,19 +334,51 @@ class QuarchMeter:
         return max(1, int(period_s / self.stream.period_s + 1e-6)) * self.stream.period_s
 
     def new_rows(self) -> list[Row]:
-        """The rows since the last call. Raises PowerError if the stream ended; it is started
-        again."""
-        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+        """The rows since the last call. Raises PowerError if the stream ended, which starts it
+        again, and if it became another one."""
+        rows = self._fetched()
         if not rows:
             self._check_running()
         return rows
 
+    def _fetched(self) -> list[Row]:
+        # After a connection that was lost, QIS may have restarted too.
+        if not self._is_known or self.qis._connection is None:
+            self._is_known = False
+            self._check_running()
+            self._check_header()
+        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+        times = [row[0] for row in rows]
+        before = times[:1] if self._last is None else [self._last]
+        if any(after < earlier for earlier, after in pairwise([*before, *times])):
+            self._is_known = False
+            raise PowerError(f"{self.module}: {_OTHER_TIMES}")
+        return rows
+
     def _check_running(self) -> None:
         state = self.qis.query(f"{self.module} stream?").splitlines() or ["no answer"]
-        if "running" not in state[0].lower():
-            self._last, self._step = None, math.inf
-            self.qis.query(f"{self.module} rec stream")
-            raise PowerError(f"{self.module}: the stream ended ({state[0][:60]}); started again")
+        if "running" in state[0].lower():
+            return
+        self._is_known = False
+        ended = f"the stream ended ({state[0][:60]})"
+        try:
+            _start(self.qis, self.module, self.average)
+            self._check_header()
+        except PowerError as error:
+            raise PowerError(f"{ended}; {error}") from error
+        raise PowerError(f"{self.module}: {ended}; started again")
+
+    def _check_header(self) -> None:
+        """The stream is new, and may have other times. Raises PowerError if it has other rows: the
+        description of the meter would no longer be right."""
+        now = _header(self.qis, self.module)
+        if now != self.stream:
+            raise PowerError(
+                f"{self.module}: its stream has {_text(now)} now, no longer {_text(self.stream)}; "
+                "end the other program that changed it, or open the meter again"
+            )
+        self._is_known, self.starts = True, self.starts + 1
+        self._last, self._step = None, math.inf
 
     def _gaps(self, rows: Sequence[Row]) -> list[int]:
         """The rows before which others are missing."""
@@ -383,6 +423,10 @@ class QuarchMeter:
         self.qis.close()
 
 
+def _text(stream: Stream) -> str:
+    return f"rows of {stream.period_s * 1e3:g} ms of {', '.join(stream.names)}"[:200]
+
+
 def _means(rows: Sequence[Row]) -> tuple[float, ...]:
     """Of each rail, W."""
     return tuple(math.fsum(column) / len(rows) for column in zip(*rows, strict=True))[1:]
@@ -396,6 +440,7 @@ class StreamBatches(StreamThread):
     period_s: float
     _rest: list[Row] = field(default_factory=list)
     _delays_s: deque[float] = field(default_factory=lambda: deque(maxlen=_CLOCK_FETCHES))
+    _starts: int = 0
     _last_s: float = -math.inf
     _times_s: list[float] = field(default_factory=list)
     _values: list[tuple[float, ...]] = field(default_factory=list)
@@ -409,6 +454,7 @@ class StreamBatches(StreamThread):
             rows = self.meter.new_rows()
             if rows:
                 self.meter._gaps(rows)
+        self._starts = self.meter.starts
         if self.meter.stream.period_s < _FINE_S:
             self.begin(self.meter.name, self._run)
 
@@ -442,7 +488,11 @@ class StreamBatches(StreamThread):
 
     def _add(self, rows: Sequence[Row]) -> None:
         times_s, values, problems = self._times_s, self._values, self._problems
-        gaps = set(self.meter._gaps(rows))
+        gaps = dict.fromkeys(self.meter._gaps(rows), _GAP)
+        if self._starts != self.meter.starts:
+            self._starts = self.meter.starts
+            self._delays_s.clear()
+            gaps[0] = _OTHER_TIMES
         newest_s = self.meter.seconds(rows[-1][0])
         self._delays_s.append(time.monotonic() - newest_s)
         # The clock of the module by the fastest of the last answers.
@@ -450,7 +500,7 @@ class StreamBatches(StreamThread):
         count = max(1, int(self.period_s / self.meter.stream.period_s + 1e-6))
         for k, row in enumerate(rows):
             if k in gaps:
-                problems[len(times_s)] = f"{self.meter.module}: {_GAP}"
+                problems[len(times_s)] = f"{self.meter.module}: {gaps[k]}"
                 self._rest = [(row[0], *(math.nan for _ in row[1:]))]
             self._rest.append(row)
             if len(self._rest) >= count or k in gaps:
@@ -479,17 +529,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> QuarchMeter
     name = options.get("name", "quarch")
     try:
         module = module or _only_module(qis)
-        for command in (*_SETTINGS, f"record:averaging {average}", "rec stream"):
-            answer = qis.query(f"{module} {command}")
-            if not answer.lower().startswith("ok"):
-                raise PowerError(f"{module}: '{command}': {answer[:80]!r}; is another program's "
-                                 "stream running?")  # fmt: skip
+        _start(qis, module, average)
         stream = _header(qis, module)
     except PowerError as error:
         qis.close()
         raise PowerError(f"meter '{spec}': {error}") from error
     channels = _channels(name, stream.names, accuracy, module, _delay(stream.period_s))
-    return first_reading(QuarchMeter(spec, name, qis, module, stream, channels))
+    return first_reading(QuarchMeter(spec, name, qis, module, average, stream, channels))
 
 
 def _open_module(spec: str, options: Mapping[str, str], average: str) -> ModuleMeter:
@@ -543,6 +589,16 @@ def _only_module(qis: Qis) -> str:
     if len(found) != 1:
         raise PowerError(f"QIS has {len(found)} modules; name one, module={' or '.join(found)}")
     return found[0]
+
+
+def _start(qis: Qis, module: str, average: str) -> None:
+    """Set the stream up and start it. Raises PowerError."""
+    for command in (*_SETTINGS, f"record:averaging {average}", "rec stream"):
+        answer = qis.query(f"{module} {command}")
+        if not answer.lower().startswith("ok"):
+            raise PowerError(
+                f"{module}: '{command}': {answer[:80]!r}; is another program's stream running?"
+            )
 
 
 def _header(qis: Qis, module: str) -> Stream:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedIOBase
+from itertools import count, pairwise
+from types import SimpleNamespace
 
 import pytest
 from tests.eeio_power.line_server import serving
@@ -57,10 +59,11 @@ def drip(file: BufferedIOBase, end: bytes) -> None:
 def qis(
     *streams: list[str] | str,
     answers: dict[str, str] | None = None,
-    head: str | None = None,
+    head: str | list[str] | None = None,
     seen: list[str] | None = None,
 ) -> Iterator[str]:
-    """Rows of each request; a text is the state that `stream?` gives instead, or `drip`."""
+    """Rows of each request; a text is the state that `stream?` gives instead, or `drip`. A list of
+    headers has that of each request."""
     script = list(streams)
     state = ["Running"]
     replies = {"$list": "1) USB::QTL1999-01-001\r\n", **(answers or {})}
@@ -72,6 +75,8 @@ def qis(
             return replies[line]
         command = line.partition(" ")[2]
         if command == "stream text header":
+            if isinstance(head, list):
+                return head.pop(0) if len(head) > 1 else head[0]
             return header() if head is None else head
         if command == "stream text all":
             rows = script.pop(0) if script else []
@@ -211,6 +216,78 @@ def test_a_sampler_gets_means_of_the_rows() -> None:
         assert not batches.ended
         batches.fetch()
         assert batches.ended
+
+
+LATER = [[row(100_000, 1000, 0), row(100_001, 1000, 0)], [row(100_002, 1000, 0)]]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_rows_of_a_stream_that_began_again_have_its_times(
+    is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a module that was switched off begin at 0. QIS says that the stream stopped, or
+    another program started it before the next request."""
+    new = [row(k, 1000 * k, 0) for k in range(5)]
+    streams = [["Stopped: Module lost"], [new]] if is_told else [[new], [new]]
+    script = [LATER[0], [], LATER[1], *(one for stream in streams for one in stream)]
+    clock = SimpleNamespace(monotonic=count(10_000.0, 10.0).__next__)
+    with qis(*script) as address:
+        meter = one_meter(f"quarch:{address}")
+        assert isinstance(meter, QuarchMeter)
+        monkeypatch.setattr(quarch, "time", clock)
+        batches = meter.batches(0.0656)
+        batches.start()
+        before = batches.fetch()
+        with pytest.raises(PowerError, match=r"started again|its times began again"):
+            batches.fetch()
+        after = batches.fetch()
+    assert len(before.done_s) == 1 and after.problems.keys() == {0}
+    assert math.isnan(after.columns[0][0]) and after.columns[0][1:] == [1.0, 2.0, 3.0, 4.0]
+    steps = [b - a for a, b in pairwise(after.done_s)]
+    assert steps == pytest.approx([0.065536] * 4)
+    assert (before.done_s[0], after.done_s[-1]) == pytest.approx((10_000.0, 10_010.0))
+
+
+def test_a_stream_that_ended_is_set_up_again() -> None:
+    """A module that was switched off has forgotten its averaging."""
+    seen: list[str] = []
+    with qis(ROWS, *["Stopped: Module lost"] * 4, [row(0, 2000, 4000)], seen=seen) as address:
+        meter = one_meter(f"quarch:{address},average=8k")
+        set_up = [line for line in seen if "text" not in line and "$" not in line]
+        seen.clear()
+        with pytest.raises(PowerError, match="started again"):
+            meter.read()
+        assert [line for line in seen if "text" not in line and "?" not in line] == set_up
+        assert any(line.endswith("stream text header") for line in seen)
+        assert meter.read() == pytest.approx([2.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (
+            header(period="262144uS"),
+            r"rows of 262\.144 ms of 5V, 12V now, no longer rows of 65\.536",
+        ),
+        (header(CHANNELS[3:]), r"of 12V now, no longer .* of 5V, 12V; end the other program"),
+    ],
+)
+@pytest.mark.parametrize("then", ["Stopped: Module lost", "began again", "connection lost"])
+def test_a_stream_that_became_another_one_is_rejected(then: str, other: str, why: str) -> None:
+    script = {"Stopped: Module lost": [then] * 4, "began again": [[row(0, 1, 1)]]}.get(then, [])
+    heads = [header(), other, other, header()]
+    with qis(LATER[0], *script, [row(9, 2000, 4000)], head=heads) as address:
+        meter = one_meter(f"quarch:{address}")
+        assert isinstance(meter, QuarchMeter)
+        if then == "connection lost":
+            meter.qis.close()
+        if then == "began again":
+            with pytest.raises(PowerError, match="its times began again"):
+                meter.read()
+        for _ in range(2):
+            with pytest.raises(PowerError, match=why):
+                meter.read()
+        assert meter.read() == pytest.approx([2.0, 4.0]), "as the first one is back"
 
 
 # ---- the averaging ----
