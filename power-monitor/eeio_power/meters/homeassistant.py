@@ -7,7 +7,7 @@ A state stays the same until its value changes. `last_reported` (Home Assistant 
 shows whether the device still reports it, but that answer is stored until the value changes (issue
 181392 of home-assistant/core). If it is old, `/api/template` is requested, whose `last_reported` is
 current; this needs the token of an administrator. A value that was last reported more than
-`max_age_s` ago, or of which that is not known, is missing.
+`max_age_s` ago or in the future, or of which that is not known, is missing.
 
 Accuracy differs from device to device: 5 % and 1 W are used.
 """
@@ -55,6 +55,10 @@ KIND: Kind = "measured"
 VERIFIED_ON: Verified = "simulator"
 _PERIOD_S, _ACCURACY, _RESOLUTION_W, _MOST_W, _INTERVALS = 10.0, 0.05, 2.0, 16 * 250.0, 2.5
 _MOST_PERIOD_S = 100.0
+_AHEAD_S = 5.0
+"""A report may be so far in the future: `Date` has whole seconds, and may be of another machine's
+clock, such as that of a proxy. One further ahead is of a clock that was wrong, so its age is
+unknown."""
 _UNITS_W = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
 _UNITS_J = {"Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9, "J": 1.0, "kJ": 1e3, "MJ": 1e6}
 _NO_VALUE = ("unavailable", "unknown", "none", "")
@@ -83,40 +87,52 @@ class HomeAssistantMeter:
     def read(self) -> Sequence[float | None]:
         """W, or J of a counter. Raises PowerError for an old or missing state."""
         state = self.client.get(f"/api/states/{self.entity}")
-        if self._age_s(state) > self.max_age_s:
+        if not self._is_fresh(self._age_s(state)):
             state = self._reported_again(state)
         return [self._value(state) * {**_UNITS_W, **_UNITS_J}[self.unit]]
 
+    def _is_fresh(self, age_s: float) -> bool:
+        return -_AHEAD_S <= age_s <= self.max_age_s
+
     def _reported_again(self, old: Any) -> Any:
-        """The state with the time of its last report. Raises PowerError if that is old too."""
+        """The state with the time of its last report. Raises PowerError if that is old too, or in
+        the future."""
         try:
             state = self.client.post(
                 "/api/template", {"template": _TEMPLATE.format(entity=self.entity)}
             )
         except PowerError as error:
+            age_s = self._age_s(old)
+            known = f"has not changed for {age_s:.0f} s"
+            if age_s < 0.0:
+                known = f"has a report {-age_s:.0f} s in the future"
             raise PowerError(
-                f"{self._label} has not changed for {self._age_s(old):.0f} s, and whether it was "
-                f"reported again is unknown ({error}): use the token of an administrator, and "
-                "Home Assistant 2024.4 or later"
+                f"{self._label} {known}, and whether it was reported again is unknown ({error}): "
+                "use the token of an administrator, and Home Assistant 2024.4 or later"
             ) from error
-        if (age_s := self._age_s(state)) > self.max_age_s:
+        age_s = self._age_s(state)
+        if self._is_fresh(age_s):
+            return state
+        if age_s < 0.0:
             raise PowerError(
-                f"{self._label} was last reported {age_s:.0f} s ago: check the device; set "
-                "period_s= if it reports less often"
+                f"{self._label} was last reported {-age_s:.0f} s in the future: check the clock of "
+                "Home Assistant"
             )
-        return state
+        raise PowerError(
+            f"{self._label} was last reported {age_s:.0f} s ago: check the device; set period_s= "
+            "if it reports less often"
+        )
 
     def _age_s(self, state: Any) -> float:
         """At least so long ago its value was reported, by Home Assistant's clock, which is given
-        in whole seconds. Raises PowerError."""
+        in whole seconds; below 0 in the future. Raises PowerError."""
         try:
             text = state.get("last_reported") or state["last_updated"]
             reported_s = datetime.fromisoformat(text).timestamp()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise PowerError(f"{self._label}: not a state of Home Assistant") from error
-        if self.client.served_s is None:
-            return time.time() - reported_s
-        return max(0.0, self.client.served_s - reported_s)
+        served_s = self.client.served_s
+        return (time.time() if served_s is None else served_s) - reported_s
 
     def _value(self, state: Any) -> float:
         text = state.get("state")

@@ -119,6 +119,26 @@ def test_where_reports_are_not_known_a_constant_value_is_missing(options: dict[s
         assert meter.read() == [88.0]
 
 
+def test_a_report_in_the_future_is_missing_until_the_next_one() -> None:
+    """Its clock was ahead when the device reported last, and was set back."""
+    now_s = [1.8e9]
+    with FakeHomeAssistant(clock=lambda: now_s[0]) as home:
+        home.report(87.5)
+        meter = opened(home)
+        now_s[0] -= 4.0
+        assert meter.read() == [87.5], "clocks differ a little"
+        now_s[0] -= 3596.0
+        with pytest.raises(PowerError, match=r"reported 3600 s in the future: check the clock of"):
+            meter.read()
+        home.report(87.5)
+        assert meter.read() == [87.5], "the same value, reported now"
+        home.admin = False
+        with pytest.raises(PowerError, match=r"3600 s in the future, and whether .* is unknown"):
+            meter.read()
+        home.report(88)
+        assert meter.read() == [88.0]
+
+
 def test_energy_of_a_minute_and_of_bursts() -> None:
     """Of a device that reports the mean of each second."""
     now_s = [0.0]
