@@ -10,14 +10,15 @@ A wattmeter's value is the mean power of a second at the plugs of the node's pow
 up to 1 s are used. `bmc_node_power_watt` is as late as a BMC.
 
 Times are those of Grid'5000's servers, whose clocks NTP sets. Their `Date` shows whether the clock
-of this machine differs by more than its whole seconds; then times are shifted.
+of this machine differs by more than its whole seconds; then times are shifted. Values with times in
+the future are left out.
 """
 
 import math
 import re
 import statistics
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,6 +75,9 @@ _PAUSE_S = 0.5
 _INTERVALS = 1.5
 _MOST_MEAN_S = 1.0
 _DATE_S = 1.0
+_AHEAD_S = 3.0
+"""Values further ahead of this machine's clock are left out. `compare_clocks` is right to half a
+second, and a clock drifts a little in a long run."""
 _NODE = re.compile(r"([a-z]{2,20})/([a-z0-9-]{1,40})")
 _METRIC = re.compile(r"[a-z0-9_]{1,80}_watts?")
 _WATTMETER = ("wattmetre_power_watt",)
@@ -125,7 +129,7 @@ class Query:
             LimitError,
         ) as error:
             raise PowerError(f"not an answer of Kwollect ({type(error).__name__})") from error
-        return sorted(values, key=lambda value: value.time_s)
+        return sorted(values, key=_time_s)
 
 
 def _value(entry: Any) -> Value:
@@ -138,6 +142,10 @@ def _value(entry: Any) -> Value:
     # A node with several supplies has a list of ports, and their sum.
     ports = (entry.get("labels") or {}).get("_device_orig", "")
     return Value(time_s, float(power_w), ports if isinstance(ports, str) else "+".join(ports))
+
+
+def _time_s(value: Value) -> float:
+    return value.time_s
 
 
 class KwollectMeter:
@@ -171,7 +179,9 @@ class KwollectMeter:
         """How far the server's clock is ahead of this machine's."""
         self._waits = True
         self._values: list[Value] = []
-        self._fetched_s = clock() - _LOOK_BACK_S
+        self._begun_s = clock() - _LOOK_BACK_S
+        self._asked_s = -math.inf
+        """The values up to this time, by the server, were requested."""
 
     def compare_clocks(self) -> None:
         """By the date of one answer, to half a second; none if that fits equal clocks. Raises
@@ -187,11 +197,15 @@ class KwollectMeter:
     def fetch(self) -> None:
         """Adds the values up to now. Raises PowerError."""
         now_s = self._clock() + self.offset_s
-        # Again from the second of the newest: it may have got more values.
-        begin_s = self._values[-1].time_s if self._values else self._fetched_s + self.offset_s
+        # Again from the second of the newest: it may have got more values. One that is ahead of the
+        # last request does not count, for those before it came later.
+        known = bisect_right(self._values, self._asked_s, key=_time_s)
+        begin_s = self._values[known - 1].time_s if known else self._begun_s + self.offset_s
         while True:
             end_s = min(begin_s + _REQUESTED_S, now_s + _DATE_S)
-            self._add(self._requested(begin_s, end_s), math.floor(begin_s))
+            values = self._requested(begin_s, end_s)
+            self._add(values, math.floor(begin_s), now_s + _AHEAD_S)
+            self._asked_s = min(end_s, now_s)
             if end_s > now_s:
                 break
             begin_s = end_s
@@ -214,10 +228,12 @@ class KwollectMeter:
             )
         return values
 
-    def _add(self, values: Sequence[Value], begin_s: float) -> None:
-        low = bisect_left(self._values, begin_s, key=lambda value: value.time_s)
-        if values:
-            self._values[low:] = values
+    def _add(self, values: Sequence[Value], begin_s: float, end_s: float) -> None:
+        """Those of this time, one of each moment, instead of the ones from before."""
+        new = {value.time_s: value for value in values if begin_s <= value.time_s <= end_s}
+        if new:
+            low = bisect_left(self._values, begin_s, key=_time_s)
+            self._values[low:] = new.values()
 
     def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
         """All values since it was opened, on this machine's monotonic clock. Raises PowerError."""
@@ -258,6 +274,11 @@ class KwollectMeter:
         if age_s > _INTERVALS * self.native_period_s + self._wait_s:
             raise PowerError(
                 f"{self._label}: no value in the last {min(age_s, _LOOK_BACK_S):.0f} s"
+            )
+        if age_s < -_AHEAD_S:
+            raise PowerError(
+                f"{self._label}: its newest value is {-age_s:.0f} s ahead of this machine's clock: "
+                "was the clock set back?"
             )
         power_w = self._values[-1].power_w
         return [None if math.isnan(power_w) else power_w]

@@ -3,6 +3,7 @@
 import base64
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,56 @@ def test_several_devices_of_one_node_are_rejected_with_their_names(clocks: Clock
             opened(server, clocks)
         meter = opened(server, clocks, ",source=wattmetre1-port33")
         assert set(meter.logged()[1][0]) == {87.5}
+
+
+@pytest.mark.parametrize("ahead_s", [2.0, 30.0, 3600.0])
+@pytest.mark.parametrize("clock_ahead_s", [0.0, 250.0])
+def test_a_value_in_the_future_does_not_hide_those_before_it(
+    clocks: Clocks, ahead_s: float, clock_ahead_s: float
+) -> None:
+    clocks.ahead_s = clock_ahead_s
+    with FakeKwollect(clocks.server, late_s=1.0) as server:
+        meter = opened(server, clocks)
+        clocks.now_s = 10.0
+        server.more = [value_of(clocks.server() + ahead_s, 87.5)]
+        meter.logged()
+        server.more = []
+        clocks.now_s = 60.0
+        assert meter.read() == [87.5]
+        times_s, _ = meter.logged()
+        assert {round(b - a, 3) for a, b in pairwise(times_s)} == {1.0} and times_s[-1] <= 61.0
+        reading = energy(meter, 0.0, 58.0)
+    assert reading.valid and reading.energy_j == pytest.approx(58 * 87.5, rel=0.005)
+
+
+def test_a_value_far_in_the_future_is_no_value(clocks: Clocks) -> None:
+    with FakeKwollect(clocks.server) as server:
+        meter = opened(server, clocks)
+        server.ends_s = BEGIN_S
+        server.more = [value_of(BEGIN_S + 3600.0, 999.0)]
+        clocks.now_s = 60.0
+        with pytest.raises(PowerError, match="no value in the last 60 s"):
+            meter.read()
+        server.more = []
+        clocks.set_s = -3600.0
+        with pytest.raises(PowerError, match=r"3540 s ahead of this machine's clock: was the"):
+            meter.read()
+
+
+def test_values_that_come_again_or_in_another_order_do_not_disturb(clocks: Clocks) -> None:
+    """Such as one of a day ago, and one of the window in each answer."""
+    with FakeKwollect(clocks.server) as server:
+        meter = opened(server, clocks)
+        server.more = [
+            value_of(BEGIN_S + 4.0, 87.5), value_of(BEGIN_S - 86_400.0, 999.0),
+            value_of(BEGIN_S + 2.0, 87.5), value_of(BEGIN_S + 2.0, 87.5),
+        ]  # fmt: skip
+        for now_s in range(5, 65, 5):
+            clocks.now_s = float(now_s)
+            meter.logged()
+        times_s, (watts,) = meter.logged()
+        assert times_s == pytest.approx([float(k) for k in range(-120, 61)])
+        assert set(watts) == {87.5}
 
 
 def test_a_clock_that_was_set_is_reported(clocks: Clocks) -> None:
