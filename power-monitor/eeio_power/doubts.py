@@ -452,15 +452,17 @@ def means_w(
         power_w = math.fsum(
             math.fsum(column[low + 1 : high + 1]) / (high - low)
             if quantity == "power_w"
-            # A restarted counter is not usable here.
-            else (column[high] - column[low]) / seconds
-            if column[high] >= column[low]
-            else math.nan
+            else _counted_w(column[low], column[high], seconds)
             for quantity, column in counted
         )
         if not math.isnan(power_w):
             found.append(power_w)
     return found
+
+
+def _counted_w(first_j: float, last_j: float, seconds: float) -> float:
+    """Mean power of a counter, W; NaN if it started again."""
+    return (last_j - first_j) / seconds if last_j >= first_j else math.nan
 
 
 def contains(run: ConstantRun, meter: str, domain: Domain) -> bool:

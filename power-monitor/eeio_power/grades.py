@@ -298,7 +298,11 @@ def _emerald_resolution(reading: EnergyReading, info: MeterInfo) -> list[str]:
     """0.01 W below 10 W, 0.1 W up to 100 W, 1 W above."""
     if reading.power_w is None:
         return []
-    wanted_w = 0.01 if reading.power_w < 10.0 else 0.1 if reading.power_w <= 100.0 else 1.0
+    wanted_w = 1.0
+    if reading.power_w <= 100.0:
+        wanted_w = 0.1
+    if reading.power_w < 10.0:
+        wanted_w = 0.01
     steps_w = [
         channel.resolution
         for channel in info.channels

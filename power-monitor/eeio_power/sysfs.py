@@ -73,12 +73,13 @@ def by_number(path: Path) -> list[tuple[int, str]]:
 
     A number after a colon is hexadecimal, as powercap's are: `intel-rapl:9` before `intel-rapl:a`.
     """
-    return [
-        (int(part[1:], 16), ":") if part[0] == ":" and len(part) > 1
-        else (int(part), "") if part.isdigit()
-        else (-1, part)
-        for part in _PARTS.findall(path.name)
-    ]  # fmt: skip
+    return list(map(_part_number, _PARTS.findall(path.name)))
+
+
+def _part_number(part: str) -> tuple[int, str]:
+    if part[0] == ":" and len(part) > 1:
+        return int(part[1:], 16), ":"
+    return (int(part), "") if part.isdigit() else (-1, part)
 
 
 def chassis_of(root: Path) -> str | None:

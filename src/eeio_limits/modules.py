@@ -106,7 +106,9 @@ def raised(error: BaseException, path: Path | None = None) -> str:
         if trace.tb_frame.f_code.co_filename == str(path):
             line = trace.tb_lineno
         trace = trace.tb_next
-    where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+    where = ""
+    if path is not None:
+        where = f"{path}: " if line is None else f"{path}:{line}: "
     return f"{where}{type(error).__name__}: {str(error)[:300]}"
 
 

@@ -133,6 +133,11 @@ def measure(place, program, factors):
         )
     print(text, end="")
     moved = fetched + dirtied if writes else fetched
+    invalid = []
+    if writes and dirtied <= 0:
+        invalid = ["the kernel counted no byte to be written to storage"]
+    if not writes and fetched <= 0:
+        invalid = ["the kernel counted no byte fetched from storage"]
     written = {"dirtied_bytes": dirtied} if writes else {}
     phase = {
         "name": "transactions", "operation": "mixed" if writes else "read",
@@ -144,9 +149,7 @@ def measure(place, program, factors):
             "fetched_bytes": fetched, **written,
             **figures(text, end_s - start_s),
         },
-        "invalid": [] if (dirtied if writes else fetched) > 0 else [
-            f"the kernel counted no byte {'to be written to' if writes else 'fetched from'} storage"
-        ],
+        "invalid": invalid,
     }  # fmt: skip
     if writes:
         phase |= {

@@ -454,7 +454,9 @@ class IpmiMeter:
     def _node_manager(self) -> tuple[_Source, ...]:
         sources = []
         for number, (label, domain) in NM_DOMAINS.items():
-            contents = MACHINE if number == 0 else only("processor" if number == 1 else "memory")
+            contents = MACHINE
+            if number != 0:
+                contents = only("processor") if number == 1 else only("memory")
             question = NM_STATISTICS.format(domain=f"0x{number:02x}")
             judge = _judged_platform if number == 0 else _judged_node_manager
             source = _Source(question, f"nm-{label}", domain, contents, judge)

@@ -205,6 +205,7 @@ def _events(
                 raise ValueError(f"{label} is in {unit_name!r:.60}, not in Joules")
             scale_j = POWER.of_text(read_text(file.with_name(f"{label}.scale")), f"{label}.scale")
             memory = domain == "dram"
+            counts = counter.package + (" dram" if memory else "")
             channel = Channel(
                 name=f"perf:{counter.name}" + ("/dram" if memory else ""),
                 domain=domain,
@@ -213,7 +214,7 @@ def _events(
                 resolution=rapl.RESOLUTION_J,
                 max_power_w=max_power_w,
                 contents=rapl.CONTENTS[domain],
-                counts=None if counter.own else counter.package + (" dram" if memory else ""),
+                counts=None if counter.own else counts,
             )
             events.append(_Event(channel, _config(read_text(file)), counter.cpu, scale_j))
     if not events:

@@ -168,7 +168,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     folder = Path(options["root"]) if "root" in options else root / POWERCAP
     max_power_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     wanted = options.get("reader")
-    reader = find_reader(root) if wanted is None else None if wanted == "no" else Path(wanted)
+    reader = find_reader(root)
+    if wanted is not None:
+        reader = None if wanted == "no" else Path(wanted)
     found = _look(folder, max_power_w, reader, dies_once(spec, options, root))
     if wanted not in (None, "no") and found.reader_problem is not None:
         raise PowerError(f"meter '{spec}': {found.reader_problem}; repair it, or leave out reader=")

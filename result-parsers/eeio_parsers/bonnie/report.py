@@ -46,8 +46,7 @@ def read_csv(text: str) -> Iterator[FoundReport]:
 def _phases(
     rates: Mapping[str, str], file_size: str, chunk: str, jobs: int | None
 ) -> Iterator[FoundPhase]:
-    moved = size(file_size + "B" if file_size.isdigit() else file_size)
-    moved = None if moved is None else moved * (MIB if file_size.isdigit() else 1)
+    moved = int(file_size) * MIB if file_size.isdigit() else size(file_size)
     for name, text in rates.items():
         value = number(text)
         if not value:

@@ -85,6 +85,11 @@ _SHELL_MARKS = re.compile("[\"'`)]")
 _MOST_ABOVE = 2000
 
 
+def _block_bytes(bs: str) -> int | None:
+    """Of `bs=`: `1M` is binary, `1MB` is not (dd(1))."""
+    return size(bs, 1000 if bs[-1:] == "B" else KIB)
+
+
 def _options(above: str, moved: int) -> dict[str, str]:
     """Of the command above a copy; none if it is not there, or copies less than `moved` bytes."""
     line = _COMMAND_ABOVE.search(above[-_MOST_ABOVE:])
@@ -114,8 +119,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
             operation=_operation(options),
             access_pattern="sequential",
             group=str(number),
-            # `1M` is binary, `1MB` is not (dd(1)).
-            request_bytes=size(bs, 1000 if bs[-1:] == "B" else KIB) if bs else None,
+            request_bytes=_block_bytes(bs) if bs else None,
             direct=_is_direct(options) if options else None,
             jobs=1,
             bytes=moved,

@@ -34,7 +34,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         phase = FoundPhase(
             name=" ".join((*line["label"].strip(" \t:").split(), name.replace("_", "-"))),
             group=str(times[name]),
-            operation=("write" if "write" in name else "read") if moves else "metadata",
+            operation=_operation(name) if moves else "metadata",
             access_pattern=_io500_pattern(name) if moves else "none",
             runtime_s=figure(seconds),
             error=f"IO500 marks {name} as invalid" if _is_invalid(line) else None,
@@ -61,6 +61,10 @@ _SCORE = re.compile(r"\[SCORE[^\]\n]{0,40}\]|\btot(?:al)?[ _]score\b", re.I)
 def _is_invalid(line: re.Match[str]) -> bool:
     """`[RESULT-invalid]` of 2020, and `[INVALID]` behind the time since then."""
     return line["kind"].endswith("invalid") or line["mark"] is not None
+
+
+def _operation(name: str) -> str:
+    return "write" if "write" in name else "read"
 
 
 def _io500_pattern(name: str) -> str | None:

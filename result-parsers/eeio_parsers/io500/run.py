@@ -221,7 +221,7 @@ def _phase(
     return PhaseResult(
         name=name,
         operation="write" if name.endswith("write") else "read",
-        spatiality="random" if "rnd" in name else "strided" if "hard" in name else "sequential",
+        spatiality=_spatiality(name),
         request_size_bytes=parse_size(options["-t"]) if "-t" in options else None,
         bytes_moved=moved,
         bandwidth_bytes_per_s=bandwidth if score > 0 else None,
@@ -232,6 +232,12 @@ def _phase(
         invalid=invalid,
         edges_unsure_s=window.unsure_s,
     ).flushed("IOR's flush (-e)")
+
+
+def _spatiality(name: str) -> str:
+    if "rnd" in name:
+        return "random"
+    return "strided" if "hard" in name else "sequential"
 
 
 def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:

@@ -119,7 +119,10 @@ def _table(part: str, direct: bool | None, command: Sequence[str]) -> Iterator[F
 
 def _size(part: str, name: str) -> int | None:
     found = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
-    return None if found is None else int(found[1]) * (MIB if found[2] == "MB" else KIB)
+    if found is None:
+        return None
+    unit = MIB if found[2] == "MB" else KIB
+    return int(found[1]) * unit
 
 
 def _children(part: str, direct: bool | None) -> Iterator[FoundPhase]:

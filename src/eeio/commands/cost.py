@@ -234,13 +234,15 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
     """Of the campaign at that place. Raises EeioError and LimitError."""
 
     def own(option: str) -> float | None:
-        values = getattr(arguments, option)
+        values: list[float] = getattr(arguments, option)
         if len(values) not in (0, 1, campaigns):
             raise EeioError(
                 f"--{option.replace('_', '-')}: {len(values)} numbers for {campaigns} campaigns; "
                 "give one for all, or one for each"
             )
-        return None if not values else values[place if len(values) > 1 else 0]
+        if not values:
+            return None
+        return values[place] if len(values) > 1 else values[0]
 
     grid = arguments.grid_g_per_kwh
     given = CostInputs(

@@ -148,7 +148,8 @@ def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
 
 
 def _switch(level: str) -> Switch | None:
-    return "on" if level == "on" else "off" if level == "off" else None
+    switches: dict[str, Switch] = {"on": "on", "off": "off"}
+    return switches.get(level)
 
 
 def _load(arguments: str) -> str:

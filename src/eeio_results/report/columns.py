@@ -46,7 +46,9 @@ def plain(value: float | None, unit: float = 1.0) -> str:
 
 def signed(value: float | None) -> str:
     """`+1.5`, `-1.5`, `0`."""
-    return NONE if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+    if value is None:
+        return NONE
+    return f"+{number(value)}" if value > 0 else number(value)
 
 
 def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
@@ -103,7 +105,8 @@ def _columns(metric: Metric, show_spread: bool | None = None) -> list[TableColum
 
         return TableColumn(header, cell, needed=metric.needed, word=word)
 
-    shape = spread if (metric.spread if show_spread is None else show_spread) else middle
+    with_spread = metric.spread if show_spread is None else show_spread
+    shape = spread if with_spread else middle
     text = limit if metric.is_share else partial(shape, unit=metric.unit)
     return [
         column(metric.header, metric.name.lower(), text),

@@ -324,7 +324,8 @@ def _mapped(fields: list[str], paths: dict[_File, str]) -> str | None:
     """The file that was mapped; None for one of the system."""
     dentry, inode, generation, writes = fields[3:7]
     path = paths[dentry, inode, generation]
-    return path if is_data(path, "write" if int(writes) else "read") else None
+    operation = "write" if int(writes) else "read"
+    return path if is_data(path, operation) else None
 
 
 def _path(

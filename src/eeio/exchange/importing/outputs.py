@@ -173,8 +173,6 @@ def _longest_s(phases: Sequence[Phase]) -> float:
     durations = []
     for phase in phases:
         rate, moved = phase.bandwidth_bytes_per_s, phase.bytes_moved
-        reported_s = phase.metrics.get("runtime_s")
-        durations.append(
-            reported_s if reported_s is not None else (moved or 0) / rate if rate else 0.0
-        )
+        computed_s = (moved or 0) / rate if rate else 0.0
+        durations.append(phase.metrics.get("runtime_s", computed_s))
     return max((one for one in durations if quantities.DURATION.contains(one)), default=0.0)

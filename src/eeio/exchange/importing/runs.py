@@ -418,7 +418,9 @@ def _run(
     found = collected.runs.get(key)
     failed = collected.failed.get(key)
     span = collected.spans.get(key)
-    duration_s = span.end_s - span.start_s if span else (found.duration_s if found else 0.0)
+    duration_s = 0.0 if found is None else found.duration_s
+    if span is not None:
+        duration_s = span.end_s - span.start_s
     phases: tuple[Phase, ...] = ()
     if found is not None and failed is None:
         phases = tuple(

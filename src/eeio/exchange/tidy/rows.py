@@ -138,6 +138,13 @@ def _file(campaign: Campaign, run: Run, source: _Source, own: _Source) -> Row:
     )
 
 
+def _time_source(run: Run, source: _Source) -> str | None:
+    """Which clock gave the times of a run; None if its report does not say."""
+    if source.report is None:
+        return "eeio's clock"
+    return next((note for note in run.notes if " time" in note), None)
+
+
 def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: bool) -> Row:
     experiment, machine = run.experiment, campaign.machine
     start = _moment(run.started_utc)
@@ -155,10 +162,7 @@ def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: 
         filesystem=machine.filesystem,
         start_utc=_text(start),
         end_utc=_text(end),
-        time_source=None if start is None else next(
-            (note for note in run.notes if " time" in note and source.report is not None),
-            "eeio's clock" if source.report is None else None,
-        ),
+        time_source=None if start is None else _time_source(run, source),
         experiment_id=experiment.id,
         level=experiment.level,
         tool=experiment.tool,

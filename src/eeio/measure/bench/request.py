@@ -132,12 +132,13 @@ def _filled(command: Command, values: Mapping[str, str]) -> Command:
 
 
 def _call(text: str, shell: str | None) -> str | tuple[str, ...]:
-    try:
-        program = () if shell is None else tuple(shlex.split(text if shell == "none" else shell))
-    except ValueError as error:
-        raise RejectedError(f"{text if shell == 'none' else shell}: {error}") from error
     if shell is None:
         return text
+    started = text if shell == "none" else shell
+    try:
+        program = tuple(shlex.split(started))
+    except ValueError as error:
+        raise RejectedError(f"{started}: {error}") from error
     if not program:
         raise RejectedError("--shell: an empty command")
     return program if shell == "none" else (*program, "-c", text)

@@ -40,6 +40,7 @@ class _Row:
 def render(guideline: Guideline, quick: Sequence[str]) -> str:
     """The page as text; `quick` are the campaigns that are no measurement."""
     found = points(guideline)
+    stamp = "QUICK" if quick else ""
     ts, lp = guideline.traditional.name, guideline.low_power.name
     return document(
         "guideline.html.j2",
@@ -50,7 +51,7 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
         marks=_marks(guideline, quick),
         answer=texts.verdict(guideline),
         tiles=_tiles(guideline),
-        chart=_map(found, ts, lp, "QUICK" if quick else "") if found else None,
+        chart=_map(found, ts, lp, stamp) if found else None,
         rows=[_row(point) for point in found],
         tables=texts.tables(guideline),
         confidence=f"{100 * guideline.confidence:g}",

@@ -96,12 +96,14 @@ def _cells(
     if skipped:
         return None
     found = [column.cell(line.row, figures_of(line.row, key)) for line in page.lines]
-    return [
-        None if cell.text == NONE and not cell.small
-        else [cell.text, cell.small] if cell.small
-        else cell.text
-        for cell in found
-    ]  # fmt: skip
+    return list(map(_shown, found))
+
+
+def _shown(cell: Cell) -> str | list[str] | None:
+    """The text of a cell, with what is small below it; None for a number that is missing."""
+    if cell.small:
+        return [cell.text, cell.small]
+    return None if cell.text == NONE else cell.text
 
 
 def reasons(page: Page, line: Line) -> str:

@@ -138,13 +138,9 @@ def _classes(cell: VariantCell) -> str:
 
 def _energy(cell: VariantCell) -> str:
     for energy in sorted(cell.energy, key=lambda energy: energy.kind in MARKS):
-        value = (
-            energy.joules_per_file
-            if cell.phase == "create"
-            else None
-            if energy.bytes_per_j is None
-            else energy.bytes_per_j / MB
-        )
+        value = energy.joules_per_file
+        if cell.phase != "create":
+            value = None if energy.bytes_per_j is None else energy.bytes_per_j / MB
         if value is not None:
             return f"{mark(energy.kind)}{number(value)}"
     return NONE
