@@ -334,8 +334,8 @@ class QuarchMeter:
         return max(1, int(period_s / self.stream.period_s + 1e-6)) * self.stream.period_s
 
     def new_rows(self) -> list[Row]:
-        """The rows since the last call. Raises PowerError if the stream ended, which starts it
-        again, and if it became another one."""
+        """The rows since the last call. Raises PowerError if the stream ended, and starts it again,
+        or if it became another one."""
         rows = self._fetched()
         if not rows:
             self._check_running()
@@ -347,7 +347,12 @@ class QuarchMeter:
             self._is_known = False
             self._check_running()
             self._check_header()
-        rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+        try:
+            rows = self._rows(self.qis.query(f"{self.module} stream text all"))
+        except PowerError:
+            # QIS may have lost the module, which comes back with other settings.
+            self._is_known = False
+            raise
         times = [row[0] for row in rows]
         before = times[:1] if self._last is None else [self._last]
         if any(after < earlier for earlier, after in pairwise([*before, *times])):

@@ -272,17 +272,27 @@ def test_a_stream_that_ended_is_set_up_again() -> None:
         (header(CHANNELS[3:]), r"of 12V now, no longer .* of 5V, 12V; end the other program"),
     ],
 )
-@pytest.mark.parametrize("then", ["Stopped: Module lost", "began again", "connection lost"])
-def test_a_stream_that_became_another_one_is_rejected(then: str, other: str, why: str) -> None:
-    script = {"Stopped: Module lost": [then] * 4, "began again": [[row(0, 1, 1)]]}.get(then, [])
+@pytest.mark.parametrize(
+    ("script", "first"),
+    [
+        (["Stopped: Module lost"] * 4, None),
+        ([[row(0, 1, 1)]], "its times began again"),
+        ([["FAIL: no such module"]], "a row of 4 columns"),
+        ([], None),
+    ],
+    ids=["stopped", "began again", "no row", "connection lost"],
+)
+def test_a_stream_that_became_another_one_is_rejected(
+    script: list[list[str] | str], first: str | None, other: str, why: str
+) -> None:
     heads = [header(), other, other, header()]
     with qis(LATER[0], *script, [row(9, 2000, 4000)], head=heads) as address:
         meter = one_meter(f"quarch:{address}")
         assert isinstance(meter, QuarchMeter)
-        if then == "connection lost":
+        if not script:
             meter.qis.close()
-        if then == "began again":
-            with pytest.raises(PowerError, match="its times began again"):
+        if first is not None:
+            with pytest.raises(PowerError, match=first):
                 meter.read()
         for _ in range(2):
             with pytest.raises(PowerError, match=why):
