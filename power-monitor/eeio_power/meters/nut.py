@@ -22,6 +22,7 @@ from eeio_limits.quantities import POWER
 from eeio_power.delay import MOST_S, Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, first_reading, number_option
+from eeio_power.meters._deadline import Exchange
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -103,13 +104,11 @@ class NutMeter:
         if self._connection is None:
             address = (self.host.strip("[]"), self.port)
             self._connection = socket.create_connection(address, self.timeout_s)
-        self._connection.sendall(request.encode("ascii"))
+        exchange = Exchange(self._connection, self.timeout_s)
+        exchange.send(request.encode("ascii"))
         answer = b""
         while not answer.endswith(b"\n"):
-            part = self._connection.recv(_ANSWER_BYTES)
-            if not part:
-                raise ConnectionResetError("upsd closed the connection")
-            answer += part
+            answer += exchange.part(_ANSWER_BYTES)
             if len(answer) > _ANSWER_BYTES:
                 raise ConnectionResetError("the answer is too long for upsd")
         return answer.decode("utf-8", errors="replace").strip()

@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -183,6 +183,21 @@ def test_answers_of_upsd(answer: str, wanted: object) -> None:
         else:
             with pytest.raises(PowerError, match=str(wanted)):
                 open_meters([f"nut:rack1@{address}"])
+
+
+def test_an_answer_of_upsd_that_drips_in_is_late() -> None:
+    """Each part comes in time, and the answer has no end."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.readline()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b"V")
+                    time.sleep(0.1)
+
+    with serving(Handler) as address, pytest.raises(PowerError, match="no complete answer in 1 s"):
+        open_meters([f"nut:rack1@{address},timeout_s=1"])
 
 
 POLLFREQ = "GET VAR rack1 driver.parameter.pollfreq"
