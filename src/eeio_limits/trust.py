@@ -166,6 +166,29 @@ def risk_of_folder(directory: Path, *, must_exist: bool = False) -> Risk | None:
     return Risk(found.path, found.problem, repair)
 
 
+def risk_of_device(node: Path) -> Risk | None:
+    """What another user could replace so that the name leads to another device; only for root. Who
+    owns the device itself is not checked: its group, such as `disk`, may write to it."""
+    if os.geteuid() != 0:
+        return None
+    repair = "name the device itself, such as /dev/sdX; `lsblk` lists them"
+    try:
+        way = _way(node)
+        physical = way[-1]
+        above = [place for place in way if place != physical]
+        users = _users_in(physical.parent, writes=False)
+        if (risk := _risk_of_mounts(way, users)) is not None:
+            return Risk(risk.path, risk.problem, repair)
+        found = _replaceable(above, users, "usual")
+        if found is None and physical.exists() and physical.stat().st_uid not in users:
+            # In a sticky folder its owner may replace it.
+            found = _replaceable([physical.parent], users, "strict")
+    except OSError as error:
+        path = Path(error.filename or node)
+        return Risk(path, f"cannot be checked: {error.strerror}", repair)
+    return None if found is None else Risk(found.path, found.problem, repair)
+
+
 def _risk_of_mounts(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
     """Who mounted a FUSE file system decides which owners it shows, and where its links lead. In a
     mount without checks of permissions each user does."""

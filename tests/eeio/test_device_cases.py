@@ -7,6 +7,7 @@ tells how many cases there are.
 
 import fcntl
 import hashlib
+import json
 import os
 import signal
 import struct
@@ -645,7 +646,6 @@ def test_nobody_takes_the_device_during_a_campaign(rig: Rig, command: str, repor
          "is held open by process"),
         ("mkfs.ext4 -q -F -U {uuid} {home}/small; dd if={home}/small of={node} bs=1M conv=notrunc",
          "which was not there when the campaign began"),
-        ("ln -sfn {other} {home}/name", "is no longer the device that the campaign began on"),
         ("rm {home}/name; cp -a {other} {home}/name",
          "is no longer the device that the campaign began on"),
         ("rm {home}/name", "is no longer the device that the campaign began on"),
@@ -657,7 +657,8 @@ def test_a_device_that_is_taken_all_the_same_is_not_written(
     node, other = rig.ext4("-U", UUID), rig.device(name="second")
     rig.image(16, "small")
     (rig.home / "mnt").mkdir()
-    (rig.home / "name").symlink_to(node)
+    name = _mknod(rig, node)
+    name.rename(rig.home / "name")
     names = {"node": node, "other": other, "home": rig.home, "uuid": uuid.uuid4()}
     rig.stack.callback(_tidy, rig.home, node)
     done = _during(rig, rig.home / "name", act.format(**names), "--lose", f"ext4:{UUID}")
@@ -667,6 +668,37 @@ def test_a_device_that_is_taken_all_the_same_is_not_written(
     _digest(rig.home / "image")
     assert PATTERN not in (rig.home / "image").read_bytes()
     assert PATTERN not in (rig.home / "second").read_bytes()
+
+
+def test_a_link_is_followed_once(rig: Rig) -> None:
+    """Changed between the last check and the tool's start, it would lead to another device."""
+    node, other = rig.device(), rig.device(name="second")
+    name = rig.home / "name"
+    name.symlink_to(node)
+    _during(rig, name, f"ln -sfn {other} {name}")
+    assert (rig.home / "acted").exists() and rig.reasons() == [""] * 2
+    _digest(rig.home / "image")
+    assert PATTERN in (rig.home / "image").read_bytes()
+    assert PATTERN not in (rig.home / "second").read_bytes()
+
+
+def test_a_campaign_keeps_the_name_that_leads_to_the_same_drive_after_a_boot(rig: Rig) -> None:
+    node, other = rig.device(), rig.device(name="second")
+    name = rig.home / "name"
+    name.symlink_to(node)
+    rig.run(name)
+    folder = rig.home / "data/eeio/results/c"
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text(lines[0])
+    name.unlink()
+    name.symlink_to(other)
+    _rejected(rig.resume(code=2), "is not on the disk that the campaign began on")
+    name.unlink()
+    name.symlink_to(node)
+    rig.resume()
+    assert rig.reasons() == [""] * 2
+    options = json.loads((folder / "campaign.json").read_text())["options"]
+    assert (options["device"], options["erase"]) == (str(name), str(name))
 
 
 def _tidy(home: Path, node: Path) -> None:

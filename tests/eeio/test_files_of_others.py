@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import struct
 import subprocess
 import tempfile
@@ -22,7 +23,7 @@ from tests.profiles.harness import copy_of
 from eeio import paths
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.measure.campaign.safety import SCRATCH, checked_folder
+from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
 from eeio_limits import trust
 from eeio_limits.trust import (
     make_folder,
@@ -31,6 +32,7 @@ from eeio_limits.trust import (
     trusted_search_path,
     why_untrusted,
 )
+from eeio_results.campaign import Options
 
 COPIED = (
     "scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh", "programs.sh",
@@ -791,3 +793,35 @@ def test_a_folder_that_another_process_of_ours_makes_at_that_moment_is_used(
     monkeypatch.setattr(os, "mkdir", made_before)
     make_folder(base / "data/eeio", 0o700)
     assert (base / "data/eeio").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("theirs", ["link", "folder", "node", "nothing"])
+def test_root_uses_no_device_by_a_name_that_another_user_can_lead_elsewhere(
+    base: Path, monkeypatch: pytest.MonkeyPatch, theirs: str
+) -> None:
+    """That user changed the link during a campaign, and the other device was erased."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    folder = base / "folder"
+    folder.mkdir(0o755)
+    node = folder / "node"
+    os.mknod(node, 0o660 | stat.S_IFBLK, os.makedev(7, 7))
+    os.chown(node, 71500, 71500)  # as databases have it
+    name = folder / "name"
+    name.symlink_to(node)
+    reason = None
+    if theirs == "link":
+        os.chown(name, 71500, 71500, follow_symlinks=False)
+        reason = f"{name} is a link of user 71500"
+    elif theirs == "folder":
+        os.chown(folder, 71500, 71500)
+        reason = f"{folder} is owned by user 71500"
+    elif theirs == "node":
+        folder.chmod(0o1777)
+        reason = f"{folder} can be written by other users"
+    options = Options("quick", str(name), 1, erase=str(name))
+    if reason is None:
+        made = with_nodes(options)
+        assert (made.device, made.erase) == (str(node), str(node))
+    else:
+        with pytest.raises(RejectedError, match=f"{reason}.*Repair: name the device itself"):
+            with_nodes(options)

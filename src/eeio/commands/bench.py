@@ -135,7 +135,7 @@ def bench(arguments: argparse.Namespace) -> int:
     if not Path(directory).is_dir():
         raise RejectedError(f"{directory}: no such directory")
     directory = str(safety.checked_folder(Path(directory)))
-    options = Options(
+    named = Options(
         preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
         suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
         repetitions=arguments.repetitions, settle_s=arguments.settle,
@@ -144,6 +144,7 @@ def bench(arguments: argparse.Namespace) -> int:
         # A command may use no drive: its row then has missing values.
         allow_memory_filesystem=True,
     )  # fmt: skip
+    options = safety.with_nodes(named)
     store = _store(arguments.name)
     restore_orphans()
     period_s = _period_s(options)
@@ -159,6 +160,7 @@ def bench(arguments: argparse.Namespace) -> int:
             created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
             disks=safety.disks(options),
             eeio_version=__version__,
+            as_named=named,
         )
         with ExitStack() as stack:
             with store.made_complete() as new:

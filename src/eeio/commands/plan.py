@@ -14,7 +14,7 @@ from eeio.commands.doctor import add_replay
 from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.measure.campaign import plan as plans
-from eeio.measure.campaign import plan_text
+from eeio.measure.campaign import plan_text, safety
 from eeio.measure.campaign.detection import (
     Detection,
     GateDetection,
@@ -68,6 +68,7 @@ def show(arguments: argparse.Namespace) -> int:
                 "--detect: a machine description contains no campaign; leave out --replay"
             )
         return _show_described(options, suite, arguments)
+    options = safety.with_nodes(options)
     plan = plans.make(options, suite)
     detected = _detected(plan, suite, arguments)
     if arguments.format == "json":

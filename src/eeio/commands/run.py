@@ -52,11 +52,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def run_suite(arguments: argparse.Namespace) -> int:
-    options = _absolute(campaign_options.options_of(arguments))
-    suite = suites.find(options.suite)
+    named = _absolute(campaign_options.options_of(arguments))
+    suite = suites.find(named.suite)
     # A suite given as a folder must be found again by `resume`, from anywhere.
-    if "/" in options.suite:
-        options = replace(options, suite=str(suite.folder))
+    if "/" in named.suite:
+        named = replace(named, suite=str(suite.folder))
+    options = safety.with_nodes(named)
     now = datetime.now(UTC)
     name = arguments.name or f"{suite.name}-{options.preset}-{now:%Y%m%d-%H%M%S}"
     _check_name(name)
@@ -82,6 +83,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
         created_utc=now.isoformat(timespec="seconds"),
         disks=safety.disks(options),
         eeio_version=__version__,
+        as_named=named,
     )
     with campaign_locks(plan), ExitStack() as stack:
         with store.made_complete() as new:
@@ -137,7 +139,8 @@ def stored(name: str) -> Store:
 def run_rest(store: Store, design: Design) -> int:
     """Runs what is left of a stored campaign by this design, which is stored when nothing stands
     against it; the caller holds `store_lock`."""
-    plan = plans.of_design(design)
+    options = safety.with_nodes(design.options)
+    plan = replace(plans.of_design(replace(design, options=options)), as_named=design.options)
     restore_orphans()
     safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
     plan.check_room()

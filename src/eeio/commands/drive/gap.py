@@ -9,6 +9,7 @@ from eeio.commands import campaign_options
 from eeio.commands.output_file import write_document
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RejectedError
+from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives import gap as power_gap
 from eeio.measure.power import check_meters
 from eeio.measure.restoring import restoring
@@ -56,7 +57,7 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 
 
 def gaps(arguments: argparse.Namespace) -> int:
-    node: Path = arguments.device
+    node = checked_device(arguments.device)
     command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     repetitions = arguments.repetitions or _REPETITIONS
     # A command may work on a file system of the drive.

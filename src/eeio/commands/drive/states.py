@@ -12,6 +12,7 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives.listing import power_saving_of
 from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.measure.power import check_meters
@@ -71,9 +72,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def states(arguments: argparse.Namespace) -> int:
-    node: Path = arguments.device
     if pauses.is_requested(arguments):
         return pauses.gaps(arguments)
+    node = checked_device(arguments.device)
     if arguments.list:
         write_document(arguments, power_saving_of(node, check_readable(node)))
         return EXIT_DONE

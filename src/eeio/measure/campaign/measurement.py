@@ -523,7 +523,7 @@ class Measurement:
             "EEIO_DIRECTORY": str(volume.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
             # With the name in EEIO_DEVICE, which profiles compare it with; check_erasable has
-            # verified that both options mean the same device.
+            # verified that both options mean the same device. No name is a link.
             "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
             "EEIO_OUTPUT_DIR": output,
             "EEIO_PYTHON": sys.executable,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from eeio.errors import RejectedError
 from eeio.measure.campaign import sweep
@@ -171,6 +172,13 @@ class Plan(Design):
     profiles: Mapping[str, Profile]
     zone_bytes: int | None = None
     """Size of a zone, if the device is written in zones."""
+    as_named: Options | None = None
+    """The options with links to devices, which campaign.json keeps: /dev/disk/by-id leads to the
+    same drive after the next boot, and /dev/sda perhaps to another one."""
+
+    def to_json(self) -> dict[str, Any]:
+        stored = self if self.as_named is None else replace(self, options=self.as_named)
+        return Design.to_json(stored)
 
     @property
     def made_volumes(self) -> list[str]:

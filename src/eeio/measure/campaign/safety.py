@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.errors import RejectedError
@@ -16,7 +16,7 @@ from eeio.measure.system.filesystem import backing_device, block_device, mount_o
 from eeio.measure.system.image import check
 from eeio.measure.system.undo import run_command
 from eeio_limits import LimitError, inputs
-from eeio_limits.trust import risk_of_folder, risk_of_scratch
+from eeio_limits.trust import risk_of_device, risk_of_folder, risk_of_scratch
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 
@@ -71,6 +71,23 @@ def checked_folder(directory: Path) -> Path:
     """The directory without links, which nobody can lead elsewhere once the way is checked."""
     check_folder(directory)
     return directory.resolve()
+
+
+def checked_device(node: Path) -> Path:
+    """The device's node without links, so that a link that is changed later leads to no other
+    device. RejectedError for root if another user could change what the name leads to."""
+    if (risk := risk_of_device(node)) is not None:
+        raise RejectedError(risk.text)
+    return Path(os.path.realpath(node))
+
+
+def with_nodes(options: Options) -> Options:
+    """The options for all checks and runs of this process: links to devices followed once."""
+
+    def node(name: str | None) -> str | None:
+        return None if name is None else str(checked_device(Path(name)))
+
+    return replace(options, device=node(options.device), erase=node(options.erase))
 
 
 def folder_identity(folder: Path) -> tuple[int, int] | None:
