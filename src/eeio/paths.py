@@ -30,6 +30,17 @@ def new_campaign_folder(name: str) -> Path:
     return root / name
 
 
+def check_campaign_to_change(folder: Path, done: str) -> None:
+    """RejectedError for root if another user could change a stored campaign: it contains commands
+    and names of files, and files are written there. `done` is what is not done then: `resumed`."""
+    for path in (folder, folder / "campaign.json"):
+        if (why := why_untrusted(path)) is not None:
+            raise RejectedError(
+                f"{path}: not {done} as root: {why}. Change its owner (chown -R root), or use "
+                "eeio as that user (sudo -u)"
+            )
+
+
 def check_output_folder(folder: Path) -> None:
     """RejectedError for root if another user could put links into `folder`, or replace it."""
     if os.geteuid() == 0 and (risk := risk_of_folder(folder)) is not None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
 
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNT, shortened
@@ -288,7 +288,7 @@ class Store:
         """Writes a file atomically: writes a temporary file, syncs it, renames it."""
         path = self.folder / name
         new = path.with_suffix(".new")
-        with new.open("w", encoding="utf-8") as file:
+        with _new_file(new) as file:
             json.dump(body, file, indent=1)
             file.write("\n")
             file.flush()
@@ -314,7 +314,7 @@ class Store:
     def replace_runs(self, runs: Sequence[Run]) -> None:
         """All runs anew, atomically: a process that is killed leaves the ones before."""
         new = self.runs_path.with_suffix(".new")
-        with new.open("w", encoding="utf-8") as file:
+        with _new_file(new) as file:
             for run in runs:
                 file.write(_line(run))
             file.flush()
@@ -370,6 +370,13 @@ def _make_root(folder: Path) -> None:
     make_folder(folder)
     if (why := why_untrusted(folder)) is not None:
         raise EeioError(f"{folder}: no results are written there as root: {why}")
+
+
+def _new_file(path: Path) -> TextIO:
+    """In the place of one that a killed process left. A link of that name is not followed."""
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8")
 
 
 def remove_half_made(aside: Path) -> bool:

@@ -24,7 +24,6 @@ from eeio.measure.power import check_meters
 from eeio.measure.profiles import suite as suites
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
-from eeio_limits.trust import why_untrusted
 from eeio_results.campaign import Design, Options
 from eeio_results.store import Store, read_design
 
@@ -127,12 +126,7 @@ def stored(name: str) -> Store:
         raise RejectedError(
             f"no campaign {name!r} in {paths.results_root()}{known}; `eeio list` shows them"
         )
-    for path in (store.folder, store.folder / "campaign.json"):
-        # It contains commands, and files are written there.
-        if (why := why_untrusted(path)) is not None:
-            raise RejectedError(
-                f"{path}: not resumed as root: {why}. Change its owner, or resume it as that user"
-            )
+    paths.check_campaign_to_change(store.folder, "resumed")
     return store
 
 

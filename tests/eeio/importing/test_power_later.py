@@ -1,6 +1,7 @@
 """A power log that is copied after the run: `eeio import power NAME LOG`."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -333,3 +334,39 @@ def test_a_replaced_log_replaces_the_idle_power(
     (tmp_path / "w.log").write_text(at_rest(lambda second: 150.0 if second % 60 < 20 else LOW_W))
     assert "other work ran" in in_process(*command, "--replace").out
     assert load(results / "old").idle == ()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("command", ["power", "files"])
+def test_root_changes_no_campaign_of_another_user(
+    command: str, results: Path, reports: Path, tmp_path: Path, in_process: InProcess,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """It wrote through links in that folder."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    in_process("import", str(reports), "--name", "theirs")
+    folder = results / "theirs"
+    log = str(tmp_path / "w.log")
+    Path(log).write_text(wattsup())
+    victim = tmp_path / "victim"
+    (folder / "campaign.new").symlink_to(victim)
+    os.chown(folder, 12345, 12345)
+    power = ["power", "theirs", log] if command == "power" else [str(reports), "--power", log]
+    done = in_process("import", *power, code=2 if command == "power" else 0)
+    reason = f"{folder}: not changed as root: {folder} is owned by user 12345. Change its owner"
+    assert reason in done.err
+    assert not victim.exists() and not (folder / "before-power-1").exists()
+
+
+def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(
+    own: str, tmp_path: Path, in_process: InProcess
+) -> None:
+    folder, victim = paths.results_root() / own, tmp_path / "victim"
+    victim.write_text("kept")
+    for name in ("campaign.new", "idle.new", "runs.new"):
+        (folder / name).symlink_to(victim)
+    (folder / "before-power-1").symlink_to(tmp_path / "nothing")
+    log = table(tmp_path / "watts.csv", windows(own))
+    in_process("import", "power", own, f"csv:{log},{MAP}", "--power-offset", "0")
+    assert victim.read_text() == "kept" and not (folder / "campaign.json").is_symlink()
+    assert (folder / "before-power-2/runs.jsonl").is_file()

@@ -5,6 +5,7 @@ that it was imported from, which are read again. The records before are kept in 
 folder, and its raw outputs are not touched.
 """
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,6 +75,7 @@ def add(
     meters have. Raises RejectedError if a log cannot be used, or its energy was added before."""
     if folder.resolve().parent != paths.results_root().resolve():
         raise RejectedError(f"{folder}: not a stored campaign; `eeio list` shows them")
+    paths.check_campaign_to_change(folder, "changed")
     with store_lock(folder):
         campaign = load(folder)
         if campaign.design.options.share_machine:
@@ -310,7 +312,7 @@ def _write(
 def _kept(folder: Path) -> Path:
     """A copy of the records, in the first free folder `before-power-N`."""
     number = 1
-    while (folder / f"before-power-{number}").exists():
+    while os.path.lexists(folder / f"before-power-{number}"):
         number += 1
     kept = folder / f"before-power-{number}"
     kept.mkdir()

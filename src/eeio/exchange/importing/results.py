@@ -137,6 +137,7 @@ def _added_later(
         folder = paths.campaigns()[name]
         of_campaign = [file for file in files if before.get(file.sha256) == name]
         try:
+            paths.check_campaign_to_change(folder, "changed")
             with store_lock(folder):
                 added.append(add_of_files(load(folder), of_campaign, logs, False, False))
         except RejectedError as error:
