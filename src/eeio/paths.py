@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -98,6 +99,22 @@ def search_path(kind: str) -> list[Path]:
     variable = "EEIO_" + kind.upper().replace("-", "_")
     own = [Path(entry).absolute() for entry in os.environ.get(variable, "").split(":") if entry]
     return [*own, *shipped_paths(kind)]
+
+
+def check_definition(folder: Path) -> None:
+    """RejectedError for root if another user could change a profile or suite: its files name
+    programs, and the profile's scripts are run. Those that are part of eeio are not checked."""
+    kinds = ("test-profiles", "suites")
+    # By its name: behind a link of another user there may be another folder the next time.
+    place = Path(os.path.normpath(folder.absolute()))
+    if os.geteuid() != 0 or place.parent in [one for kind in kinds for one in shipped_paths(kind)]:
+        return
+    for path in (folder, *sorted(folder.rglob("*"))):
+        if (why := why_untrusted(path)) is not None:
+            raise RejectedError(
+                f"{folder}: not used as root: {why}. Repair: cp -r {shlex.quote(str(folder))} into "
+                "a folder of root, and name that one"
+            )
 
 
 def shipped_paths(kind: str) -> list[Path]:

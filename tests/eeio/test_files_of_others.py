@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests import dummy
 from tests.executables import executable
 from tests.mounts import mounted
+from tests.plugin import InProcess
 from tests.processes import ran
 from tests.profiles.harness import copy_of
 
@@ -24,6 +26,7 @@ from eeio import paths
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
+from eeio.measure.profiles.suite import Optional
 from eeio_limits import trust
 from eeio_limits.trust import (
     make_folder,
@@ -825,3 +828,61 @@ def test_root_uses_no_device_by_a_name_that_another_user_can_lead_elsewhere(
     else:
         with pytest.raises(RejectedError, match=f"{reason}.*Repair: name the device itself"):
             with_nodes(options)
+
+
+@pytest.mark.parametrize("theirs", ["folder", "file", "file below", "link"])
+@pytest.mark.parametrize("kind", ["test-profiles", "suites"])
+def test_root_uses_no_profile_and_no_suite_of_another_user(
+    home: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess, theirs: str, kind: str
+) -> None:
+    """`plan` with --sweep ran the profile's factors.sh, and the program that a suite names."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    profiles = dummy.profile(home, "")
+    suite = Path(dummy.suite(home, "level=application processes=1"))
+    executable(home / "ran.sh", f"#!/bin/sh\ntouch {home}/ran\n")
+    if kind == "suites":
+        folder = suite
+        with (suite / "protocol.yaml").open("a") as file:
+            file.write(
+                f"optional:\n- command: {home}/ran.sh\n  help: x\n  otherwise: x\n"
+                "  experiments:\n  - {profile: eeio-dummy-1.0.0, factors: {}, description: x}\n"
+            )
+    else:
+        folder = profiles / "eeio-dummy-1.0.0"
+        (folder / "factors.sh").write_text(f"touch {home}/ran\n")
+    (folder / "below").mkdir()
+    (folder / "below/file").write_text("")
+    changed = {"folder": folder, "file below": folder / "below/file"}.get(theirs)
+    if theirs == "file":
+        changed = folder / ("factors.sh" if kind == "test-profiles" else "protocol.yaml")
+    elif theirs == "link":
+        folder.rename(home / "elsewhere")
+        folder.symlink_to(home / "elsewhere")
+        changed = folder
+    assert changed is not None
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(profiles))
+    command = ["plan", str(suite), "--directory", str(home / "target"), "--sweep", "processes=1,2"]
+    in_process(*command)
+    assert (home / "ran").exists()
+    (home / "ran").unlink()
+    os.chown(changed, 71500, 71500, follow_symlinks=False)
+    what = f"{changed} is {'a link of' if theirs == 'link' else 'owned by'} user 71500"
+    assert f"{folder}: not used as root: {what}. Repair: cp -r " in in_process(*command, code=2).err
+    assert not (home / "ran").exists()
+
+
+def test_root_asks_no_program_of_another_user_for_its_options(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    program = executable(base / "ior", f"#!/bin/sh\ntouch {base}/ran\necho HDF5\n")
+    monkeypatch.setenv("EEIO_IOR", str(program))
+    optional = Optional("ior", "EEIO_IOR", "", (), "HDF5")
+    base.chmod(0o755)
+    assert optional.is_found() and (base / "ran").exists()
+    (base / "ran").unlink()
+    os.chown(program, 71500, 71500)
+    reason = f"{program} is not run as root: {program} is owned by user 71500. Repair: set EEIO_IOR"
+    with pytest.raises(RejectedError, match=reason):
+        optional.is_found()
+    assert not (base / "ran").exists()

@@ -352,7 +352,7 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
     os.chown(profiles / "eeio-dummy-1.0.0/install.sh", 1000, 1000)
     os.chown(profiles / "eeio-dummy-1.0.0", 1000, 1000)
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(profiles))
-    assert "not run as root" in in_process("profile", "install", "eeio-dummy-1.0.0", code=1).err
+    assert "not used as root" in in_process("profile", "install", "eeio-dummy-1.0.0", code=2).err
     assert not (home / "ran").exists()
 
 

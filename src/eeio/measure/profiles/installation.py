@@ -18,7 +18,7 @@ from pathlib import Path
 
 from eeio.measure.profiles import complete
 from eeio.measure.profiles.profile import Profile, script_environment
-from eeio.paths import install_root
+from eeio.paths import check_definition, install_root
 from eeio_limits import LimitError, inputs
 from eeio_limits.trust import hand_over, make_folder, why_untrusted
 from eeio_results.errors import EeioError
@@ -122,8 +122,7 @@ def install(profile: Profile) -> Installation:
     make_folder(root)
     if (why := why_untrusted(root)) is not None:
         raise EeioError(f"{root}: programs there are not run as root: {why}. Change its owner")
-    if not profile.is_shipped and (why := why_untrusted(profile.folder)) is not None:
-        raise EeioError(f"{profile.folder}: its scripts are not run as root: {why}")
+    check_definition(profile.folder)
     with _locked(root / f".{profile.identifier}.lock"):
         return find(profile) or _install(profile, root)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.measure.profiles import complete
-from eeio.paths import search_path, shipped_paths
+from eeio.paths import check_definition, search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME
 from eeio_limits.quantities import FRACTION, PAUSE, shortened
@@ -43,11 +43,6 @@ class Profile:
     def name(self) -> str:
         """The executable that install.sh makes: `eeio-fio`."""
         return self.identifier.rpartition("-")[0]
-
-    @property
-    def is_shipped(self) -> bool:
-        """Whether it is part of eeio, not of a user's own folder."""
-        return self.folder.resolve().parent in [p.resolve() for p in shipped_paths("test-profiles")]
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -135,7 +130,8 @@ def available() -> dict[str, Path]:
 
 
 def load(folder: Path) -> Profile:
-    """The profile in `folder`."""
+    """The profile in `folder`. RejectedError for root if another user could change it."""
+    check_definition(folder)
     definition = folder / "test-definition.xml"
     try:
         root = documents.read_xml(definition)

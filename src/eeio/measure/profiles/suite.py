@@ -13,10 +13,11 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from eeio.errors import RejectedError
-from eeio.paths import search_path
+from eeio.paths import check_definition, search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.names import similar
+from eeio_limits.trust import why_untrusted
 from eeio_results import documents, typed
 from eeio_results.campaign import AdaptiveProtocol, Protocol, SteadyProtocol, StudyProtocol
 from eeio_results.errors import EeioError
@@ -74,7 +75,8 @@ class Optional:
     help: str = ""
 
     def is_found(self) -> bool:
-        """Runs the program if its help matters."""
+        """Runs the program if its help matters. RejectedError for root if another user could
+        change that program."""
         named = os.environ.get(self.variable, "") if self.variable else ""
         is_folder = named != "" and Path(named).is_dir()
         path = ":".join(
@@ -87,6 +89,11 @@ class Optional:
         program = found[0]
         if program is None or not all(found) or not self.help:
             return all(found)
+        if (why := why_untrusted(Path(program))) is not None:
+            remedy = f"set {self.variable} to" if named else "put first in PATH"
+            raise RejectedError(
+                f"{program} is not run as root: {why}. Repair: {remedy} a program of root"
+            )
         try:
             output = subprocess.run(
                 [program, "-h"],
@@ -149,6 +156,7 @@ def find(name: str) -> Suite:
     if "\0" in name:  # from a campaign.json of others
         raise RejectedError(f"{q.shortened(name)} is not a valid suite name")
     if "/" in name:
+        check_definition(Path(name))  # with its links
         return load(Path(name).resolve())
     folders = search_path("suites")
     for folder in folders:
@@ -171,7 +179,9 @@ def available() -> dict[str, Path]:
 
 
 def load(folder: Path) -> Suite:
-    """The suite in `folder`: suite-definition.xml (PTS's file) and protocol.yaml (ours)."""
+    """The suite in `folder`: suite-definition.xml (PTS's file) and protocol.yaml (ours).
+    RejectedError for root if another user could change it."""
+    check_definition(folder)
     path = folder / DEFINITION
     try:
         root = documents.read_xml(path)
