@@ -25,6 +25,8 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	mpirun=${EEIO_MPIRUN:-mpirun}
 	command -v "$mpirun" >/dev/null ||
 		refuse "$mpirun is missing: install the packages openmpi-bin and libopenmpi-dev"
+	# The installation has looked at another one, or some time ago.
+	check_own EEIO_MPIRUN "$(command -v "$mpirun")"
 	[ -z "${EEIO_HOSTFILE:-}" ] || [ -r "$EEIO_HOSTFILE" ] ||
 		refuse "EEIO_HOSTFILE=$EEIO_HOSTFILE: cannot be read"
 	case $("$mpirun" --version 2>/dev/null | head -n 1) in

@@ -9,11 +9,6 @@
 
 find_program() { # NAME -> $found, its path; status 1 without one
 	found=$(PATH=$searched && command -v "$1") || return 1
-	[ "$(id -u)" = 0 ] || return 0
-	case $found in
-	/*) ;;
-	*) finish 1 "$found is not run as root: it depends on the current folder. Repair: give its absolute path" ;;
-	esac
-	problem=$(cd / && replaceable_above "$(trusted_users "${found%/*}")" "$found")
-	[ -z "$problem" ] || finish 1 "$found is not run as root: $(explained "$found" "$problem")"
+	why=$(untrusted "$found")
+	[ -z "$why" ] || finish 1 "$found is not run as root: $why"
 }

@@ -11,7 +11,7 @@ new_folder() { # PARENT, an argument of a shell
 	printf '%s\n' "mkdir -m 700 $1/eeio-files, and give it as the directory"
 }
 
-explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line: the problem, and what repairs it
+explained() { # DIRECTORY (or PROGRAM) PROBLEM [REPAIR], as trust.sh prints it -> a line: the problem, and what repairs it
 	directory=$1 kind=${2%% *} path=${2#* * } value=${2#* }
 	value=${value%% *}
 	user=$(id -nu "$value" 2>/dev/null) || user="'#$value'"
@@ -40,5 +40,15 @@ explained() { # DIRECTORY (or PROGRAM) PROBLEM, as trust.sh prints it -> a line:
 	*) repair=$(new_folder "~") ;;
 	esac
 	# A line break in a name would begin a line of its own, with another repair.
-	printf '%s' "$path $problem. Repair: $repair" | tr '\001-\037\177' '?' && echo
+	printf '%s' "$path $problem. Repair: ${3:-$repair}" | tr '\001-\037\177' '?' && echo
+}
+
+untrusted() { # FILE [REPAIR] -> as root, a line if another user could replace the file, which is run or read
+	[ "$(id -u)" = 0 ] || return 0
+	case $1 in
+	/*) ;;
+	*) echo "it depends on the current folder. Repair: give its absolute path" && return ;;
+	esac
+	problem=$(cd / && replaceable_above "$(trusted_users "${1%/*}")" "$1")
+	[ -z "$problem" ] || explained "$1" "$problem" "${2:-}"
 }

@@ -16,6 +16,7 @@ original() { # the user's own NPB, whose output eeio reads
 		refuse "EEIO_NPB: the original has none of flush=end, cold, compute_ms and collective_buffer"
 	program=$EEIO_NPB/bt.$class.$processes.mpi_io_$subtype
 	[ -x "$program" ] || refuse "$program: not there; build it with NPB's \`make bt CLASS=$class NPROCS=$processes SUBTYPE=$subtype\`"
+	check_own EEIO_NPB "$program"
 	echo "${program##*/}, sha256 $(sha256sum <"$program" | cut -d' ' -f1)" >"$output/npb-program.txt"
 	(launch "$processes" "$program") >"$output/npb.txt"
 	status=$?

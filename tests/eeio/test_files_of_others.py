@@ -886,3 +886,62 @@ def test_root_asks_no_program_of_another_user_for_its_options(
     with pytest.raises(RejectedError, match=reason):
         optional.is_found()
     assert not (base / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("profile", "variable", "script"),
+    [
+        ("btio", "EEIO_MPIRUN", "eeio-btio.sh class=S processes=4"),
+        ("btio", "EEIO_NPB", "eeio-btio.sh class=S processes=4"),
+    ],
+)
+@pytest.mark.parametrize("link", [False, True])
+def test_a_run_uses_no_file_of_another_user_that_a_variable_names(
+    base: Path, profile: str, variable: str, script: str, link: bool
+) -> None:
+    """Some of them were checked only when the profile was installed."""
+    base.chmod(0o755)
+    home = copy_of(COMMON.parent / f"eeio-{profile}-1.0.0", base / "home")
+    (base / "data/eeio-scratch").mkdir(parents=True)
+    ran = base / "ran"
+    mpirun = executable(base / "mpirun", f'#!/bin/sh\n[ "$1" = --version ] || touch {ran}\n')
+    executable(base / "bt.S.4.mpi_io_full", "#!/bin/sh\n")
+    executable(base / "io500", "#!/bin/sh\n")
+    (home / "tool.conf").write_text(f"name=eeio-{profile}\npath={base}/io500\n")
+    named = {
+        "EEIO_MPIRUN": mpirun, "EEIO_NPB": base / "bt.S.4.mpi_io_full",
+        "EEIO_IO500_INI": base / "ini", "EEIO_DROP_CACHES": base / "drop_caches",
+    }[variable]  # fmt: skip
+    for name in ("ini", "drop_caches"):
+        (base / name).write_text("[debug]\n")
+    environment = {
+        **os.environ, "HOME": str(home), "EEIO_MPIRUN": str(mpirun),
+        "EEIO_DIRECTORY": f"{base}/data", "EEIO_OUTPUT_DIR": f"{base}/output",
+        "EEIO_DROP_CACHES": str(base / "drop_caches"),
+        variable: str(base if variable == "EEIO_NPB" else named),
+    }  # fmt: skip
+    for name in ("SUDO_UID", "EEIO_PRESET", "LOG_FILE", "SLURM_JOB_ID"):
+        environment.pop(name, None)
+
+    def done() -> "subprocess.CompletedProcess[str]":
+        program, *factors = script.split()
+        return subprocess.run(
+            ["sh", str(home / program), *factors], env=environment, cwd=base, check=False,
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    first = done()
+    assert (first.returncode, first.stderr) == (0, "") and ran.exists()
+    ran.unlink()
+    if link:
+        named.rename(base / "elsewhere")
+        named.symlink_to(base / "elsewhere")
+    os.chown(named, 71500, 71500, follow_symlinks=False)
+    second = done()
+    problem = f"is {'a link of' if link else 'owned by'} user 71500"
+    assert second.returncode == 2
+    assert second.stderr == (
+        f"eeio-{profile}: {named} is not used as root: {named} {problem}. "
+        f"Repair: name a file of root by {variable}\n"
+    )
+    assert variable == "EEIO_DROP_CACHES" or not ran.exists()
