@@ -32,6 +32,7 @@ bytes=0
 ini=${EEIO_IO500_INI:-}
 if [ -n "$ini" ]; then
 	[ "${ini#/}" != "$ini" ] || refuse "EEIO_IO500_INI=$ini: give an absolute path"
+	check_own EEIO_IO500_INI "$ini"
 	[ -f "$ini" ] && [ -r "$ini" ] || refuse "EEIO_IO500_INI=$ini: not a file that can be read"
 	[ -s "$ini" ] && [ "$(wc -c <"$ini")" -le 1048576 ] ||
 		refuse "EEIO_IO500_INI=$ini: empty, or longer than 1 MiB"

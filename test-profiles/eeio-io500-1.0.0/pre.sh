@@ -30,6 +30,7 @@ share=$((free * 2 / 5 / processes))
 [ "$bytes" -gt 0 ] || refuse "$scratch: $free bytes are free, too few for $processes processes"
 [ "$bytes" -le 10401873920000 ] || bytes=10401873920000 # IO500's own
 caches=${EEIO_DROP_CACHES:-/proc/sys/vm/drop_caches}
+[ -z "${EEIO_DROP_CACHES:-}" ] || check_own EEIO_DROP_CACHES "$caches"
 {
 	printf '[debug]\nstonewall-time = %s\n' "$stonewall_s"
 	# IO500 asks for it where one node writes and reads.

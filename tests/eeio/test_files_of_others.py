@@ -893,6 +893,8 @@ def test_root_asks_no_program_of_another_user_for_its_options(
     [
         ("btio", "EEIO_MPIRUN", "eeio-btio.sh class=S processes=4"),
         ("btio", "EEIO_NPB", "eeio-btio.sh class=S processes=4"),
+        ("io500", "EEIO_IO500_INI", "pre.sh"),
+        ("io500", "EEIO_DROP_CACHES", "pre.sh"),
     ],
 )
 @pytest.mark.parametrize("link", [False, True])
