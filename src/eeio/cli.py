@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from eeio import __version__, commands
 from eeio.commands import aliases
@@ -17,7 +18,7 @@ from eeio.errors import (
     InterruptedCampaignError,
     RejectedError,
 )
-from eeio_limits.trust import trusted_search_path
+from eeio_limits.trust import TEMPORARY, risk_of_folder, trusted_search_path
 from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
 
@@ -101,6 +102,33 @@ def _trusted_programs() -> Iterator[None]:
 
 
 @contextmanager
+def _trusted_temporary_folder() -> Iterator[None]:
+    """Root, and what it starts, makes no temporary file where another user could replace it."""
+    names = TEMPORARY if os.geteuid() == 0 else ()
+    before = {name: os.environ[name] for name in names if os.environ.get(name)}
+    risks = [(name, risk_of_folder(Path(folder))) for name, folder in before.items()]
+    if not any(risk for _, risk in risks):
+        yield
+        return
+    import tempfile
+
+    from eeio.paths import temporary_folder
+
+    trusted = str(temporary_folder())
+    for name, risk in risks:
+        if risk is not None:
+            print(f"eeio: {name}: not used as root: {risk.path} {risk.problem}", file=sys.stderr)
+    known = tempfile.tempdir
+    try:
+        os.environ |= dict.fromkeys(before, trusted)
+        tempfile.tempdir = None  # it is looked up once
+        yield
+    finally:
+        os.environ |= before
+        tempfile.tempdir = known
+
+
+@contextmanager
 def _waiting(limit_s: float | None) -> Iterator[None]:
     """For locks, as `--wait` says."""
     if limit_s is None:
@@ -142,7 +170,11 @@ def _main(argv: Sequence[str] | None) -> int:
         command_line = with_source(command_line)
     arguments = top.parse_args(command_line)
     try:
-        with _trusted_programs(), _waiting(getattr(arguments, "wait", None)):
+        with (
+            _trusted_programs(),
+            _trusted_temporary_folder(),
+            _waiting(getattr(arguments, "wait", None)),
+        ):
             return int(arguments.action(arguments))
     except InterruptedCampaignError as error:
         print(f"\neeio: {error}", file=sys.stderr)

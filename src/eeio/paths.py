@@ -7,8 +7,10 @@ import stat
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.trust import make_folder, risk_of_folder, why_untrusted
+from eeio_limits.trust import TEMPORARY, make_folder, risk_of_folder, why_untrusted
 from eeio_results.places import results_root as results_root
+
+_SHARED = Path("/tmp")  # noqa: S108 # checked before it is used
 
 
 def _xdg(variable: str, default: str) -> Path:
@@ -77,6 +79,22 @@ def install_root() -> Path:
 def state_root() -> Path:
     """Settings to restore after a crash."""
     return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def temporary_folder() -> Path:
+    """Where temporary files are made. For root the first that no other user could replace: that of
+    TMPDIR, /tmp, or one of eeio's state."""
+    if os.geteuid() != 0:
+        import tempfile
+
+        return Path(tempfile.gettempdir())
+    named = [Path(os.environ[name]) for name in TEMPORARY if os.environ.get(name)]
+    for folder in (*named, _SHARED):
+        if folder.is_dir() and risk_of_folder(folder) is None:
+            return folder.absolute()
+    folder = state_root() / "temporary"
+    make_folder(folder, 0o700)
+    return folder
 
 
 def saved_figures_root() -> Path:

@@ -40,6 +40,8 @@ _UNCHECKED = (
 )
 """Of mounts: the prefix of the file system; the option by which the kernel lets every user write,
 whatever modes it shows; one with which somebody checks all the same; one to mount it again with."""
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+"""Variables with the folder of temporary files; the first that is set counts."""
 _KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK)
 """What eeio makes in its folder; killed workers leave sockets, which no program opens as a file."""
 _OF_SERVERS = ("eeio-mariadb.data/data", "eeio-postgresql.data/data")

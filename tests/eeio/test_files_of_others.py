@@ -26,6 +26,7 @@ from eeio import paths
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
+from eeio.measure.profiles import complete
 from eeio.measure.profiles.suite import Optional
 from eeio_limits import trust
 from eeio_limits.trust import (
@@ -947,3 +948,35 @@ def test_a_run_uses_no_file_of_another_user_that_a_variable_names(
         f"Repair: name a file of root by {variable}\n"
     )
     assert variable == "EEIO_DROP_CACHES" or not ran.exists()
+
+
+def test_root_makes_no_temporary_file_in_a_folder_of_another_user(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """That user could put a profile's script, or the times of a command, in the place of eeio's."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    theirs, ours = base / "theirs", base / "ours"
+    for folder in (theirs, ours):
+        folder.mkdir(0o755)
+    os.chown(theirs, 71500, 71500)
+    monkeypatch.setenv("TMPDIR", str(base))
+    assert paths.temporary_folder() == base, "it is sticky, and root's"
+    profile = COMMON.parent / "eeio-fio-1.0.0"
+    with complete.folder_of(profile) as made:
+        assert made.is_relative_to(base)
+    monkeypatch.setenv("TMPDIR", str(theirs))
+    monkeypatch.setenv("TMP", str(ours))
+    assert paths.temporary_folder() == ours
+    with complete.folder_of(profile) as made:
+        assert made.is_relative_to(ours)
+    command = ["record", "power", "--meter", "demo", "--", "sh", "-c", "echo $TMPDIR; mktemp"]
+    assert main(command) == 3, "too short for a reading"
+    said = capfd.readouterr()
+    assert f"eeio: TMPDIR: not used as root: {theirs} is owned by user 71500\n" in said.err
+    assert said.out.startswith(f"{ours}\n{ours}/") and not list(theirs.iterdir())
+    assert os.environ["TMPDIR"] == str(theirs), "it is that of the command only"
+    monkeypatch.delenv("TMP")
+    monkeypatch.setenv("XDG_STATE_HOME", str(base / "state"))
+    monkeypatch.setattr(paths, "_SHARED", theirs)
+    assert paths.temporary_folder() == base / "state/eeio/temporary"

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from eeio.errors import RejectedError
 from eeio.measure.foreground import GATE
+from eeio.paths import temporary_folder
 from eeio_power.suspension import suspended_s
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import bpftrace, strace
@@ -209,7 +210,7 @@ class _Bpftrace:
         self._before_s = suspended_s()
         self._ready_s = self._begun_s
         self.ahead_s = 0.0
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 # lives as long as bpftrace
+        self._messages = tempfile.TemporaryFile(dir=temporary_folder())  # noqa: SIM115 # lives as long as bpftrace
         self._process = subprocess.Popen(
             ["bpftrace", "-q", "-k", "-o", str(path), "-c", shutil.which("cat") or "/bin/cat", "-e",
              bpftrace.program(), str(pid)],

@@ -17,6 +17,7 @@ from eeio.measure.system.device import check_readable, check_unused
 from eeio.measure.system.lock import drive_lock, machine_lock
 from eeio.measure.system.power_saving import drive_at
 from eeio.measure.system.undo import UndoJournal
+from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 
@@ -84,7 +85,7 @@ def gaps(arguments: argparse.Namespace) -> int:
             else power_gap.reads(node, device)
         )
         with (
-            tempfile.TemporaryDirectory(prefix="eeio-") as folder,
+            tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
             restoring(journal) as failures,
         ):

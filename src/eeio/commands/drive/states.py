@@ -24,6 +24,7 @@ from eeio.measure.system.lock import drive_lock, machine_lock
 from eeio.measure.system.nvme_power import NvmeController
 from eeio.measure.system.power_saving import KEYS, Setting, settings
 from eeio.measure.system.undo import UndoJournal
+from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 
@@ -97,7 +98,7 @@ def states(arguments: argparse.Namespace) -> int:
     with (
         machine_lock(shared=False),
         drive_lock(device.disk_sysfs.name),
-        tempfile.TemporaryDirectory(prefix="eeio-") as folder,
+        tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
         drive = Measured(node, arguments.seconds, arguments.settle, power)

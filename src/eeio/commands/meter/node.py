@@ -16,7 +16,7 @@ from eeio.commands.output_file import write_file
 from eeio.errors import RejectedError
 from eeio.measure import cluster
 from eeio.measure.signals import signals_raise
-from eeio.paths import make_output_folder
+from eeio.paths import make_output_folder, temporary_folder
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
 from eeio_power.recording import record, to_json
@@ -66,7 +66,10 @@ def record_node(arguments: argparse.Namespace) -> int:
         make_output_folder(arguments.folder)
         # Files of an earlier program must not be taken for this one's.
         path.unlink(missing_ok=True)
-        with _meters(arguments.meter, counted) as meters, tempfile.TemporaryDirectory() as folder:
+        with (
+            _meters(arguments.meter, counted) as meters,
+            tempfile.TemporaryDirectory(dir=temporary_folder()) as folder,
+        ):
             begun = cluster.clocks()
             # Copied only afterwards: the nodes' folder may be on the disks that are measured.
             samples = Path(folder) / "power.csv.gz"
@@ -86,7 +89,10 @@ def _until_input_ends(arguments: argparse.Namespace) -> int:
     # Not by `cat`, which would continue to print later lines.
     waiting = ["sh", "-c", "echo recording; while read -r line; do :; done"]
     try:
-        with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+        with (
+            opened(arguments.meter) as meters,
+            tempfile.TemporaryDirectory(dir=temporary_folder()) as folder,
+        ):
             begun = cluster.clocks()
             samples = Path(folder) / "power.csv.gz"
             recording = record(waiting, meters, samples, rate_hz=arguments.rate)

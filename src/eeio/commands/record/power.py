@@ -19,7 +19,7 @@ from eeio.errors import (
     RejectedError,
 )
 from eeio.measure.signals import signals_raise
-from eeio.paths import check_output_folder
+from eeio.paths import check_output_folder, temporary_folder
 from eeio_power.errors import PowerError
 from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, breakdown, grade
 from eeio_power.recording import Recording, record, to_json
@@ -66,7 +66,10 @@ def record_command(arguments: argparse.Namespace) -> int:
         raise RejectedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
     if arguments.samples is not None:
         check_output_folder(arguments.samples.parent)
-    with opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
+    with (
+        opened(arguments.meter) as meters,
+        tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
+    ):
         try:
             with signals_raise("so is the command", (signal.SIGTERM,)):
                 recording = record(

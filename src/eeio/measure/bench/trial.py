@@ -22,6 +22,7 @@ from eeio.measure.system.counters import read_counters
 from eeio.measure.system.filesystem import BlockDevice, backing_device
 from eeio.measure.system.owner import Orphans
 from eeio.measure.system.undo import mark
+from eeio.paths import temporary_folder
 from eeio_results.errors import EeioError
 
 _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
@@ -80,7 +81,7 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
 
 
 def _once(command: Command, how: How, directory: str) -> Trial:
-    with tempfile.TemporaryDirectory(prefix="eeio-bench-") as output:
+    with tempfile.TemporaryDirectory(prefix="eeio-bench-", dir=temporary_folder()) as output:
         options = [
             f"command={command.as_factor}", "count=1", f"directory={directory}",
             f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
@@ -138,7 +139,7 @@ def _written_bytes(drive: BlockDevice | None) -> int:
 def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
     """Its exit code, None where the time was out, its last words, and the number of its process
     group, with no process left in it."""
-    with tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile(dir=temporary_folder()) as errors:
         process = subprocess.Popen(
             options, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             start_new_session=True, env={**os.environ, **mark()},

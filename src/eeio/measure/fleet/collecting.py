@@ -11,6 +11,7 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.exchange.pts import read as pts
 from eeio.measure.fleet.submitting import LOGS, NODES, Submission, read_submission
+from eeio.paths import temporary_folder
 from eeio_limits.text import shown
 from eeio_results.comparison.fleet import NodeResults
 from eeio_results.errors import EeioError
@@ -148,7 +149,7 @@ def _fleet_of(place: Path, fleets: dict[Path, Submission]) -> tuple[Path, str | 
 
 def _of_pts(path: Path) -> list[_Found]:
     """One node a system: Phoromatic writes the results of all its systems into one file."""
-    with tempfile.TemporaryDirectory(prefix="eeio-fleet-") as folder:
+    with tempfile.TemporaryDirectory(prefix="eeio-fleet-", dir=temporary_folder()) as folder:
         stored = pts.import_file(path, None, None, Path(folder))
         campaigns = [load(place) for _, place, _ in stored]
     return [_Found(one.machine.hostname, path, one) for one in campaigns]

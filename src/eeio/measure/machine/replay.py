@@ -10,6 +10,7 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.measure.machine import capture, description
 from eeio.measure.machine.description import Description
+from eeio.paths import temporary_folder
 
 DOCTOR = ("eeio", "doctor", "--json")
 
@@ -40,7 +41,7 @@ def replayed(path: Path) -> Iterator[Replay]:
     """
     found = capture.load(path)
     before = os.environ.get("PATH")
-    with tempfile.TemporaryDirectory(prefix="eeio-machine-") as folder:
+    with tempfile.TemporaryDirectory(prefix="eeio-machine-", dir=temporary_folder()) as folder:
         try:
             root, programs = description.lay_out(found, Path(folder).resolve() / "m")
         except OSError as error:

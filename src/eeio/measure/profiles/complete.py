@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio.paths import shipped
+from eeio.paths import shipped, temporary_folder
 from eeio_limits import LimitError, inputs
 
 _LIST = "common"
@@ -50,7 +50,7 @@ def folder_of(folder: Path) -> Iterator[Path]:
     if not (folder / _LIST).is_file():
         yield folder.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="eeio-profile-") as made:
+    with tempfile.TemporaryDirectory(prefix="eeio-profile-", dir=temporary_folder()) as made:
         complete = Path(made) / folder.name
         complete.mkdir()
         folders = {path.name: path for path in folder.iterdir() if path.is_dir()}
