@@ -26,8 +26,10 @@ from eeio import paths
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
+from eeio.measure.machine import examination
 from eeio.measure.profiles import complete
 from eeio.measure.profiles.suite import Optional
+from eeio.measure.system import caches
 from eeio_limits import trust
 from eeio_limits.trust import (
     make_folder,
@@ -980,3 +982,28 @@ def test_root_makes_no_temporary_file_in_a_folder_of_another_user(
     monkeypatch.setenv("XDG_STATE_HOME", str(base / "state"))
     monkeypatch.setattr(paths, "_SHARED", theirs)
     assert paths.temporary_folder() == base / "state/eeio/temporary"
+
+
+@pytest.mark.parametrize("theirs", ["link", "folder"])
+def test_root_empties_no_cache_by_a_file_of_another_user(
+    home: Path, monkeypatch: pytest.MonkeyPatch, in_process: InProcess, theirs: str
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    victim, folder = home / "victim", home / "folder"
+    victim.write_text("kept")
+    folder.mkdir()
+    name = folder / "drop_caches"
+    name.symlink_to(victim)
+    monkeypatch.setenv("EEIO_DROP_CACHES", str(name))
+    assert caches.drops_all()
+    changed = name if theirs == "link" else folder
+    os.chown(changed, 71500, 71500, follow_symlinks=False)
+    target = ["--directory", str(home / "target"), "--meter", "none"]
+    for command in (["run", "dummy-suite"], ["plan", "dummy-suite"], ["bench", "--cold", "true"]):
+        said = in_process(*command, *target, code=2).err
+        assert f"EEIO_DROP_CACHES={name}: not written as root: {changed} is " in said
+    with pytest.raises(RejectedError, match="Repair: unset EEIO_DROP_CACHES"):
+        caches.drop([], None)
+    assert victim.read_text() == "kept"
+    (found,) = [one for one in examination.examine() if one.name == "drop caches"]
+    assert not found.found and "not written as root" in found.detail

@@ -1,6 +1,5 @@
 """A campaign of commands: each is an experiment of the level `application`."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +40,7 @@ class How:
 
     def check(self) -> None:
         """RejectedError for invalid values."""
-        if self.cold and not (os.geteuid() == 0 and os.access(caches.drop_file(), os.W_OK)):
+        if self.cold and not caches.drops_all():
             raise RejectedError(
                 "--cold: only root can empty the page cache, so it could not be proved to be "
                 "cold; run it with sudo, or measure with --warm"

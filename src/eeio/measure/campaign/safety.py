@@ -10,6 +10,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.measure.machine.root import HERE
+from eeio.measure.system import caches
 from eeio.measure.system import device as devices
 from eeio.measure.system.below import check_not_in_memory
 from eeio.measure.system.filesystem import backing_device, block_device, mount_of
@@ -196,6 +197,8 @@ def check_targets(
 ) -> None:
     """Rejects file systems and a device that cannot be used; `folder` is that of a resumed
     campaign."""
+    if root == HERE:
+        caches.check_drop_file()
     for name in options.filesystems:
         check(name)
     if options.erase is not None and options.device is None:

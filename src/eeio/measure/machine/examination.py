@@ -227,7 +227,8 @@ def _privileges(root: Path) -> list[Finding]:
     user = user_id(root)
     is_root = user == 0
     drop_file = caches.drop_file()
-    drop = os.access(root / str(drop_file).lstrip("/"), os.W_OK)
+    why_not = caches.why_not_written() if root == HERE else None
+    drop = why_not is None and os.access(root / str(drop_file).lstrip("/"), os.W_OK)
     loop = is_root and (root / "dev/loop-control").exists()
     return [
         Finding(
@@ -236,7 +237,7 @@ def _privileges(root: Path) -> list[Finding]:
         ),
         Finding(
             "privilege", "drop caches", drop,
-            f"{drop_file} is {'writable' if drop else 'not writable'}",
+            why_not or f"{drop_file} is {'writable' if drop else 'not writable'}",
             "only pages of the test files can be dropped, not those of metadata",
             "run as root, or mount the file writable into the container",
         ),

@@ -26,9 +26,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import RejectedError
 from eeio.measure.machine.root import user_id
 from eeio.measure.system.filesystem import BlockDevice, one_drive
 from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
+from eeio_limits.trust import why_untrusted
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
 
@@ -250,8 +252,26 @@ def drop_file() -> Path:
     return Path(os.environ.get("EEIO_DROP_CACHES") or "/proc/sys/vm/drop_caches")
 
 
+def why_not_written() -> str | None:
+    """Why root does not write to the file of EEIO_DROP_CACHES: another user could let it lead to
+    any file."""
+    if (why := why_untrusted(drop_file())) is None:
+        return None
+    return (
+        f"EEIO_DROP_CACHES={drop_file()}: not written as root: {why}. Repair: unset "
+        "EEIO_DROP_CACHES, or name a file of root"
+    )
+
+
+def check_drop_file() -> None:
+    """RejectedError for such a file."""
+    if (why := why_not_written()) is not None:
+        raise RejectedError(why)
+
+
 def drops_all() -> bool:
-    """Whether this user may empty the machine's page cache."""
+    """Whether this user may empty the machine's page cache. RejectedError as `check_drop_file`."""
+    check_drop_file()
     return os.geteuid() == 0 and os.access(drop_file(), os.W_OK)
 
 
