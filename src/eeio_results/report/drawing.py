@@ -20,6 +20,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from eeio_limits import text as harmless
 
+# The import has read a file `matplotlibrc` of the current folder, which may be of anybody and start
+# programs (text.usetex). A figure depends on its data only.
+matplotlib.rcdefaults()
+for _name in ("timezone", "date.epoch"):  # which that leaves
+    matplotlib.rcParams[_name] = matplotlib.rcParamsDefault[_name]
+
 BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK = (
     "#0072B2", "#C04E00", "#00785A", "#AA3377", "#555555", "#882255", "#332288", "#000000",
 )  # fmt: skip

@@ -1,6 +1,9 @@
 """The static figures: what each says of itself, whole and legible wherever it is shown."""
 
+import os
 import re
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -240,3 +243,27 @@ def test_long_legends_wrap_and_are_complete() -> None:
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     assert box is not None and box.x0 >= -0.02 and box.x1 <= 3.52 and box.y0 >= -0.02
+
+
+def test_a_matplotlibrc_in_the_current_folder_has_no_effect(tmp_path: Path) -> None:
+    """With text.usetex it ran LaTeX on its own preamble."""
+    (tmp_path / "matplotlibrc").write_text(
+        "text.usetex: True\ntext.latex.preamble: \\input{/etc/hostname}\nlines.linewidth: 9\n"
+        "axes.facecolor: red\nfont.family: monospace\nsvg.fonttype: path\ntimezone: Asia/Tokyo\n"
+        "date.epoch: 2000-01-01T00:00:00\n"
+    )
+    (tmp_path / "empty").mkdir()
+    code = (
+        "from eeio_results.report import drawing; f = drawing.sheet(4, 3, ['a']); "
+        "f.subplots().plot([1, 2], [3, 4], label='a'); "
+        "print(drawing.svg_of(drawing.finished(f, 'b', [], 'c'))); "
+        "import matplotlib; print(matplotlib.rcParams)"
+    )
+    drawn = [
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for folder in (tmp_path, tmp_path / "empty")
+    ]  # fmt: skip
+    assert drawn[0] == drawn[1]
