@@ -122,10 +122,11 @@ def search_path(kind: str) -> list[Path]:
 def check_definition(folder: Path) -> None:
     """RejectedError for root if another user could change a profile or suite: its files name
     programs, and the profile's scripts are run. Those that are part of eeio are not checked."""
-    kinds = ("test-profiles", "suites")
-    # By its name: behind a link of another user there may be another folder the next time.
-    place = Path(os.path.normpath(folder.absolute()))
-    if os.geteuid() != 0 or place.parent in [one for kind in kinds for one in shipped_paths(kind)]:
+    shipped_folders = (*shipped_paths("test-profiles"), *shipped_paths("suites"))
+    # By its name: behind a link of another user, or a .. after one, may be another folder the next
+    # time.
+    is_shipped = ".." not in folder.parts and folder.absolute().parent in shipped_folders
+    if os.geteuid() != 0 or is_shipped:
         return
     for path in (folder, *sorted(folder.rglob("*"))):
         if (why := why_untrusted(path)) is not None:
