@@ -52,3 +52,8 @@ untrusted() { # FILE [REPAIR] -> as root, a line if another user could replace t
 	problem=$(cd / && replaceable_above "$(trusted_users "${1%/*}")" "$1")
 	[ -z "$problem" ] || explained "$1" "$problem" "${2:-}"
 }
+
+check_own() { # VARIABLE FILE: leaves where another user could replace the file that it names, and eeio is root
+	why=$(untrusted "$2" "name a file of root by $1")
+	[ -z "$why" ] || refuse "$2 is not used as root: $why"
+}

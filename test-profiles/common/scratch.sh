@@ -18,11 +18,6 @@ refuse() { # ERROR...
 	exit 2
 }
 
-check_own() { # VARIABLE FILE: leaves where another user could replace the file that it names, and eeio is root
-	why=$(untrusted "$2" "name a file of root by $1")
-	[ -z "$why" ] || refuse "$2 is not used as root: $why"
-}
-
 enter() { # FOLDER, $scratch or one below it: makes it and changes to it
 	unwritable="$scratch: cannot be written; give another directory"
 	make_here "${scratch%/*}" || refuse "$unwritable"
