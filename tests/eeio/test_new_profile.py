@@ -121,6 +121,8 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
         (("x", "--figure", "[0-9]+", "--unit", "s", "--", "true"), "0 groups"),
         (("x", "--figure", "([0-9]+", "--unit", "s", "--", "true"), "is not a regular expression"),
         (("x", "--bytes", "many", "--", "true"), "many"),
+        (("x", "--bytes", "^wrote ([0-9]+) MiB", "--", "true"), "MiB follows it"),
+        (("x", "--bytes", r"([0-9]+)\s+kB", "--", "true"), "kB follows it"),
         (("x", "--bytes", "{n}", "--factor", "n=a", "--", "echo", "{n}"), "is not a size"),
         (("x", "--footprint", "much", "--", "true"), "--footprint"),
         (("x", "--operation", "erase", "--", "true"), "erase"),

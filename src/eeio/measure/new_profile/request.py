@@ -149,6 +149,11 @@ class Workload:
     def _check_moved(self, moved: str) -> None:
         if self.moved_is_pattern:
             _check_pattern("--bytes", moved)
+            if (unit := _UNIT_BEHIND_GROUP.search(moved)) is not None:
+                raise RejectedError(
+                    f"--bytes {q.shortened(moved)}: the group is a number of bytes, and {unit[1]} "
+                    "follows it; give a size, such as {size} of --factor size=16m,64m"
+                )
             return
         place = _PLACE.fullmatch(moved)
         for size in (moved,) if place is None else self.factors.get(place[1], ()):
@@ -162,6 +167,10 @@ class Workload:
                     f"--bytes {q.shortened(moved)}: {q.shortened(size)} is not a size such as 16m; "
                     "give one, a factor of sizes such as {size}, or a pattern with a group (...)"
                 )
+
+
+_UNIT_BEHIND_GROUP = re.compile(r"\)(?:\\s[*+?]?| )*((?:[kKMGT]i?B|[kKMGT]bytes))\b")
+"""In a pattern for bytes, behind the group."""
 
 
 def factor(text: str) -> tuple[str, tuple[str, ...]]:
