@@ -58,7 +58,7 @@ class Modules:
 
     def ours(self) -> list[str]:
         """Those of the package."""
-        return list(_ours(self.package, self.part))
+        return list(_ours(tuple(importlib.import_module(self.package).__path__), self.part))
 
     def own(self) -> dict[str, Path]:
         """Name -> file of each module in the user's folders."""
@@ -136,9 +136,9 @@ def _read(name: str, path: Path) -> ModuleType:
 
 
 @cache
-def _ours(package: str, part: str) -> tuple[str, ...]:
-    """The modules of a package, with that part; they do not change while the program runs."""
-    paths = importlib.import_module(package).__path__
+def _ours(paths: tuple[str, ...], part: str) -> tuple[str, ...]:
+    """The modules of a package in these folders, with that part. They do not change while the
+    program runs."""
     names = [module.name for module in pkgutil.iter_modules(paths) if _is_public(module.name)]
     if not part:
         return tuple(names)
