@@ -373,10 +373,10 @@ def _make_root(folder: Path) -> None:
 
 
 def _new_file(path: Path) -> TextIO:
-    """In the place of one that a killed process left. A link of that name is not followed."""
+    """In the place of one that a killed process left. A link of that name is not followed: a file
+    that must be new is opened with O_EXCL."""
     path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8")
+    return path.open("x", encoding="utf-8")
 
 
 def remove_half_made(aside: Path) -> bool:
