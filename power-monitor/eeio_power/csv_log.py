@@ -63,7 +63,7 @@ _HEADER_WORD = re.compile(r"[a-zµμ]+", re.I)
 _OTHER_UNITS = frozenset(
     (
         "kw", "mw", "dw", "cw", "uw", "µw", "μw", "gw", "wh", "kwh", "mwh", "kj", "mj", "va", "kva",
-        "mva", "var", "kvar", "mvar", "btu", "hp", "ma", "ka", "mv", "kv", "dbm",
+        "mva", "var", "kvar", "mvar", "btu", "ma", "ka", "mv", "kv", "dbm",
     )
 )  # fmt: skip
 _OTHER_POWERS = frozenset(("apparent", "reactive", "factor"))

@@ -411,6 +411,11 @@ class Tool:
     source: str
 
 
+def only_known(*names: str) -> list[str]:
+    """Names of a machine and its parts, without those that an import does not know."""
+    return [name for name in names if name != "unknown"]
+
+
 @dataclass(frozen=True)
 class Machine:
     """The information that is required to repeat a campaign elsewhere.
@@ -477,7 +482,7 @@ class Machine:
     @property
     def name(self) -> str | None:
         """The host name and the drive, as far as they are known; None if neither is."""
-        return " ".join(n for n in (self.hostname, self.drive_name) if n != "unknown") or None
+        return " ".join(only_known(self.hostname, self.drive_name)) or None
 
     def to_json(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}

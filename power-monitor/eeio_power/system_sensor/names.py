@@ -174,16 +174,17 @@ def is_direct_input(name: str) -> bool:
     return bool(_DIRECT_INPUT.intersection(words(name)))
 
 
+def is_line(label: str) -> bool:
+    """Whether a label is that of a line into a board: `12V_IN`, `MAIN`."""
+    kinds = {word for word in words(label) if not word.isdigit()}
+    has_one_voltage_at_most = len(number(label).split()) <= 1
+    return has_one_voltage_at_most and bool(kinds - {"v"}) and kinds <= _LINE
+
+
 def line_volts(label: str) -> float | None:
-    """The voltage in the label of a line into a board (`12V_IN`), V; 0 for one without a voltage
-    (`MAIN`); None for another label."""
-    of_label = words(label)
-    numbers = [word for word in of_label if word.isdigit()]
-    if not set(of_label) - {*numbers, "v"} or len(numbers) > 1:
-        return None
-    if not set(of_label) <= {*numbers, *_LINE}:
-        return None
-    return float(numbers[0]) if numbers else 0.0
+    """The voltage in the label of a line, V; None without one."""
+    volts = number(label)
+    return float(volts) if volts else None
 
 
 def is_node(name: str) -> bool:

@@ -317,20 +317,30 @@ def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 def _input_line(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     """The line of a board with the most volts and watts, if its label has a word for an input and
     no other voltage: that the board is fed through it alone is assumed."""
-    lines = [s for s in sensors if s.may_add and names.line_volts(s.label) is not None]
+    lines = [s for s in sensors if s.may_add and names.is_line(s.label)]
     if extent != "board" or len(lines) != 1:
         return None
     (line,) = lines
     others = _without(sensors, lines)
-    if line.volts is None or _is_rail(line) or any(s.volts is None for s in others):
-        return None
-    of_label = names.line_volts(line.label)
-    is_of_label = not of_label or of_label <= _SAME_VOLTS * line.volts <= _SAME_VOLTS**2 * of_label
-    most_v = max((s.volts or 0.0 for s in others), default=0.0)
-    if not is_of_label or line.volts < _SAME_VOLTS * most_v:
+    if not _has_the_most_volts(line, others) or not _has_volts_of_its_label(line):
         return None
     doubt = f"that the system is fed through {line.name} ({line.label}) alone is assumed"
     return agreement.checked(replace(_chosen(LINE, [line]), doubt=doubt), line, others, extent)
+
+
+def _has_the_most_volts(line: Sensor, others: Sequence[Sensor]) -> bool:
+    """Whether all voltages are known, and no other is as high."""
+    volts = [s.volts for s in others if s.volts is not None]
+    if line.volts is None or _is_rail(line) or len(volts) < len(others):
+        return False
+    return line.volts >= _SAME_VOLTS * max(volts, default=0.0)
+
+
+def _has_volts_of_its_label(line: Sensor) -> bool:
+    of_label = names.line_volts(line.label)
+    if of_label is None or line.volts is None:
+        return True
+    return of_label / _SAME_VOLTS <= line.volts <= of_label * _SAME_VOLTS
 
 
 def _only(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:

@@ -5,6 +5,7 @@ import shlex
 
 from eeio_results.campaign import Options
 from eeio_results.imported import IMPORTED
+from eeio_results.record import only_known
 from eeio_results.store import Campaign
 
 
@@ -16,7 +17,7 @@ def described(campaign: Campaign) -> str:
     """The machine, the suite and the begin of a campaign, without what is unknown."""
     machine, design = campaign.machine, campaign.design
     names = machine.hostname, machine.cpu_model or machine.architecture, machine.drive_name
-    where = ", ".join(name for name in names if name != "unknown") or "machine unknown"
+    where = ", ".join(only_known(*names)) or "machine unknown"
     is_raw = "raw device" in machine.missing.get("filesystem", "")
     if filesystem := machine.filesystem or ("no file system" if is_raw else None):
         where += f" ({filesystem})"

@@ -35,7 +35,7 @@ def campaign(
 
 def wattsup(
     path: Path, runs: Runs, times_s: Sequence[float], shift: Callable[[float], float], *,
-    local: bool = False,
+    local: bool = False, busy_w: float = BUSY_W,
 ) -> PowerLog:  # fmt: skip
     """Of a meter whose means are as old as a Watts Up's. `shift` is how far its clock is ahead."""
     noise = random.Random(4)
@@ -44,7 +44,7 @@ def wattsup(
     for time_s in times_s:
         middle_s = time_s - 1.0
         place = bisect_right(begins_s, middle_s) - 1
-        power_w = BUSY_W if place >= 0 and middle_s < runs[place][1] else IDLE_W
+        power_w = busy_w if place >= 0 and middle_s < runs[place][1] else IDLE_W
         stamp_s = START_S + time_s + shift(time_s)
         stamp = f"{stamp_s:.1f}"
         if local:
@@ -123,14 +123,13 @@ def test_a_clock_without_a_drift_is_not_doubtful(
         assert reading.energy_j == pytest.approx(BUSY_W * (end_s - begin_s), rel=0.05)
 
 
-def test_power_that_falls_when_the_results_begin_shows_no_other_zone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_power_that_falls_when_the_results_begin_shows_no_other_zone(tmp_path: Path) -> None:
     """No offset follows the results: that ended in a traceback."""
-    monkeypatch.setitem(globals(), "BUSY_W", IDLE_W)
-    monkeypatch.setitem(globals(), "IDLE_W", BUSY_W + 100.0)
     runs = campaign(1, (60, 120), (60, 200))
-    log = wattsup(tmp_path / "power.log", runs, [float(n) for n in range(4500)], lambda _: 0.0)
+    log = wattsup(
+        tmp_path / "power.log", runs, [float(n) for n in range(4500)], lambda _: 0.0,
+        busy_w=IDLE_W / 2,
+    )  # fmt: skip
     spans = [window.pulse for window in windows(runs)]
     assert LoadSteps(log.series[0]).better_zone_s(spans, 0.0, []) is None
 

@@ -169,7 +169,7 @@ class Workload:
                 )
 
 
-_UNIT_BEHIND_GROUP = re.compile(r"\)(?:\\s[*+?]?| )*((?:[kKMGT]i?B|[kKMGT]bytes))\b")
+_UNIT_BEHIND_GROUP = re.compile(r"\)(?:\\s[*+?]?| )*([kKMGT](?:i?B|bytes))\b")
 """In a pattern for bytes, behind the group."""
 
 

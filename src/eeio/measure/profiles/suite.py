@@ -355,13 +355,12 @@ def _factors(value: object) -> dict[str, str]:
     does not."""
     if not isinstance(value, dict):
         raise LimitError("factors: no keys and values")
-    return {
-        _text(key, "factors"): "on" if word is True else "off" if word is False else _word(word)
-        for key, word in value.items()
-    }
+    return {_text(key, "factors"): _word(word) for key, word in value.items()}
 
 
 def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, int | float) and q.FIGURE.contains(value):
         return str(value)
     return _text(value, "factors")

@@ -12,7 +12,7 @@ from eeio_limits.number_text import page_number
 from eeio_results.characterization import characterize
 from eeio_results.domains import DomainFigures
 from eeio_results.io_label import load_of
-from eeio_results.record import DOMAINS, MARKS
+from eeio_results.record import DOMAINS, MARKS, only_known
 from eeio_results.report.page.document import document
 from eeio_results.report.page.table import Cell, Column, columns
 from eeio_results.report.parts import Table
@@ -131,7 +131,7 @@ def _joined(texts: Iterable[str]) -> str:
 def _machine(campaign: Campaign) -> str:
     machine = campaign.machine
     names = machine.hostname, machine.cpu_model or machine.architecture
-    return ", ".join(name for name in names if name != "unknown") or "machine unknown"
+    return ", ".join(only_known(*names)) or "machine unknown"
 
 
 def _lines(bundle: Bundle, shown: Sequence[Column], prices: Mapping[str, float]) -> Iterable[_Line]:
