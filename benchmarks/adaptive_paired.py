@@ -35,14 +35,14 @@ from typing import Any
 import yaml
 from scipy.special import stdtr, stdtrit
 
+from eeio.analysis.comparison.cells import BANDWIDTH, Cell, cells_of
+from eeio.analysis.comparison.drift import compared_cells
+from eeio.analysis.comparison.questions import questions
 from eeio.measure.profiles.suite import PROTOCOL
 from eeio.paths import shipped
-from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
-from eeio_results.comparison.drift import compared_cells
-from eeio_results.comparison.questions import questions
-from eeio_results.report.rounds import times
-from eeio_results.statistics.decision import Rule
-from eeio_results.store import Campaign, load
+from eeio.record.store import Campaign, load
+from eeio.report.campaign.rounds import times
+from eeio.statistics.decision import Rule
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -34,10 +34,10 @@ from benchmarks.truth.protocols import FIXED_REPETITIONS, Drift, adaptive, fixed
 from benchmarks.truth.published import published_world
 from benchmarks.truth.world import Site
 
+from eeio.errors import EeioError
 from eeio.measure.profiles import suite
-from eeio_results.campaign import AdaptiveProtocol, Protocol
-from eeio_results.errors import EeioError
-from eeio_results.statistics.decision import Rule
+from eeio.record.design import AdaptiveProtocol, Protocol
+from eeio.statistics.decision import Rule
 
 SEED = 2018
 CAMPAIGNS = 200

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio.units.quantities import MOST_UNCERTAIN
 from eeio_power.delay import BMC, Delay
 from eeio_power.energy import meter_energy, wait_s
 from eeio_power.meters import Channel

@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.profiles.harness import Installed
 
+from eeio.record.tools.capture import Capture
 from eeio_parsers.fio import run as fio
-from eeio_results.tools.capture import Capture
 
 # An unusual request size separates this fio from others, and from reads that load programs.
 PROGRAM = """

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
-from eeio_results.campaign import PlannedRun
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY
-from eeio_results.comparison.fleet import outliers_of, tests_of
-from eeio_results.store import Store
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY
+from eeio.analysis.comparison.fleet import outliers_of, tests_of
+from eeio.record.design import PlannedRun
+from eeio.record.store import Store
 
 NOISE, RUNS, EXPERIMENTS, WORSE = 0.03, 3, 8, 0.10
 

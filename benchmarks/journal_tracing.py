@@ -20,7 +20,7 @@ from pathlib import Path
 from eeio.measure.journal.trace import JournalTracer, find_ext4
 from eeio.measure.system import image
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.traces import jbd2
+from eeio.traces import jbd2
 
 WRITER = """
 #include <fcntl.h>

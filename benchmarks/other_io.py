@@ -24,10 +24,10 @@ from pathlib import Path
 from eeio.measure.campaign.probes import OtherIo
 from eeio.measure.system import caches, image, other_io
 from eeio.measure.system.filesystem import BlockDevice, block_device, mount_of
-from eeio_results import tools
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import OTHER_IO, CacheLayers, Experiment, Run
-from eeio_results.tools.capture import Capture, ToolResult
+from eeio.record import tools
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import OTHER_IO, CacheLayers, Experiment, Run
+from eeio.record.tools.capture import Capture, ToolResult
 
 FILE_BYTES = 32 << 20
 FOREIGN_BYTES = 2 * FILE_BYTES

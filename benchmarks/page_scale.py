@@ -18,9 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from eeio.record.store import Store
 from eeio_power.meters import Channel
 from eeio_power.samples import MeterInfo, header_line
-from eeio_results.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

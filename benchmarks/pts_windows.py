@@ -193,7 +193,7 @@ sleep_s=0.5</Arguments><Description>Trivial</Description></Execute>"
         env=environment, cwd=ROOT, timeout=600, check=False, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     wall_s = time.monotonic() - begun_s
-    from eeio_results.store import load
+    from eeio.record.store import load
 
     runs = load(folder / "xdg" / "eeio" / "results" / "figures").runs
     spent_s = sum(run.duration_s for run in runs)

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.truth.world import Floats
 
-from eeio_results.statistics.decision import Rule, change
-from eeio_results.statistics.round_effects import round_effects
+from eeio.statistics.decision import Rule, change
+from eeio.statistics.round_effects import round_effects
 
 EXPERIMENTS, FIRST, ROUNDS = 12, 4, 10
 

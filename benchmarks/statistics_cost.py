@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eeio_results.statistics import normality
+from eeio.statistics import normality
 
 N = 10
 ROUNDS = 5

@@ -4,7 +4,7 @@
 
 Repetitions are drawn from distributions with relative standard deviations of 13, 30 and 55 % (what
 docs/studies/ has of others), normal, gamma (skewed, as throughputs are) and uniform; they stop by
-the rule of eeio_results/statistics/stopping.py with at least 10 and at most 3000. Goal: coverage of
+the rule of eeio/statistics/stopping.py with at least 10 and at most 3000. Goal: coverage of
 at least 93 %.
 """
 
@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from eeio_results.statistics.stopping import t_quantile
+from eeio.statistics.stopping import t_quantile
 
 LEAST, MOST = 10, 3000
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from study_scale import MACHINE
 
-from eeio_results import store
-from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
-from eeio_results.record import (
+from eeio.record import store
+from eeio.record.design import Design, Options, PlannedExperiment, PlannedRun, Protocol
+from eeio.record.run import (
     CacheLayers,
     DeviceCounters,
     EnergyReading,

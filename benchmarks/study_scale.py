@@ -17,16 +17,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.characterization import characterize
-from eeio_results.comparison.campaigns import compare, named_cells
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
-from eeio_results.comparison.effects import effects
-from eeio_results.imported import imported
-from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
-from eeio_results.report.comparison import document
-from eeio_results.report.document import render_terminal
-from eeio_results.store import Campaign
+from eeio.analysis.characterization import characterize
+from eeio.analysis.comparison.campaigns import compare, named_cells
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio.analysis.comparison.effects import effects
+from eeio.record.design import PlannedExperiment
+from eeio.record.imported_design import imported
+from eeio.record.run import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
+from eeio.record.store import Campaign
+from eeio.report.document import render_terminal
+from eeio.report.documents.comparison import document
 
 REPETITIONS = 10
 MACHINE = Machine(

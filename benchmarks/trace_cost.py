@@ -6,7 +6,7 @@ BT-IO class W, subtype simple, 4 ranks (I/O time, s) and fio with 4 KiB requests
 and direct (time a request, s),
     bare and as `eeio record trace` runs them under strace and bpftrace, in
 turn: the ratio of the medians. bpftrace is left out, with the reason, where it cannot work. Then a
-synthetic file of strace with `--events` lines of 4 processes is read (eeio_results.traces.strace)
+synthetic file of strace with `--events` lines of 4 processes is read (eeio.traces.strace)
 and its phases are found: goal under 10 s together. Works in a folder of its own below DIRECTORY,
 which it removes.
 """
@@ -25,8 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eeio.measure import tracers
-from eeio_results.traces import strace
-from eeio_results.traces.events import find_phases
+from eeio.traces import strace
+from eeio.traces.events import find_phases
 
 SOURCE = Path(__file__).parents[1] / "test-profiles/eeio-btio-1.0.0/btio.c"
 MPI = {

@@ -5,9 +5,9 @@ import math
 
 from eeio.measure.campaign import command_bytes
 from eeio.measure.campaign.probes import OtherIo
+from eeio.record.run import Run
+from eeio.record.tools.capture import ToolResult
 from eeio_power import idleness
-from eeio_results.record import Run
-from eeio_results.tools.capture import ToolResult
 
 
 def unchanged(self: OtherIo, result: ToolResult, run: Run) -> ToolResult:

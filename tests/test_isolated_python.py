@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.measure.fleet import submitting
+from eeio.errors import EeioError
+from eeio.measure import fleet_jobs as submitting
 from eeio_parsers.darshan import report as darshan
-from eeio_results.errors import EeioError
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("scripts", "src", "test-profiles", "power-monitor", "result-parsers", "docker", "suites",

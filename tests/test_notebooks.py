@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.report.model import build
-from eeio_results.report.page.model import figures_of, page_of
-from eeio_results.store import load
+from eeio.record.store import load
+from eeio.report.campaign.characterized import build
+from eeio.report.page.page_data import figures_of, page_of
 from tests.plugin import DATA
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs/notebooks").glob("*.ipynb"))

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
+import eeio.record.run
 import eeio_power.reading
-import eeio_results.record
+from eeio.record.run import LEVELS
+from eeio.report.campaign.terms import TERMS
 from eeio_power.reading import DOMAINS
-from eeio_results.record import LEVELS
-from eeio_results.report.terms import TERMS
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_the_page_defines_terms_as_the_glossary_does() -> None:
 
 
 def test_the_glossary_has_the_values_of_the_code() -> None:
-    assert eeio_results.record.DOMAINS == DOMAINS
+    assert eeio.record.run.DOMAINS == DOMAINS
     assert ", ".join(f"`{domain}`" for domain in DOMAINS) in ARCHITECTURE
     assert "`{}`, `{}`, `{}` or `{}`".format(*LEVELS) in ARCHITECTURE
     kinds = eeio_power.reading.KINDS

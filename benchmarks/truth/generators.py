@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from eeio_results.statistics.stopping import LENGTHS_S
+from eeio.statistics.stopping import LENGTHS_S
 
 from .world import METRICS, POWERS, Draws, Experiment, Floats, Site, within_runs
 

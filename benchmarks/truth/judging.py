@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
-from eeio_results.guideline.model import guideline
-from eeio_results.guideline.servers import CellValues, Server
-from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
-from eeio_results.statistics.decision import Rule, change
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio.analysis.guideline.replacement_rule import guideline
+from eeio.analysis.guideline.servers import CellValues, Server
+from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.statistics.decision import Rule, change
 
 from .protocols import truth_of
 from .world import Experiment, Site

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
+from eeio.analysis.comparison.drift import without_drift
 from eeio.measure.campaign.rounds import Candidate, who_goes_on
-from eeio_results.campaign import Protocol
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
-from eeio_results.comparison.drift import without_drift
-from eeio_results.statistics.stopping import LENGTHS_S, proven_length
-from eeio_results.units import format_size
+from eeio.record.design import Protocol
+from eeio.statistics.stopping import LENGTHS_S, proven_length
+from eeio.units.sizes import format_size
 
 from .world import METRICS, POWERS, Draws, Experiment, Floats, Site
 

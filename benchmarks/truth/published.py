@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from eeio.errors import EeioError
 from eeio.exchange.importing import testlog
 from eeio.measure.campaign.measurement import settle
+from eeio.record.design import AdaptiveProtocol
+from eeio.statistics.stopping import LENGTHS_S
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
-from eeio_results.campaign import AdaptiveProtocol
-from eeio_results.errors import EeioError
-from eeio_results.statistics.stopping import LENGTHS_S
 
 from .world import METRICS, Draws, Experiment, Floats, Site, within_runs
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eeio_results.statistics.stopping import LENGTHS_S
+from eeio.statistics.stopping import LENGTHS_S
 
 Floats = npt.NDArray[np.float64]
 

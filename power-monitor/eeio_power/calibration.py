@@ -26,10 +26,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_limits.reasons import CALIBRATED
-from eeio_limits.trust import make_folder
+from eeio.errors import LimitError
+from eeio.files import inputs
+from eeio.files.trust import make_folder
+from eeio.record.reasons import CALIBRATED
+from eeio.units import quantities as q
 from eeio_power import delay
 from eeio_power.delay import Delay, stated
 from eeio_power.errors import PowerError

@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
+from eeio.errors import LimitError
+from eeio.files import inputs
+from eeio.units.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
 from eeio_power.errors import PowerError
 from eeio_power.meters import Quantity
 

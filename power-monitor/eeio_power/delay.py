@@ -8,7 +8,7 @@ meter cannot separate at the edges of the window becomes uncertainty (`delay_err
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio_limits import quantities as q
+from eeio.units import quantities as q
 
 # The mean of two neighbouring levels reaches each of them half its length after their border; this
 # many further readings show the level.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, compress, pairwise
 from operator import ne, sub
 
-from eeio_limits.contradictions import INSIDE, contradictions, named
+from eeio.record.contradictions import INSIDE, contradictions, named
 from eeio_power.meters import Channel
 from eeio_power.reading import SEVERAL, Domain, EnergyReading
 from eeio_power.stretches import (

@@ -53,9 +53,9 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from operator import mul, ne, sub
 
-from eeio_limits.contradictions import INSIDE
-from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
-from eeio_limits.reasons import low_coverage
+from eeio.record.contradictions import INSIDE
+from eeio.record.reasons import low_coverage
+from eeio.units.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
 from eeio_power.calibration import Calibration, of_domain
 from eeio_power.delay import MOST_MEAN_SHARE, MOST_MISSING, Near, delay_error_j, edge_zones
 from eeio_power.doubts import (

@@ -1,6 +1,6 @@
 """The error of this package."""
 
-from eeio_limits import ShortError
+from eeio.errors import ShortError
 
 
 class PowerError(ShortError):

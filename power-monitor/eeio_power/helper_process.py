@@ -20,7 +20,7 @@ from fcntl import fcntl
 from pathlib import Path
 from typing import Protocol
 
-from eeio_limits.inputs import ANSWER_BYTES
+from eeio.files.inputs import ANSWER_BYTES
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch
 

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import FIGURE
+from eeio.errors import LimitError
+from eeio.files import inputs
+from eeio.units.quantities import FIGURE
 from eeio_power.errors import PowerError
 from eeio_power.meters import number_option
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from eeio_limits.quantities import COUNTER_SAMPLE, POWER_SAMPLE
+from eeio.units.quantities import COUNTER_SAMPLE, POWER_SAMPLE
 from eeio_power.doubts import earlier_readings
 from eeio_power.energy import indices_needed
 from eeio_power.errors import PowerError

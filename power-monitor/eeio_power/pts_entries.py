@@ -17,10 +17,10 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eeio_limits import quantities as q
-from eeio_limits.number_text import pts_number
-from eeio_limits.reading import COST_DOMAINS, DOMAINS_WITHOUT_DRIVES, MARKS
-from eeio_limits.reasons import NO_COST_OF_ACCELERATOR, no_positive_power, unknown_energy
+from eeio.record.reading import COST_DOMAINS, DOMAINS_WITHOUT_DRIVES, MARKS
+from eeio.record.reasons import NO_COST_OF_ACCELERATOR, no_positive_power, unknown_energy
+from eeio.units import quantities as q
+from eeio.units.number_text import pts_number
 
 Body = Mapping[str, Any]
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_limits.reading import DOMAINS as DOMAINS
-from eeio_limits.reading import KINDS as KINDS
-from eeio_limits.reading import SEVERAL as SEVERAL
-from eeio_limits.reading import Domain as Domain
-from eeio_limits.reading import EnergyReading as EnergyReading
-from eeio_limits.reading import Kind as Kind
+from eeio.record.reading import DOMAINS as DOMAINS
+from eeio.record.reading import KINDS as KINDS
+from eeio.record.reading import SEVERAL as SEVERAL
+from eeio.record.reading import Domain as Domain
+from eeio.record.reading import EnergyReading as EnergyReading
+from eeio.record.reading import Kind as Kind
 
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 

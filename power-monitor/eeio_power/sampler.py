@@ -29,7 +29,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from eeio_limits.trust import open_stream
+from eeio.files.trust import open_stream
 from eeio_power.calibration import of_meter
 from eeio_power.doubts import ConstantRun, doubted, stays_flat
 from eeio_power.errors import PowerError

@@ -25,9 +25,10 @@ from operator import lt
 from pathlib import Path
 from typing import IO, Any
 
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_limits.reading import MARKS
+from eeio.errors import LimitError
+from eeio.files import inputs
+from eeio.record.reading import MARKS
+from eeio.units import quantities as q
 from eeio_power import calibration, delay
 from eeio_power.calibration import Calibration
 from eeio_power.doubts import (

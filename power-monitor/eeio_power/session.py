@@ -50,9 +50,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from eeio_limits import inputs
-from eeio_limits import quantities as q
-from eeio_limits.reading import MARKS
+from eeio.files import inputs
+from eeio.record.reading import MARKS
+from eeio.units import quantities as q
 from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError

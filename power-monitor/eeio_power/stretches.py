@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import compress, groupby
 from operator import eq, sub, truediv
 
-from eeio_limits.quantities import COUNTER_SAMPLE
+from eeio.units.quantities import COUNTER_SAMPLE
 from eeio_power.meters import Channel
 
 # An idle sensor has noise and an offset: its readings may be below zero by this many quanta, or by

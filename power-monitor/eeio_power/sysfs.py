@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from eeio_limits.inputs import SYSFS_BYTES, size
+from eeio.files.inputs import SYSFS_BYTES, size
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected
 from eeio_power.reading import Contents, Domain, Kind

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from eeio_limits import quantities as q
-from eeio_limits.reading import EnergyReading
-from eeio_results.errors import ToolOutputError
-from eeio_results.units import bytes_of
+from eeio.errors import ToolOutputError
+from eeio.record.reading import EnergyReading
+from eeio.units import quantities as q
+from eeio.units.sizes import bytes_of
 
 KIB, MIB = 1024, 1 << 20
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eeio.record.run import Level
 from eeio_parsers.found import FoundReport, to_json
-from eeio_results.record import Level
 
 
 @dataclass

@@ -10,17 +10,18 @@ from pathlib import Path
 from eeio import __version__, commands
 from eeio.commands import aliases
 from eeio.commands.arguments import Parser
-from eeio.commands.terminal import harmless_streams
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REJECTED,
     EXIT_SIGNAL_BASE,
+    EeioError,
     InterruptedCampaignError,
     RejectedError,
+    SchemaError,
 )
-from eeio_limits.trust import TEMPORARY, risk_of_folder, trusted_search_path
+from eeio.files.trust import TEMPORARY, risk_of_folder, trusted_search_path
+from eeio.report.terminal import harmless_streams
 from eeio_power.errors import PowerError
-from eeio_results.errors import EeioError, SchemaError
 
 _EXIT_CODES = """\
 exit codes: 0 done; 1 failed; 2 wrong usage or rejected input, no changes made;

@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.trust import TEMPORARY, make_folder, risk_of_folder, why_untrusted
-from eeio_results.places import results_root as results_root
+from eeio.files.trust import TEMPORARY, make_folder, risk_of_folder, why_untrusted
+from eeio.record.results_folder import results_root as results_root
 
 _SHARED = Path("/tmp")  # noqa: S108 # checked before it is used
 

@@ -1,5 +1,5 @@
 # What is in the folder of the test files must be what eeio can have made: a drive that somebody else has formatted
-# may have links there, with root as their owner. The rule of eeio_limits/trust.py. For scratch.sh.
+# may have links there, with root as their owner. The rule of eeio/files/trust.py. For scratch.sh.
 # shellcheck shell=sh disable=SC2154 # scratch.sh sets $scratch and $users, and has `refuse`
 planted() { # FIND-OPTION... -> `PROBLEM VALUE NAME` of the first entry below the current folder that is none of eeio's
 	others=2

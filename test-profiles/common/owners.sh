@@ -1,4 +1,4 @@
-# Users who may own the files that eeio writes to and runs, as in eeio_limits/trust.py. For trust.sh.
+# Users who may own the files that eeio writes to and runs, as in eeio/files/trust.py. For trust.sh.
 # shellcheck shell=sh
 mount_of() { # FOLDER MOUNTINFO -> USER OPTION POINT: of a FUSE file system, its user, or -; the option by which
 	# the kernel lets every user write, whatever modes it shows, or -; and where it is mounted

@@ -1,4 +1,4 @@
-# Which folders and programs no other user can replace: the rule of eeio_limits/trust.py, for profiles that
+# Which folders and programs no other user can replace: the rule of eeio/files/trust.py, for profiles that
 # PTS starts (docs/decisions/0058-files-of-others.md). One table of cases tests both. After owners.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # A && B || continue; programs.sh uses $searched
 # What another user could replace of these paths, the first: `owned N PATH`, `link N PATH` or

@@ -13,15 +13,15 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.plugin import DATA, Eeio
 from tests.simulators import FakeRapl
 
+from eeio.analysis.comparison.precision import half_width
 from eeio.measure.campaign import measurement, rounds
 from eeio.measure.campaign.runner import store_lock
 from eeio.measure.system.filesystem import BlockDevice
+from eeio.record.design import AdaptiveProtocol, PlannedExperiment
+from eeio.record.run import CacheLayers, Experiment, Phase, Run
+from eeio.record.store import Campaign, load
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
-from eeio_results.comparison.precision import half_width
-from eeio_results.record import CacheLayers, Experiment, Phase, Run
-from eeio_results.store import Campaign, load
 
 RULE = AdaptiveProtocol(most_repetitions=10, most_whole=6, precision=0.03)
 OTHER = replace(WRITE, request_size_bytes=1 << 20)

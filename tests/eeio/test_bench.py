@@ -20,6 +20,7 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
+from eeio.analysis.comparison.commands import Bench
 from eeio.errors import RejectedError
 from eeio.measure.bench import plan, request, trial
 from eeio.measure.bench.plan import How
@@ -28,10 +29,9 @@ from eeio.measure.campaign.volumes import Volume
 from eeio.measure.system import caches, image
 from eeio.measure.system.filesystem import WITHOUT_STORAGE, backing_device, mount_of
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.campaign import Options
-from eeio_results.comparison.commands import Bench
-from eeio_results.record import DeviceCounters
-from eeio_results.store import load
+from eeio.record.design import Options
+from eeio.record.run import DeviceCounters
+from eeio.record.store import load
 
 MIB = 1 << 20
 LOOP = Path(trial.__file__).with_name("eeio-command-1.0.0") / "loop.py"

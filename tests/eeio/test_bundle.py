@@ -23,9 +23,9 @@ from eeio.commands import campaign_options
 from eeio.commands.export.pages import pages
 from eeio.exchange import bundle
 from eeio.measure.profiles import suite as suites
-from eeio_results.campaign import Options
-from eeio_results.report import source
-from eeio_results.store import load
+from eeio.record.design import Options
+from eeio.record.store import load
+from eeio.report.campaign import data_source as source
 
 pytest.importorskip("matplotlib")
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio.cli import main
+from eeio.errors import EeioError, LimitError
 from eeio.measure.calibration import against, steps
 from eeio.measure.calibration.fit import fit
-from eeio_limits import LimitError
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.errors import PowerError
@@ -26,7 +26,6 @@ from eeio_power.now import power_now
 from eeio_power.reading import WALL, Contents, EnergyReading, only
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, load
-from eeio_results.errors import EeioError
 
 METER = Channel(
     "m:package", "package", "power_w", accuracy_relative=0.05, contents=only("processor")

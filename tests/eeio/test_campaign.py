@@ -18,12 +18,10 @@ from tests.mounts import attached, unmount
 from tests.plugin import Eeio
 from tests.simulators.powercap import FakeRapl
 
-import eeio_results
 from eeio.measure.campaign.runner import store_lock
 from eeio.measure.system.owner import start_ticks
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio_power.samples import SCHEMA_VERSION
-
-SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 
 
 def _run(home: Path, eeio: Eeio, suite: str, *arguments: str, expected: int = 0) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from tests.processes import ran
 from eeio import commands
 from eeio.cli import parser
 from eeio.commands.campaign_folders import analysis
-from eeio_results.errors import EeioError
-from eeio_results.tools import native
+from eeio.errors import EeioError
+from eeio.record.tools import native
 
 _SCIENCE = ("numpy", "scipy", "matplotlib", "jinja2", "pandas")
 
@@ -59,7 +59,7 @@ def test_the_version_imports_nothing_that_it_does_not_need() -> None:
     """`eeio --version` took 0.5 s and 406 modules."""
     found = _imported("--version")
     assert len(found) < 120
-    assert not found & {"jsonschema", "yaml", "eeio_power.meters", "eeio_results.store", *_SCIENCE}
+    assert not found & {"jsonschema", "yaml", "eeio_power.meters", "eeio.record.store", *_SCIENCE}
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,10 @@ def test_parsers_and_the_stopping_rule_need_no_science() -> None:
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({_SCIENCE!r}))\n"
         "import importlib, pkgutil\n"
-        "from eeio_results import characterization, store, studies, tools, traces\n"
-        "from eeio_results.statistics import stopping\n"
+        "from eeio import studies, traces\n"
+        "from eeio.analysis import characterization\n"
+        "from eeio.record import store, tools\n"
+        "from eeio.statistics import stopping\n"
         "for package in (tools, traces):\n"
         "    for found in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(found.name)\n"

@@ -13,7 +13,7 @@ from tests.executables import executable
 
 from eeio.errors import RejectedError
 from eeio.measure.campaign import server_power
-from eeio.measure.cluster import (
+from eeio.measure.power_of_nodes import (
     Clocks,
     Node,
     NodeRecording,

@@ -20,7 +20,7 @@ from tests.plugin import DATA, PARSERS
 from tests.started import Starter
 
 from eeio.exchange import bundle as bundles
-from eeio_results.store import load
+from eeio.record.store import load
 
 ROOT = Path(__file__).parents[2]
 _NOBODY = 65534

@@ -17,15 +17,15 @@ from tests.eeio_results import made as records
 from tests.plugin import DATA, Eeio
 from tests.processes import ran
 
+from eeio.errors import EeioError
 from eeio.exchange.pts import composite
+from eeio.files import inputs
 from eeio.measure.campaign.invocation import invoke
 from eeio.measure.campaign.runner import _storable
 from eeio.measure.system.undo import UndoJournal
-from eeio_limits import inputs
-from eeio_results import typed
-from eeio_results.errors import EeioError
-from eeio_results.store import Store, load
-from eeio_results.traces import darshan
+from eeio.record import typed
+from eeio.record.store import Store, load
+from eeio.traces import darshan
 
 Rejected = Callable[..., str]
 
@@ -311,7 +311,7 @@ def test_of_long_output_both_ends_are_kept(home: Path, tmp_path: Path, count: in
 def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
     """The dummy's parser is `native`; here it fails as none should."""
     program = (
-        "import sys; from eeio_results.tools import native\n"
+        "import sys; from eeio.record.tools import native\n"
         "def parse(capture): raise ZeroDivisionError('nobody thought of it')\n"
         "native.parse = parse\n"
         "from eeio.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 from tests.processes import ran
 
+from eeio.errors import EeioError
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.delayjc import Counters, DelayedCalls
-from eeio_results.errors import EeioError
 
 SOURCE = Path(delayjc.__file__).with_name("libdelayjc.c")
 LIBRARY = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")

@@ -12,7 +12,7 @@ from tests.once import once
 from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
-from eeio_results.report.summary import MOST_LINES
+from eeio.report.campaign.end_of_run import MOST_LINES
 
 _READ = "level=filesystem operation=read spatiality=sequential sleep_s=0.3 bytes_moved=300000"
 

@@ -8,8 +8,6 @@ import pytest
 from tests.qemu import guest, marks
 
 import eeio
-import eeio_limits
-import eeio_results
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
@@ -27,7 +25,7 @@ from eeio.errors import RejectedError
 from eeio.measure.system import counters
 from eeio.measure.system.device import ErasedDevice, Permission, check_erasable
 from eeio.measure.system.filesystem import block_device
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError
 
 LVM = "devices{use_devicesfile=0} activation{udev_sync=0 udev_rules=0 monitoring=0}"
 
@@ -120,7 +118,7 @@ def test_device_mapper_is_known_guarded_and_counted(tmp_path: Path) -> None:
             file.truncate(64 << 20)
     message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_results)],
+        packages=[Path(str(eeio.__file__)).parent],
         devices=[
             word for disk in disks
             for word in (

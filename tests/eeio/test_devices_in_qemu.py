@@ -13,8 +13,6 @@ import pytest
 from tests.qemu import guest, marks
 
 import eeio
-import eeio_limits
-import eeio_results
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
@@ -123,7 +121,7 @@ def test_what_may_be_written_on_a_machine_with_disks(tmp_path: Path) -> None:
     before = hashlib.sha256(disks[3].read_bytes()).hexdigest()
     message = GUEST.run(
         tmp_path, SCRIPT, modules=MODULES, programs=PROGRAMS,
-        packages=[Path(str(one.__file__)).parent for one in (eeio, eeio_limits, eeio_results)],
+        packages=[Path(str(eeio.__file__)).parent],
         devices=[
             word for disk in disks
             for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=writethrough")

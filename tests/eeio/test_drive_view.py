@@ -14,14 +14,14 @@ from tests.dummy import suite as dummy_suite
 from tests.mounts import attached, mounted, sparse
 from tests.plugin import Eeio
 
+from eeio.errors import EeioError
 from eeio.measure.campaign.probes import DriveRequests, DriveView
 from eeio.measure.journal import trace
 from eeio.measure.system.filesystem import block_device
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.errors import EeioError
-from eeio_results.record import Durable, Phase
-from eeio_results.traces.block import Issued
-from eeio_results.traces.order import Request
+from eeio.record.run import Durable, Phase
+from eeio.traces.block import Issued
+from eeio.traces.order import Request
 
 BEGAN_S = 1000.0
 

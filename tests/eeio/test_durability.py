@@ -25,9 +25,9 @@ from eeio.measure.system import caches
 from eeio.measure.system.caches import Sync, flush
 from eeio.measure.system.durability import why_flushes_end_early
 from eeio.measure.system.filesystem import Mount, backing_devices, further_devices, mount_of
+from eeio.record.run import CacheLayers, Durable, Experiment, Run
+from eeio.record.tools.capture import PhaseResult, ToolResult
 from eeio_power.monitor import PowerMonitor, PowerSource
-from eeio_results.record import CacheLayers, Durable, Experiment, Run
-from eeio_results.tools.capture import PhaseResult, ToolResult
 
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
 RATE_BYTES_PER_S = 40_000_000

@@ -25,20 +25,20 @@ from tests.profiles.harness import copy_of
 from eeio import paths
 from eeio.cli import main
 from eeio.errors import RejectedError
-from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
-from eeio.measure.machine import examination
-from eeio.measure.profiles import complete
-from eeio.measure.profiles.suite import Optional
-from eeio.measure.system import caches
-from eeio_limits import trust
-from eeio_limits.trust import (
+from eeio.files import trust
+from eeio.files.trust import (
     make_folder,
     risk_of_folder,
     risk_of_scratch,
     trusted_search_path,
     why_untrusted,
 )
-from eeio_results.campaign import Options
+from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
+from eeio.measure.machine import examination
+from eeio.measure.profiles import complete
+from eeio.measure.profiles.suite import Optional
+from eeio.measure.system import caches
+from eeio.record.design import Options
 
 COPIED = (
     "scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh", "programs.sh",

@@ -13,7 +13,7 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, in_turn
 from tests.plugin import InProcess
 
 from eeio.cli import main
-from eeio_results.record import Machine
+from eeio.record.run import Machine
 
 PTS_FILE = Path(__file__).parents[1] / "data/pts/10.8.6/native.xml"
 PTS_SYSTEM = "eeio quick"

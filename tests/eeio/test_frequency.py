@@ -20,11 +20,10 @@ from tests.executables import executable
 from tests.plugin import Eeio
 from tests.processes import ran
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.system import frequency, undo
 from eeio.measure.system.frequency import ordered_limits, parse_hz
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_results.errors import EeioError
 
 TIMEOUT_S = 60
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from eeio.measure.drives.gap import GapReading, accuracies, saved
+from eeio.statistics.break_even import BreakEven
 from eeio_power.delay import BMC, PLUG, Delay
 from eeio_power.energy import meter_energy, wait_s
 from eeio_power.meters import Channel
 from eeio_power.reading import WALL
 from eeio_power.samples import MeterInfo
-from eeio_results.statistics.break_even import BreakEven
 
 # A drive of 5 W, 1 W in standby, 22 W for 7 s when it spins up.
 _IDLE_W, _STANDBY_W, _SPIN_UP_W, _SPIN_UP_S = 5.0, 1.0, 22.0, 7.0

@@ -12,7 +12,7 @@ from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.made import stored as stored_in
 from tests.plugin import InProcess
 
-from eeio_results.statistics.change_points import change_points
+from eeio.statistics.change_points import change_points
 
 
 def stored(home: Path, number: int, bandwidth_bytes_per_s: float, kernel: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eeio.files.mounts import parse_mountinfo, unescape
 from eeio.measure.system.device import Kernel
-from eeio_limits.mounts import parse_mountinfo, unescape
 
 
 class Tree:

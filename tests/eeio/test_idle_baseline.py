@@ -10,9 +10,9 @@ from tests.dummy import suite
 from tests.plugin import InProcess
 from tests.simulators import FakeRapl
 
+from eeio.record.store import load
 from eeio_power import idleness
 from eeio_power.idleness import Activity
-from eeio_results.store import load
 
 REASON = "the machine was not idle: sda moved 100.0 MB/s"
 

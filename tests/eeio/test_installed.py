@@ -14,11 +14,11 @@ from tests.plugin import Eeio, InProcess
 
 from eeio import paths
 from eeio.cli import main
+from eeio.errors import EeioError
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Program
 from eeio.measure.profiles.profile import Profile
-from eeio_results.errors import EeioError
 
 FINDS_MEASURE = """
 tool=$(command -v "${EEIO_MEASURE:-measure}") || { echo "measure is missing"; exit 1; }

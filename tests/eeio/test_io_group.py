@@ -10,7 +10,7 @@ from tests.simulators.tree import write_tree
 
 from eeio.measure.system import counters, owner
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_results.record import DeviceCounters
+from eeio.record.run import DeviceCounters
 
 MODULES = (
     "virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",

@@ -14,10 +14,10 @@ from tests.mounts import attached, mounted, sparse, unmount
 from tests.plugin import Eeio
 from tests.processes import ran
 
+from eeio.errors import EeioError
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
 

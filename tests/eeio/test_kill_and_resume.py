@@ -24,8 +24,8 @@ from eeio.cli import main
 from eeio.measure import environment
 from eeio.measure.system.filesystem import mounts
 from eeio.measure.system.owner import start_ticks
-from eeio_results.record import Tool
-from eeio_results.store import Store
+from eeio.record.run import Tool
+from eeio.record.store import Store
 
 RUNS = 6 * 3
 

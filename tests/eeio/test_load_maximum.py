@@ -13,12 +13,12 @@ from tests.plugin import InProcess
 from tests.suites import written
 from tests.throttled import throttled_directory
 
+from eeio.errors import EeioError
 from eeio.measure.campaign.load_maximum import TITLE, Maxima, Maximum
 from eeio.measure.system import other_io
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Experiment
-from eeio_results.store import load
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import CacheLayers, Experiment
+from eeio.record.store import load
 
 EXPERIMENT = Experiment(
     level="filesystem", tool="fio", operation="read", spatiality="random", request_size_bytes=65536,

@@ -19,6 +19,7 @@ from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
+from eeio.errors import EeioError
 from eeio.measure.system import below, caches, direct_io, fscrypt
 from eeio.measure.system.below import caches_below, why_in_memory
 from eeio.measure.system.durability import why_flushes_end_early
@@ -31,7 +32,6 @@ from eeio.measure.system.filesystem import (
     log_devices,
     mount_of,
 )
-from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
 READ = "level=filesystem operation=read spatiality=sequential buffer=off"

@@ -11,13 +11,13 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio.cli import main
+from eeio.errors import EeioError
 from eeio.measure.calibration import delay
 from eeio.measure.calibration.delay import Readings, fitted, poll
 from eeio_power import alignment, calibration
 from eeio_power.alignment import Pulse, pulse_lengths_s
 from eeio_power.meters import Channel
 from eeio_power.now import changes_every_s
-from eeio_results.errors import EeioError
 
 COUNT = 10
 IDLE_W, LOAD_W = 100.0, 30.0

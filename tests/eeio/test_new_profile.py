@@ -11,7 +11,7 @@ from tests.profiles.test_definitions import SCHEMAS, schema_folder
 from tests.simulators import FakeRapl
 
 from eeio.measure.system.filesystem import WITHOUT_STORAGE, mount_of
-from eeio_results.store import load
+from eeio.record.store import load
 
 MIB = 1 << 20
 DD = ("--operation", "read", "--prepare", "head -c {size} /dev/zero | tr '\\0' 'x' >in",

@@ -26,7 +26,7 @@ from pathlib import Path
 from eeio.measure.system import drive
 from eeio.measure.system.nvme_power import controller_of
 from eeio.measure.system.power_saving import settings
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError
 
 disk = Path("/sys/block/nvme0n1")
 for _ in range(100):

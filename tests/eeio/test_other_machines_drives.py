@@ -22,7 +22,7 @@ from eeio.measure.system.filesystem import (
     one_drive,
     zone_bytes,
 )
-from eeio_results.campaign import Options
+from eeio.record.design import Options
 
 PCI = "sys/devices/pci0000:00/0000:00:01.0"
 SAS = f"{PCI}/host0/port-0:0/expander-0:0/port-0:0:1/end_device-0:0:1/target0:0:1/0:0:1:0"

@@ -19,10 +19,10 @@ from eeio.commands.output_file import write_file
 from eeio.commands.plots import write_plots
 from eeio.errors import RejectedError
 from eeio.exchange import bundle
-from eeio.measure.fleet import submitting
+from eeio.files import trust
+from eeio.files.trust import make_folder
+from eeio.measure import fleet_jobs as submitting
 from eeio.measure.journal import program
-from eeio_limits import trust
-from eeio_limits.trust import make_folder
 from eeio_power import alignment
 
 pytestmark = pytest.mark.root

@@ -15,10 +15,10 @@ from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
 from eeio.measure.campaign import forecast, pilots
 from eeio.measure.profiles.profile import Profile
+from eeio.record.design import NotMeasured, Options, PlannedExperiment, Protocol
+from eeio.record.run import CacheLayers, Durable, Experiment, Phase, Run
 from eeio_power.delay import Delay
 from eeio_power.meters import Channel
-from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol
-from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
 
 PRESETS = {
     "quick": {"file_size": "128m", "runtime_s": "2"},

@@ -14,8 +14,8 @@ from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
+from eeio.errors import LimitError
 from eeio.measure.campaign.measurement import Measurement
-from eeio_limits import LimitError
 
 
 def ina3221(root: Path) -> str:

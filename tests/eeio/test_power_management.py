@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 from tests.plugin import Eeio
 
+from eeio.errors import EeioError
 from eeio.measure.drives.states import Measured, StateReading, of_setting
 from eeio.measure.system.power_saving import KEYS, Setting, settings
 from eeio.measure.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
-from eeio_results.errors import EeioError
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.page.made import campaign
 
 from eeio.measure.power_series import power_series
+from eeio.record.store import Campaign
 from eeio_power.meters import Channel
 from eeio_power.samples import DomainPower, MeterInfo, header_line
-from eeio_results.store import Campaign
 
 
 def _stored(folder: Path, info: MeterInfo, lines: str) -> Campaign:

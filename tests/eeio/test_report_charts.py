@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.plugin import PARSERS, InProcess
 
+from eeio.analysis.observation import Missing
 from eeio.cli import main
-from eeio_results.observation import Missing
-from eeio_results.report import load_charts
-from eeio_results.report.drawing import SCREEN, Drawing
-from eeio_results.report.model import build
-from eeio_results.store import load
+from eeio.record.store import load
+from eeio.report.campaign.characterized import build
+from eeio.report.figures import load_charts
+from eeio.report.figures.drawing import SCREEN, Drawing
 
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 POWER = Path(__file__).parents[1] / "data/imports/power"

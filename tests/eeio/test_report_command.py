@@ -9,7 +9,7 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run
 from tests.plugin import PARSERS, InProcess
 
 from eeio.cli import main
-from eeio_results.campaign import NotMeasured
+from eeio.record.design import NotMeasured
 
 LIBRARY = replace(WRITE, level="library", tool="dataserver")
 
@@ -167,10 +167,10 @@ def test_rows_are_sorted_the_best_first(
 def test_on_a_terminal_every_line_fits(
     campaign: str, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eeio.commands.terminal.width", lambda: 80)
+    monkeypatch.setattr("eeio.report.terminal.width", lambda: 80)
     lines = in_process("report", campaign).out.splitlines()
     assert max(map(len, lines)) <= 80
-    monkeypatch.setattr("eeio.commands.terminal.width", lambda: None)
+    monkeypatch.setattr("eeio.report.terminal.width", lambda: None)
     assert max(map(len, in_process("report", campaign).out.splitlines())) > 120
 
 

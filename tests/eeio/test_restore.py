@@ -17,11 +17,11 @@ from tests.kill.harness import drop_last_runs
 from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
+from eeio.errors import EeioError
+from eeio.files.trust import make_folder, why_untrusted
 from eeio.measure.system import owner, undo
 from eeio.measure.system.owner import Owner, start_ticks, this_process
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_limits.trust import make_folder, why_untrusted
-from eeio_results.errors import EeioError
 
 OTHER_BOOT = "12345678-1234-1234-1234-123456789abc"
 

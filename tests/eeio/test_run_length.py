@@ -13,17 +13,17 @@ from tests.plugin import Eeio
 from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
+from eeio.analysis.comparison.cells import cells_of
+from eeio.errors import EeioError
 from eeio.measure.campaign import pilot_store, pilots
 from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot
 from eeio.measure.campaign.pilots import MovedBytes
 from eeio.paths import shipped
+from eeio.record.design import AdaptiveProtocol, PlannedExperiment
+from eeio.record.run import CacheLayers, Phase, Run
+from eeio.record.store import load
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
-from eeio_results.comparison.cells import cells_of
-from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Phase, Run
-from eeio_results.store import load
 
 RULE = AdaptiveProtocol(floor=0.01)
 COMPLETE_S = 60.0

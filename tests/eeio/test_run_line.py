@@ -6,8 +6,8 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase, run
 
 from eeio.measure.campaign.progress import cost_of_run, one_line, run_text
-from eeio_results.campaign import PlannedExperiment, PlannedRun
-from eeio_results.record import EnergyReading
+from eeio.record.design import PlannedExperiment, PlannedRun
+from eeio.record.run import EnergyReading
 
 PLANNED = PlannedRun(0, PlannedExperiment(EXPERIMENT, "eeio-fio-1.0.0", {}, "read", "", 0), 1, 1)
 

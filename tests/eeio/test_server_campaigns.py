@@ -19,13 +19,13 @@ from tests.simulators import FakeRapl
 from tests.suites import written
 from tests.waiting import until
 
-import eeio_results
 from eeio.measure.journal import delayjc
 from eeio.measure.profiles import suite as suites
 from eeio.measure.system.filesystem import mounts
+from eeio.schemas.published import FOLDER as SCHEMAS
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+SCHEMA = SCHEMAS / "report.schema.json"
 PROGRAMS = ("postgres", "pgbench", "mariadbd", "sysbench")
 COMMON = "level=application buffer=%s operation=mixed"
 EXPERIMENTS = {

@@ -19,8 +19,8 @@ from tests.simulators import FakeRapl
 from eeio.cli import main
 from eeio.measure.campaign.sharing import Sharing, missing
 from eeio.measure.system.owner import this_process
-from eeio_results.record import EnergyReading
-from eeio_results.store import load
+from eeio.record.run import EnergyReading
+from eeio.record.store import load
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.rounds import WriteBudget
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.system.filesystem import BlockDevice
-from eeio_results.campaign import Wear
-from eeio_results.store import load
+from eeio.record.design import Wear
+from eeio.record.store import load
 
 # 1.8, 1.6, 1.4, 1.2, then 1.0 MB/s: steady over rounds 5 to 9 (tests/eeio_results).
 FALLING = """\

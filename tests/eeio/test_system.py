@@ -12,7 +12,7 @@ from tests.eeio_results import made
 from tests.mounts import attached, detach, unmount
 from tests.processes import ran
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign.plan import of_design
 from eeio.measure.campaign.volumes import Volumes
 from eeio.measure.system import caches, counters, device, image
@@ -20,10 +20,9 @@ from eeio.measure.system.below import check_directory
 from eeio.measure.system.device import Permission
 from eeio.measure.system.filesystem import backing_device, block_device, mount_of
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_results.campaign import Options
-from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, DeviceCounters, Experiment
-from eeio_results.tools.capture import PhaseResult
+from eeio.record.design import Options
+from eeio.record.run import CacheLayers, DeviceCounters, Experiment
+from eeio.record.tools.capture import PhaseResult
 
 root = pytest.mark.root
 

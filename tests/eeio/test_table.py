@@ -16,8 +16,8 @@ from tests.plugin import DATA, InProcess
 
 from eeio.cli import main
 from eeio.exchange import bundle as bundles
-from eeio_results.record import EnergyReading
-from eeio_results.store import load
+from eeio.record.run import EnergyReading
+from eeio.record.store import load
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
 

@@ -11,8 +11,8 @@ from tests.campaigns import records_in
 from tests.eeio_results import made
 from tests.plugin import Eeio
 
-from eeio.commands.terminal import HarmlessStream, harmless_streams, raw
-from eeio_results import documents
+from eeio.files import documents
+from eeio.report.terminal import HarmlessStream, harmless_streams, raw
 
 HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"
 PROFILE = Path(__file__).parents[1] / "data/profiles"

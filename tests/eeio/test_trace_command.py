@@ -19,11 +19,11 @@ from tests.processes import ran
 
 from eeio.measure import tracers, writeback
 from eeio.measure.system.filesystem import mount_of
-from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
-from eeio_results.report.traced import Traced, table
-from eeio_results.traces import account, stored
-from eeio_results.traces.events import ALL_FILES, TracePhase
+from eeio.report.documents.traced import Traced, table
+from eeio.report.table_and_plot import Table
+from eeio.report.text import render_table
+from eeio.traces import account, stored
+from eeio.traces.events import ALL_FILES, TracePhase
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 # bpftrace looks for tracepoints where systemd mounts tracefs at boot; where nobody has mounted it,

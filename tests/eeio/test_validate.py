@@ -13,7 +13,7 @@ from tests.plugin import DATA, InProcess
 from eeio.cli import main
 from eeio.exchange import bundle as bundles
 from eeio.exchange import validation
-from eeio_results.store import load
+from eeio.record.store import load
 
 
 def made(folder: Path, repetitions: int) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.executables import executable
 
+from eeio.errors import EeioError
 from eeio.measure.system import caches
 from eeio.measure.system.filesystem import BlockDevice
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
 

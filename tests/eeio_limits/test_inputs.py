@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from eeio_limits import LimitError, inputs
+from eeio.errors import LimitError
+from eeio.files import inputs
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
-from eeio_limits import inputs, names, quantities
-from eeio_limits.quantities import Quantity
+from eeio.files import inputs
+from eeio.units import names, quantities
+from eeio.units.quantities import Quantity
 
 PAGE = Path(__file__).parents[2] / "docs/reference/limits.md"
 

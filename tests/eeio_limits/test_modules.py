@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from eeio_limits import LimitError, modules
-from eeio_limits.modules import Modules
+from eeio.errors import LimitError
+from eeio.files import modules
+from eeio.files.modules import Modules
 
-MADE = Modules("thing", "eeio_limits", "EEIO_THINGS")
-"""With the modules of eeio_limits itself for ours."""
+MADE = Modules("thing", "eeio.files", "EEIO_THINGS")
+"""With the modules of eeio.files for ours."""
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_files_and_folders_are_found_by_name(folder: Path) -> None:
     (folder / "one.py").write_text("VALUE = 1\n")
     (folder / "two").mkdir()
-    (folder / "two/__init__.py").write_text("from eeio_limits.two.inner import VALUE\n")
+    (folder / "two/__init__.py").write_text("from eeio.files.two.inner import VALUE\n")
     (folder / "two/inner.py").write_text("VALUE = 2\n")
     (folder / "_shared.py").write_text("")
     (folder / "README.md").write_text("")

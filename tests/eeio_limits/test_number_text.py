@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_limits.number_text import number, page_number, pts_number, significant
+from eeio.units.number_text import number, page_number, pts_number, significant
 
 ROWS = json.loads((Path(__file__).parents[1] / "data/number_texts.json").read_text())
 

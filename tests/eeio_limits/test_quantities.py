@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from eeio_limits import LimitError, quantities
-from eeio_limits.names import campaign_name
-from eeio_limits.quantities import (
+from eeio.errors import LimitError
+from eeio.units import quantities
+from eeio.units.names import campaign_name
+from eeio.units.quantities import (
     BANDWIDTH,
     COUNT,
     DURATION,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_limits import text
+from eeio.units import external_text as text
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2Jname\r\n\u202egnp.exe\u2028\ud800\x9b31m"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 from tests.waiting import until
 
-from eeio_limits import LimitError
+from eeio.errors import LimitError
 from eeio_power import calibration, delay
 from eeio_power.delay import BMC, Delay
 from eeio_power.energy import channel_energy, combined_uncertainty_j, meter_energy, wait_s

@@ -12,7 +12,7 @@ from tests.qemu import guest, marks
 from tests.simulators import ipmi_sim
 from tests.simulators.ipmi_sim import IpmiSim
 
-import eeio_limits
+import eeio
 import eeio_power
 
 MODULES = ("ipmi_msghandler", "ipmi_devintf", "ipmi_si")
@@ -65,7 +65,7 @@ def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:
         bmc.power(287)
         message = GUEST.run(
             tmp_path, READ, modules=MODULES, programs=PROGRAMS,
-            packages=[package, Path(eeio_limits.__file__).parent],
+            packages=[package, Path(eeio.__file__).parent],
             files=[(reader, "usr/local/libexec/eeio-ipmi-reader"), *preload],
             devices=[
                 "-chardev", f"socket,id=sim,host=127.0.0.1,port={port},reconnect=1",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eeio_limits.number_text import pts_number
+from eeio.units.number_text import pts_number
 from eeio_power.pts_entries import entries_of
 
 SOURCE = {"meter": "rapl", "domain": "package", "kind": "measured"}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from eeio.measure.machine import capture
+from eeio.report.campaign.verification import verification_notes
 from eeio_power.errors import PowerError
 from eeio_power.meters import about, about_all, meter_names, verifications
-from eeio_results.report.verification import verification_notes
 
 PAGE = Path(__file__).parents[2] / "docs/reference/meters.md"
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
-from eeio_results.record import (
+from eeio.record.design import Design, Options, PlannedExperiment, PlannedRun, Protocol
+from eeio.record.run import (
     CacheLayers,
     DeviceCounters,
     Durable,
@@ -17,7 +17,7 @@ from eeio_results.record import (
     Run,
     Tool,
 )
-from eeio_results.store import Store
+from eeio.record.store import Store
 
 EXPERIMENT = Experiment(
     level="filesystem",

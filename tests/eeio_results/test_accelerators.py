@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eeio_limits.contradictions import contradictions
-from eeio_limits.reasons import NO_COST_OF_ACCELERATOR
-from eeio_results.characterization import characterize
-from eeio_results.comparison.cells import EFFICIENCY, J_PER_GB, J_PER_GB_OF, POWER, cells_of
-from eeio_results.record import EnergyReading, Experiment
-from eeio_results.store import Campaign
+from eeio.analysis.characterization import characterize
+from eeio.analysis.comparison.cells import EFFICIENCY, J_PER_GB, J_PER_GB_OF, POWER, cells_of
+from eeio.record.contradictions import contradictions
+from eeio.record.reasons import NO_COST_OF_ACCELERATOR
+from eeio.record.run import EnergyReading, Experiment
+from eeio.record.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 GPU = replace(energy(72.0, domain="accelerator"), meter="nvml", kind="device-reported")

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.agreement import agreement
-from eeio_results.comparison.cells import cells_of
-from eeio_results.comparison.remarks import domain_warnings
-from eeio_results.record import EnergyReading
-from eeio_results.report import page
-from eeio_results.report.contents import document
-from eeio_results.report.document import RENDERERS
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign
+from eeio.analysis.comparison.cells import cells_of
+from eeio.analysis.comparison.remarks import domain_warnings
+from eeio.analysis.meter_agreement import agreement
+from eeio.record.run import EnergyReading
+from eeio.record.store import Campaign
+from eeio.report import page
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.document import RENDERERS
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 WINDOW_S = 2.0

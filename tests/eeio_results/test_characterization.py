@@ -13,21 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eeio_results
-from eeio_limits.number_text import number
-from eeio_results.characterization import characterize
-from eeio_results.record import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
-from eeio_results.report import page, plots
-from eeio_results.report.contents import document
-from eeio_results.report.document import (
-    render_csv,
-    render_html,
-    render_markdown,
-    render_terminal,
-)
-from eeio_results.report.model import build, to_json
-from eeio_results.report.tables import tables
-from eeio_results.store import Campaign
-from eeio_results.summary import quartiles
+from eeio.analysis.characterization import characterize
+from eeio.analysis.summary import quartiles
+from eeio.record.run import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
+from eeio.record.store import Campaign
+from eeio.report import page
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.campaign.tables import tables
+from eeio.report.document import render_csv, render_html, render_markdown, render_terminal
+from eeio.report.figures import plots
+from eeio.units.number_text import number
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 from tests.eeio_results.report.visible_text import visible_text
 

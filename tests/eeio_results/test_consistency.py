@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from eeio.errors import EeioError, LimitError, ToolOutputError
 from eeio.exchange.importing import outputs
-from eeio_limits import LimitError
-from eeio_results import tools
-from eeio_results.consistency import disagreement
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import Durable
-from eeio_results.tools.capture import CAPTURE_FILE, Capture, PhaseResult, ToolResult
+from eeio.record import tools
+from eeio.record.consistency import disagreement
+from eeio.record.run import Durable
+from eeio.record.tools.capture import CAPTURE_FILE, Capture, PhaseResult, ToolResult
 
 PARSERS = Path(__file__).parents[2] / "result-parsers/eeio_parsers"
 CAPTURES = sorted(path.parent for path in PARSERS.glob(f"*/outputs/**/{CAPTURE_FILE}"))

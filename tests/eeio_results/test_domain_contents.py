@@ -10,15 +10,15 @@ import jsonschema
 import pytest
 
 import eeio_results
-from eeio_limits import LimitError
-from eeio_results import typed
-from eeio_results.record import EnergyReading, Run
-from eeio_results.report import page, text
-from eeio_results.report.contents import document
-from eeio_results.report.document import render_csv, render_markdown
-from eeio_results.report.model import Report, build, to_json
-from eeio_results.report.tables import tables
-from eeio_results.store import Campaign
+from eeio.errors import LimitError
+from eeio.record import typed
+from eeio.record.run import EnergyReading, Run
+from eeio.record.store import Campaign
+from eeio.report import page, text
+from eeio.report.campaign.characterized import Report, build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.campaign.tables import tables
+from eeio.report.document import render_csv, render_markdown
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.report.visible_text import visible_text
 

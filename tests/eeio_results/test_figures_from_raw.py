@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from eeio.exchange.tidy.rows import rows
-from eeio_limits.number_text import number
-from eeio_results.store import load
+from eeio.record.store import load
+from eeio.units.number_text import number
 from tests.plugin import DATA, InProcess
 
 CAMPAIGNS = sorted(path.parent for path in DATA.glob("campaigns/*/campaign.json"))

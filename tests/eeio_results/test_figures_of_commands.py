@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from eeio_limits.number_text import number
-from eeio_results.record import MEMORY_CACHE, Experiment, Phase
-from eeio_results.store import load
-from eeio_results.summary import quartiles
+from eeio.analysis.summary import quartiles
+from eeio.record.run import MEMORY_CACHE, Experiment, Phase
+from eeio.record.store import load
+from eeio.units.number_text import number
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -183,9 +183,9 @@ def _executions(phases: Sequence[Phase]) -> list[Phase]:
 
 
 def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path: Path) -> None:
-    from eeio_results.comparison import commands
-    from eeio_results.report import bench
-    from eeio_results.report.document import render_terminal
+    from eeio.analysis.comparison import commands
+    from eeio.report.document import render_terminal
+    from eeio.report.documents import bench
 
     early = [replace(one, until_durable=None, durable_reason="no flush") for one in writes()]
     each = {"cp a b": writes(), "cp a c": early, "mixed": [*writes()[:5], early[5]]}
@@ -211,9 +211,9 @@ def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path
 
 def test_a_bench_names_caches_below_the_drive(tmp_path: Path) -> None:
     """Bytes from the page cache of an image are not the drive's: no MB/J."""
-    from eeio_results.comparison import commands
-    from eeio_results.report import bench
-    from eeio_results.report.document import render_terminal
+    from eeio.analysis.comparison import commands
+    from eeio.report.document import render_terminal
+    from eeio.report.documents import bench
 
     planned = [(_command("cp a b"), _executions(writes()))]
     campaign = load(Path(stored(tmp_path / "bench", planned)))
@@ -227,9 +227,9 @@ def test_a_bench_names_caches_below_the_drive(tmp_path: Path) -> None:
 def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
     command, phases = _command("cp a b"), _executions(writes())
     campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
-    from eeio_results.comparison import commands
-    from eeio_results.report import bench
-    from eeio_results.report.document import render_markdown, render_terminal
+    from eeio.analysis.comparison import commands
+    from eeio.report.document import render_markdown, render_terminal
+    from eeio.report.documents import bench
 
     found = commands.benches(campaign)
     _, efficiency = spread(per_gb(writes()))

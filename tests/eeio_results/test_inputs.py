@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from eeio.analysis.characterization import characterize
+from eeio.analysis.comparison.cells import POWER, cells_of
+from eeio.errors import EeioError, LimitError, SchemaError, ToolOutputError
 from eeio.exchange.pts import composite
-from eeio_limits import LimitError, inputs
+from eeio.files import documents, inputs
+from eeio.record import store, tools, typed
+from eeio.record.run import EnergyReading
+from eeio.record.tools.capture import Capture
+from eeio.traces import jbd2, strace
+from eeio.units.sizes import parse_size
 from eeio_parsers.btio import run as btio
 from eeio_parsers.fio import run as fio
-from eeio_results import documents, store, tools, typed
-from eeio_results.characterization import characterize
-from eeio_results.comparison.cells import POWER, cells_of
-from eeio_results.errors import EeioError, SchemaError, ToolOutputError
-from eeio_results.record import EnergyReading
-from eeio_results.tools.capture import Capture
-from eeio_results.traces import jbd2, strace
-from eeio_results.units import parse_size
 from tests.eeio_results import made
 
 DATA = Path(__file__).parents[1] / "data"

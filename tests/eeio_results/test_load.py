@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import eeio_results
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError
 from tests.plugin import DATA
 
 BOARD = DATA / "campaigns/board"

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_limits.reasons import NO_COST_OF_ACCELERATOR
-from eeio_results.metrics import in_rows, summaries
-from eeio_results.observation import (
+from eeio.analysis.metrics import in_rows, summaries
+from eeio.analysis.observation import (
     NO_BASELINE,
     NO_BYTES,
     NO_READING,
@@ -18,8 +17,9 @@ from eeio_results.observation import (
     observed,
     sources,
 )
-from eeio_results.record import EnergyReading, Phase
-from eeio_results.summary import Quartiles, summarize
+from eeio.analysis.summary import Quartiles, summarize
+from eeio.record.reasons import NO_COST_OF_ACCELERATOR
+from eeio.record.run import EnergyReading, Phase
 from tests.eeio_results import made
 
 READING = made.energy(50.0)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from eeio_results import printed, studies
-from eeio_results.printed import Statement, agreement, recompute
-from eeio_results.report.printed import of_paper
+from eeio import studies
+from eeio.report.documents.printed_figures import of_paper
+from eeio.studies import printed_figures as printed
+from eeio.studies.printed_figures import Statement, agreement, recompute
 
 PRINTED = ("chang2014", "machado2017", "panadero2012", "pavan2017")
 

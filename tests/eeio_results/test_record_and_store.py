@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results import store
-from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import CacheLayers, EnergyReading, Experiment, IdleMedian, Machine, Run
-from eeio_results.units import format_size, parse_size
+from eeio.errors import EeioError, SchemaError
+from eeio.record import store
+from eeio.record.run import CacheLayers, EnergyReading, Experiment, IdleMedian, Machine, Run
+from eeio.units.sizes import format_size, parse_size
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from eeio import paths
+from eeio.analysis import saved_figures
+from eeio.analysis.characterization import characterize
 from eeio.cli import main
-from eeio_results import saved_figures, store
-from eeio_results.characterization import characterize
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError
+from eeio.record import store
 
 OutputOf = Callable[..., str]
 ROOT = Path(__file__).parents[1] / "data/campaigns"

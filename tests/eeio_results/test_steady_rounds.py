@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.campaign import PlannedRun, SteadyProtocol
-from eeio_results.characterization import characterize
-from eeio_results.report.model import build
-from eeio_results.steady import goes_on, state
-from eeio_results.store import Campaign, Store, load
+from eeio.analysis.characterization import characterize
+from eeio.record.design import PlannedRun, SteadyProtocol
+from eeio.record.steady_state import goes_on, state
+from eeio.record.store import Campaign, Store, load
+from eeio.report.campaign.characterized import build
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, phase, run
 
 WRITE = replace(EXPERIMENT, operation="write", flush="end")

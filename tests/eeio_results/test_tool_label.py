@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from eeio.analysis.characterization import characterize
+from eeio.analysis.comparison.cells import cells_of
+from eeio.analysis.comparison.changes import PLACE
 from eeio.measure.profiles import suite as suites
-from eeio_results import store
-from eeio_results.characterization import characterize
-from eeio_results.comparison.cells import cells_of
-from eeio_results.comparison.changes import PLACE
-from eeio_results.record import CacheLayers, Experiment
-from eeio_results.tool_label import details, differences
+from eeio.record import store
+from eeio.record.run import CacheLayers, Experiment
+from eeio.record.tool_label import details, differences
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGNS = sorted((ROOT / "tests/data/campaigns").glob("*/campaign.json"))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.traces import darshan, logs, strace
-from eeio_results.traces.events import ALL_FILES, Event, Unobserved, find_phases, transfers
+from eeio.errors import EeioError, ToolOutputError
+from eeio.traces import darshan, logs, strace
+from eeio.traces.events import ALL_FILES, Event, Unobserved, find_phases, transfers
 
 DATA = Path(__file__).parents[1] / "data"
 

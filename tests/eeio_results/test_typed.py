@@ -10,25 +10,25 @@ from typing import Annotated, Any
 import jsonschema
 import pytest
 
-import eeio_results
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
+from eeio.errors import LimitError
+from eeio.record import typed
+from eeio.record.design import Design, NotMeasured, StudyProtocol
+from eeio.record.run import ContextValue, ProcessorSeries, Run
+from eeio.record.tools.capture import Capture, Stamp, StoredCapture
+from eeio.record.typed import LATER
+from eeio.schemas import from_types
+from eeio.schemas.published import FOLDER, published
+from eeio.units import quantities as q
 from eeio_power.session import OutputFolder
-from eeio_results import schemas, typed
-from eeio_results.campaign import Design, NotMeasured, StudyProtocol
-from eeio_results.record import ContextValue, ProcessorSeries, Run
-from eeio_results.tools.capture import Capture, Stamp, StoredCapture
-from eeio_results.typed import LATER
 from tests.eeio_results import made
 
-SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 OTHERS: tuple[Any, ...] = (None, True, -1, 0, 1, 1.5, "", "x", [], [5], {}, {"x": 5})
 
 Key = str | int
 
 
 def schema(name: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / name).read_text()))
+    return jsonschema.Draft202012Validator(json.loads((FOLDER / name).read_text()))
 
 
 def run_body() -> Any:
@@ -96,10 +96,10 @@ def taken(read: Any, body: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", schemas.published())
+@pytest.mark.parametrize("name", published())
 def test_a_published_schema_is_that_of_the_types(name: str) -> None:
-    made = schemas.text(schemas.published()[name])
-    assert (SCHEMAS / name).read_text() == made, "run python -m eeio_results.schemas"
+    made = from_types.text(published()[name])
+    assert (FOLDER / name).read_text() == made, "run python -m eeio.schemas"
     jsonschema.Draft202012Validator.check_schema(json.loads(made))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eeio_results.units import prefixed
+from eeio.units.sizes import prefixed
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,22 @@ import jsonschema
 import pytest
 
 import eeio_results
-from eeio_results.characterization import characterize
-from eeio_results.guideline.measured import measured_domains
-from eeio_results.observation import Missing
-from eeio_results.ranking import Rules
-from eeio_results.record import EnergyReading, Experiment, Phase
-from eeio_results.report import figures, page, plots
-from eeio_results.report.contents import document
-from eeio_results.report.document import RENDERERS, render_csv, render_terminal
-from eeio_results.report.model import build, to_json
-from eeio_results.report.parts import Table
-from eeio_results.report.tables import tables
-from eeio_results.rows import Row
-from eeio_results.store import Campaign
-from eeio_results.windows import flush_of, known, window_of
+from eeio.analysis.characterization import characterize
+from eeio.analysis.guideline.measured import measured_domains
+from eeio.analysis.observation import Missing
+from eeio.analysis.ranking import Rules
+from eeio.analysis.rows import Row
+from eeio.record.run import EnergyReading, Experiment, Phase
+from eeio.record.store import Campaign
+from eeio.record.windows import flush_of, known, window_of
+from eeio.report import page
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.campaign.tables import tables
+from eeio.report.document import RENDERERS, render_csv, render_terminal
+from eeio.report.figures import machines_and_drives as figures
+from eeio.report.figures import plots
+from eeio.report.table_and_plot import Table
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,

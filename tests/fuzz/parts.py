@@ -14,11 +14,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from eeio_limits import LimitError
+from eeio.errors import EeioError, LimitError
 from eeio_parsers import formats
 from eeio_parsers.format import Format
 from eeio_parsers.found import FoundPhase
-from eeio_results.errors import EeioError
 
 PARSERS = Path(__file__).parents[2] / "result-parsers/eeio_parsers"
 _REJECTED = (

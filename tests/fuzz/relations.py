@@ -1,6 +1,6 @@
 """Whether the numbers of one result agree with each other, by the harness's own arithmetic.
 
-Independent of `eeio_results.consistency`: three rates follow from a phase, and no two of them may
+Independent of `eeio.record.consistency`: three rates follow from a phase, and no two of them may
 differ by more than three times. A window may be longer than the work only where the result tells
 the time of the work as well.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from eeio.exchange.importing.outputs import Output
-from eeio_results.record import Phase
-from eeio_results.tools.capture import PhaseResult, ToolResult
+from eeio.record.run import Phase
+from eeio.record.tools.capture import PhaseResult, ToolResult
 
 _MOST = 3.0001
 _WINDOW_S, _ROUNDED_S = 0.1, 0.002

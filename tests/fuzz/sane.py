@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from eeio_limits.quantities import COUNT, FIGURE
+from eeio.units.quantities import COUNT, FIGURE
 
 _MOST = max(FIGURE.most, COUNT.most)
 

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from eeio_limits.quantities import LEAST_COVERAGE
+from eeio.units.quantities import LEAST_COVERAGE
 from eeio_power.energy import ChannelEnergy, channel_energy
 from eeio_power.loops import BatchLoop, LoggedLoop, Loop, MeterLoop, next_deadline
 from eeio_power.meters import Batch, Channel

@@ -20,13 +20,18 @@ from unittest.mock import patch
 
 import yaml
 
+from eeio.analysis import characterization
+from eeio.analysis.comparison import cells as comparison
+from eeio.analysis.guideline import cost_inputs, workload_file
+from eeio.errors import EeioError, LimitError, ToolOutputError
 from eeio.exchange.importing import mapping, outputs, power_logs, power_of_results, results, runs
 from eeio.exchange.importing import processor as processors
 from eeio.exchange.importing import testlog as testlogs
 from eeio.exchange.pts import composite
 from eeio.exchange.pts import read as pts
 from eeio.exchange.pts.read import experiments_of, machine_of, run_of
-from eeio.measure import cluster
+from eeio.files import inputs
+from eeio.measure import power_of_nodes as cluster
 from eeio.measure.calibration import clock
 from eeio.measure.campaign import pilot_store, server_power
 from eeio.measure.machine import capture as machine_capture
@@ -34,8 +39,12 @@ from eeio.measure.machine import description as machine_description
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
 from eeio.measure.system import counters, device, drive
-from eeio_limits import LimitError, inputs, quantities
-from eeio_limits.names import campaign_name
+from eeio.record import store, tools, typed
+from eeio.record.tools.capture import Capture
+from eeio.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
+from eeio.units import quantities
+from eeio.units.names import campaign_name
+from eeio.units.sizes import parse_size
 from eeio_parsers.btio import run as btio
 from eeio_parsers.darshan.tests import test_report as imports_darshan
 from eeio_parsers.lmbench import run as lmbench
@@ -74,13 +83,6 @@ from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_power.stretches import absurdity
 from eeio_power.suspension import Stops
 from eeio_power.system_sensor.controller import complete_system
-from eeio_results import characterization, store, tools, typed
-from eeio_results.comparison import cells as comparison
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.guideline import cost_inputs, workload_file
-from eeio_results.tools.capture import Capture
-from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
-from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
 from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio.importing import test_psrun as psrun

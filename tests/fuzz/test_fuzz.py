@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import consistency
+from eeio.record import consistency
 from tests.fuzz import harness
 from tests.fuzz.mutate import mutated
 from tests.fuzz.sane import insane

@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio.measure.system.owner import start_ticks
+from eeio.record.store import load, read_design
 from eeio_power.suspension import STOPPED
-from eeio_results.errors import EeioError
-from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
 from tests.profiles.conftest import is_present
 

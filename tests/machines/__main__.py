@@ -4,8 +4,8 @@ the machine of a capture before."""
 import argparse
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio_power.errors import PowerError
-from eeio_results.errors import EeioError
 from tests.machines import accept, page
 
 parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.machine import capture
 from eeio.measure.machine import description as descriptions
 from eeio.measure.machine.description import Description, MeterReadings
@@ -20,7 +20,6 @@ from eeio.measure.system import power_saving
 from eeio.measure.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, discover, open_meters
-from eeio_results.errors import EeioError
 from tests.machines import machines
 from tests.machines.living import Living, adds_up, alive, record, wanted_meters
 from tests.machines.machines import COUNTER_TEXT, Expected, KnownMachine

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio_limits.text import markdown
+from eeio.units.external_text import markdown
 from eeio_power.reading import CONTENTS
 from tests.machines import machines
 from tests.machines.machines import KnownMachine

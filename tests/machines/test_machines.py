@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eeio.cli import main
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.machine import capture
 from eeio.measure.machine.anonymous import Replacer
 from eeio.measure.machine.description import MeterReadings, lay_out
@@ -17,7 +17,6 @@ from eeio.measure.system import counters, drive, power_saving
 from eeio.measure.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, contents_of, discover, open_meters
-from eeio_results.errors import EeioError
 from tests.machines import accept, machines, page
 from tests.machines.living import (
     Living,

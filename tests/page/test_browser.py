@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.comparison.cells import J_PER_GB, Cell
-from eeio_results.comparison.changes import (
+from eeio.analysis.comparison.cells import J_PER_GB, Cell
+from eeio.analysis.comparison.changes import (
     Changes,
     ExperimentChange,
     MetricChange,
     Verdict,
     change_metrics,
 )
-from eeio_results.guideline.model import guideline
-from eeio_results.guideline.servers import CellValues, Server
-from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
-from eeio_results.report import page
-from eeio_results.report.model import build
-from eeio_results.report.page import guideline as guideline_page
-from eeio_results.statistics.decision import Change, Rule
+from eeio.analysis.guideline.replacement_rule import guideline
+from eeio.analysis.guideline.servers import CellValues, Server
+from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.report import page
+from eeio.report.campaign.characterized import build
+from eeio.report.page import guideline as guideline_page
+from eeio.statistics.decision import Change, Rule
 from tests.page.conftest import Reader, Write
 from tests.page.made import campaign, power
 from tests.processes import ran

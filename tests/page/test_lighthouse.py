@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.comparison.campaigns import compare, named_cells
-from eeio_results.report import page
-from eeio_results.report.model import build
+from eeio.analysis.comparison.campaigns import compare, named_cells
+from eeio.report import page
+from eeio.report.campaign.characterized import build
 from tests.page.made import campaign, power
 
 _LEAST_SCORE = 0.95

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.report.page.document import script
+from eeio.report.page.document import script
 from tests.processes import ran
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"
-SCRIPT = ROOT / "src/eeio_results/report/page/script"
+SCRIPT = ROOT / "src/eeio/report/page/script"
 TESTS = sorted(str(path) for path in (Path(__file__).parent / "script").glob("*.test.mjs"))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eeio_results.errors import EeioError
-from eeio_results.store import Campaign, Store, half_made, load, remove_half_made
+from eeio.errors import EeioError
+from eeio.record.store import Campaign, Store, half_made, load, remove_half_made
 from tests.kill.harness import CAMPAIGN, environment_of
 from tests.power_cuts.operations import Op
 from tests.power_cuts.replay import rebuild

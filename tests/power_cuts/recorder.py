@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from eeio import cli
-from eeio_results.record import Run
-from eeio_results.store import Store
+from eeio.record.run import Run
+from eeio.record.store import Store
 from tests.power_cuts.operations import ROOT, Op
 
 

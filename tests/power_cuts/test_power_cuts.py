@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.errors import SchemaError
-from eeio_results.store import Store, load
+from eeio.errors import SchemaError
+from eeio.record.store import Store, load
 from tests.eeio_results import made
 from tests.power_cuts.harness import cut_over_and_over, record
 

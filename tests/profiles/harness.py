@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.measure.profiles import complete
-from eeio_results.tools.capture import Capture, Stamp
+from eeio.record.tools.capture import Capture, Stamp
 from tests.processes import Done, check_code
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"

@@ -9,7 +9,7 @@ import pytest
 from eeio.measure.campaign import volumes
 from eeio.measure.system import caches, counters, image
 from eeio.measure.system.undo import UndoJournal
-from eeio_results import tools
+from eeio.record import tools
 from tests.profiles.harness import Installer
 
 pytestmark = pytest.mark.tools

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
-from eeio_results.traces import strace
-from eeio_results.traces.events import find_phases
+from eeio.record import tools
+from eeio.traces import strace
+from eeio.traces.events import find_phases
 from tests.profiles import programs
 from tests.profiles.harness import Installer
 from tests.profiles.programs import Program

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.profiles import programs
 from tests.profiles.harness import Installed, Installer
 from tests.profiles.programs import Program

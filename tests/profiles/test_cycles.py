@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.mounts import attached, unmount
 from tests.profiles import (
     test_archive,

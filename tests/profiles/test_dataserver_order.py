@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.profiles.harness import Installer
 from tests.profiles.programs import Program
 from tests.profiles.test_dataserver import PAGE, stamp

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from eeio.measure.profiles import suite as suites
-from eeio_results import tools
+from eeio.record import tools
 from tests.executables import executable
 from tests.profiles.harness import PROFILES, Installed, Installer
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio.record import tools
+from eeio.record.tools.capture import Capture
 from eeio_parsers.io500.run import NOT_VALID, RESULT, SCORED
-from eeio_results import tools
-from eeio_results.tools.capture import Capture
 from tests.campaigns import records_in
 from tests.executables import executable
 from tests.plugin import Eeio

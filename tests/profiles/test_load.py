@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.profiles.harness import Installed, Installer
 from tests.throttled import throttled_directory
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools.capture import PhaseResult
+from eeio.errors import ToolOutputError
+from eeio.record import tools
+from eeio.record.tools.capture import PhaseResult
 from tests.profiles.harness import Installed
 
 pytestmark = pytest.mark.tools

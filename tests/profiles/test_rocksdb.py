@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.executables import executable
 from tests.profiles import programs
 from tests.profiles.harness import Installed, Installer

@@ -21,11 +21,11 @@ from types import ModuleType
 
 import pytest
 
+from eeio.errors import EeioError
 from eeio.measure.campaign import sweep
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
-from eeio_results import tools
-from eeio_results.errors import EeioError
+from eeio.record import tools
 from tests.profiles.harness import PROFILES, Installed, Installer
 
 pytestmark = pytest.mark.tools

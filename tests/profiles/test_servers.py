@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.executables import executable
 from tests.mounts import unmount
 from tests.processes import ran

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
+from eeio.record import tools
 from tests.profiles.harness import Installed, Installer
 
 pytestmark = pytest.mark.tools

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from eeio import paths
+from eeio.analysis import characterization
 from eeio.cli import main
-from eeio_results import characterization, store
+from eeio.record import store
 from tests.pts.harness import ROOT, PtsHome, running
 from tests.waiting import until
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from eeio import paths
+from eeio.analysis import characterization
 from eeio.cli import main
-from eeio_results import characterization, store
+from eeio.record import store
 from tests.profiles.test_io500 import SHORT
 from tests.pts.harness import ROOT, PtsHome, running
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from eeio import paths
+from eeio.analysis import characterization
+from eeio.analysis.rows import Row
 from eeio.cli import main
-from eeio_results import characterization, store
-from eeio_results.rows import Row
+from eeio.record import store
 
 DATA = Path(__file__).parent / "data"
 MIB = 1 << 20

@@ -22,8 +22,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eeio_results.record import Run
-from eeio_results.store import load
+from eeio.record.run import Run
+from eeio.record.store import load
 from tests.clock import Clock
 from tests.kill.harness import Target
 from tests.profiles import programs

@@ -35,10 +35,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, cast, get_args, runtime_checkable
 
-from eeio_limits import LimitError
-from eeio_limits.modules import Modules
-from eeio_limits.names import similar
-from eeio_limits.quantities import FIGURE
+from eeio.errors import LimitError
+from eeio.files.modules import Modules
+from eeio.units.names import similar
+from eeio.units.quantities import FIGURE
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters._own import Guarded

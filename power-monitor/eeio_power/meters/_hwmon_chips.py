@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from eeio_limits.quantities import PERIOD
+from eeio.units.quantities import PERIOD
 from eeio_power.delay import BMC, Delay
 from eeio_power.meters import Channel, Quantity
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, only

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eeio_limits.modules import raised
+from eeio.files.modules import raised
 from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, KINDS
 

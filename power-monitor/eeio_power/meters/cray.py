@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_limits.quantities import ENERGY
+from eeio.units.quantities import ENERGY
 from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Measured, Quantity, Reads, Verified, contents_of

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from eeio_limits.quantities import COUNT
+from eeio.units.quantities import COUNT
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat, utilisation

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eeio_limits.quantities import FIGURE
+from eeio.units.quantities import FIGURE
 from eeio_power import http_json
 from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_limits.quantities import FIGURE
+from eeio.units.quantities import FIGURE
 from eeio_power.meters import Channel, Detected, Measured, Reads, Verified, contents_of
 from eeio_power.reading import MODULE, Contents, Domain, Kind
 from eeio_power.sysfs import (

@@ -40,7 +40,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_limits.quantities import POWER_SAMPLE
+from eeio.units.quantities import POWER_SAMPLE
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader

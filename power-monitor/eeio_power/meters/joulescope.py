@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eeio_limits.quantities import COUNTER_SAMPLE, POWER_SAMPLE
+from eeio.units.quantities import COUNTER_SAMPLE, POWER_SAMPLE
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

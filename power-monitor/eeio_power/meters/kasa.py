@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from eeio_limits import LimitError, inputs
+from eeio.errors import LimitError
+from eeio.files import inputs
 from eeio_power import http_json
 from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError

@@ -26,8 +26,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from eeio_limits import LimitError
-from eeio_limits.quantities import POWER_SAMPLE, TIMESTAMP
+from eeio.errors import LimitError
+from eeio.units.quantities import POWER_SAMPLE, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.delay import BMC, Delay
 from eeio_power.errors import PowerError

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eeio_limits.quantities import FIGURE
+from eeio.units.quantities import FIGURE
 from eeio_power.delay import unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

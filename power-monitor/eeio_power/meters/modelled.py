@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_limits.quantities import COUNT
+from eeio.units.quantities import COUNT
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import Kind, all_but

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eeio_limits.quantities import POWER
+from eeio.units.quantities import POWER
 from eeio_power.delay import MOST_S, Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, first_reading, number_option

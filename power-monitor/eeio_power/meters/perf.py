@@ -23,8 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_limits.inputs import CPUS
-from eeio_limits.quantities import NUMBER, POWER
+from eeio.files.inputs import CPUS
+from eeio.units.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_limits.quantities import POWER_SAMPLE
+from eeio.units.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Measured, Reads, Verified
 from eeio_power.reading import Contents, Kind

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eeio_limits.quantities import FIGURE, POWER, TIMESTAMP
+from eeio.units.quantities import FIGURE, POWER, TIMESTAMP
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

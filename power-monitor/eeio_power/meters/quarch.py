@@ -37,8 +37,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from eeio_limits.inputs import ANSWER_BYTES
-from eeio_limits.quantities import FIGURE
+from eeio.files.inputs import ANSWER_BYTES
+from eeio.units.quantities import FIGURE
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

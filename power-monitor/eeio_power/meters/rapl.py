@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_limits.quantities import ENERGY
+from eeio.units.quantities import ENERGY
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import EnergyReader, find_reader, try_reader

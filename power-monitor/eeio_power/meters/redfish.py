@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eeio_limits.inputs import CHASSIS
+from eeio.files.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError

@@ -16,14 +16,14 @@ took as much longer. So no phase has a rate into the page cache, and each is dur
 import re
 from collections import deque
 
-from eeio_limits import quantities as q
+from eeio.errors import EeioError, ToolOutputError
+from eeio.record.run import Durable
+from eeio.record.tools._arrivals import Arrivals
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.record.tools.description import About
+from eeio.units import quantities as q
+from eeio.units.sizes import parse_size
 from eeio_parsers.bonnie.csv_line import TOO_FAST, Figures, Line, lines
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import Durable
-from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.tools.description import About
-from eeio_results.units import parse_size
 
 ABOUT = About(program="bonnie++", named=())
 

@@ -8,10 +8,10 @@ so they have no energy.
 
 import re
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools import native
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.tools.description import FSYNC, About
+from eeio.errors import ToolOutputError
+from eeio.record.tools import native
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.record.tools.description import FSYNC, About
 
 ABOUT = About(
     reports_all_bytes=True,

@@ -1,6 +1,6 @@
 """Checkpoints of several processes; the profile writes `eeio.json`."""
 
-from eeio_results.tools.description import FSYNC, About
-from eeio_results.tools.native import parse as parse
+from eeio.record.tools.description import FSYNC, About
+from eeio.record.tools.native import parse as parse
 
 ABOUT = About(words=FSYNC, named=("compute",))

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from eeio_limits import inputs
-from eeio_limits import quantities as q
-from eeio_limits.reasons import WROTE_NOTHING
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
-from eeio_results.tools.description import About
+from eeio.errors import ToolOutputError
+from eeio.files import inputs
+from eeio.record.reasons import WROTE_NOTHING
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
+from eeio.record.tools.description import About
+from eeio.units import quantities as q
 
 ABOUT = About(bytes_of="drive", named=())
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_limits.quantities import DURATION
+from eeio.errors import EeioError, ToolOutputError
+from eeio.traces import darshan
+from eeio.units.quantities import DURATION
 from eeio_parsers.format import Format
 from eeio_parsers.found import FoundPhase, FoundReport, none_found, number, utc
 from eeio_parsers.rules import Rules
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.traces import darshan
 
 MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
 """Bytes 8 to 15 of a log."""

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from eeio_limits import LimitError, inputs
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools import native
-from eeio_results.tools.capture import Capture, ToolResult
-from eeio_results.tools.description import FSYNC, About
-from eeio_results.traces import events, logs
+from eeio.errors import LimitError, ToolOutputError
+from eeio.files import inputs
+from eeio.record.tools import native
+from eeio.record.tools.capture import Capture, ToolResult
+from eeio.record.tools.description import FSYNC, About
+from eeio.traces import events, logs
 
 ABOUT = About(
     reports_all_bytes=True,

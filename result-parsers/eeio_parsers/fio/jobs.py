@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eeio_limits import LimitError
-from eeio_limits.quantities import COUNT, DURATION, NUMBER, SIZE
+from eeio.errors import LimitError, ToolOutputError
+from eeio.units.quantities import COUNT, DURATION, NUMBER, SIZE
 from eeio_parsers.found import KIB, figure, none_found, unique
-from eeio_results.errors import ToolOutputError
 
 DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"

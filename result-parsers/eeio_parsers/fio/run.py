@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from eeio_limits import inputs
-from eeio_limits import quantities as q
+from eeio.errors import EeioError, ToolOutputError
+from eeio.files import inputs
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.record.tools.description import FSYNC, About
+from eeio.units import quantities as q
+from eeio.units.sizes import parse_size
 from eeio_parsers.fio import jobs
 from eeio_parsers.fio.jobs import Direction, Job
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.tools.description import FSYNC, About
-from eeio_results.units import parse_size
 
 ABOUT = About(
     reports_all_bytes=True,

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from eeio_limits.quantities import DURATION
+from eeio.errors import ToolOutputError
+from eeio.units.quantities import DURATION
 from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, REQUESTS_OF_P9999, exact_rate
 from eeio_parsers.fio.json_report import SO_FAR, moved, stopped
 from eeio_parsers.fio.settings import pattern
@@ -25,7 +26,6 @@ from eeio_parsers.found import (
     only_one,
     size,
 )
-from eeio_results.errors import ToolOutputError
 
 _BEGIN = re.compile(r"^fio-\d", re.M)
 _CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)

@@ -23,12 +23,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from eeio_limits import quantities as q
-from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue
-from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.units import parse_size
+from eeio.errors import ToolOutputError
+from eeio.record.run import ContextValue
+from eeio.record.tools._arrivals import Arrivals
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.units import quantities as q
+from eeio.units.sizes import parse_size
 
 OUTPUT_FILE = "stdout.txt"
 FOLDER = "io500"

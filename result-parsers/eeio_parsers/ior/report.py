@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from eeio.errors import ToolOutputError
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
     KIB,
@@ -25,7 +26,6 @@ from eeio_parsers.found import (
     size,
 )
 from eeio_parsers.rules import Rules
-from eeio_results.errors import ToolOutputError
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
 _TEST = re.compile(

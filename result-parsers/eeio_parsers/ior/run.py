@@ -12,13 +12,13 @@ then. Without them there is no flush.
 import re
 from collections.abc import Mapping
 
-from eeio_limits import quantities as q
+from eeio.errors import ToolOutputError
+from eeio.record.tools._arrivals import Arrivals
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.record.tools.description import FSYNC, About
+from eeio.units import quantities as q
 from eeio_parsers.found import FoundPhase
 from eeio_parsers.ior import report
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.tools.description import FSYNC, About
 
 ABOUT = About(
     reports_all_bytes=True,

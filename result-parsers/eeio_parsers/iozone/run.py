@@ -14,12 +14,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eeio_limits import quantities as q
+from eeio.errors import ToolOutputError
+from eeio.record.tools._arrivals import Arrivals
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult, naming
+from eeio.record.tools.description import About
+from eeio.units import quantities as q
 from eeio_parsers.iozone import table
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools._arrivals import Arrivals
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
-from eeio_results.tools.description import About
 
 ABOUT = About(reports_all_bytes=True, words={("flush", "off"): "flush=off"}, named=("stride",))
 

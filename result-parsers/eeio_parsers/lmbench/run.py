@@ -7,11 +7,11 @@ Bandwidths are in 10^6 bytes a second, memory latencies in ns, system calls in u
 import re
 from collections.abc import Callable
 
-from eeio_limits import inputs
-from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue
-from eeio_results.tools.capture import Capture, ToolResult, naming
-from eeio_results.tools.description import About
+from eeio.errors import ToolOutputError
+from eeio.files import inputs
+from eeio.record.run import ContextValue
+from eeio.record.tools.capture import Capture, ToolResult, naming
+from eeio.record.tools.description import About
 
 ABOUT = About(named=())
 

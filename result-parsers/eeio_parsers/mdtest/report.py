@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from eeio.errors import ToolOutputError
 from eeio_parsers.format import Format
 from eeio_parsers.found import FoundPhase, FoundReport, complete, count, figure, none_found, parts
 from eeio_parsers.rules import Rules
-from eeio_results.errors import ToolOutputError
 
 _LAUNCHED = r"mdtest-(\S{1,300}) was launched"
 _BEGIN = re.compile(rf"^(?:-- started at[^\n]*\n+)?{_LAUNCHED}", re.M)

@@ -1,7 +1,7 @@
 """Creates, looks up and deletes files; the profile writes `eeio.json`."""
 
-from eeio_results.tools.description import FSYNC, About
-from eeio_results.tools.native import parse as parse
+from eeio.record.tools.description import FSYNC, About
+from eeio.record.tools.native import parse as parse
 
 ABOUT = About(
     words={

@@ -1,6 +1,6 @@
 """An object store; the profile writes `eeio.json`."""
 
-from eeio_results.tools.description import About
-from eeio_results.tools.native import parse as parse
+from eeio.record.tools.description import About
+from eeio.record.tools.native import parse as parse
 
 ABOUT = About(named=())

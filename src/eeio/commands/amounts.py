@@ -3,9 +3,9 @@
 import argparse
 import re
 
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_results.units import bytes_of
+from eeio.errors import LimitError
+from eeio.units import quantities as q
+from eeio.units.sizes import bytes_of
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 

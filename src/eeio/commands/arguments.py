@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from eeio.errors import EXIT_REJECTED
-from eeio_limits.names import similar
-from eeio_limits.quantities import shortened
+from eeio.units.names import similar
+from eeio.units.quantities import shortened
 
 _RARE = "eeio_rare"
 

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
+from eeio.analysis.comparison.commands import Comparison, benches, comparisons
 from eeio.commands import campaign_options
 from eeio.commands.arguments import AnyOrder, OptionGroup, add_help_all
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, LimitError, RejectedError
 from eeio.measure.bench import plan as plans
 from eeio.measure.bench import request, trial
 from eeio.measure.bench.plan import How
@@ -25,18 +26,15 @@ from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
-from eeio_limits.number_text import number
+from eeio.record.design import Options
+from eeio.record.store import Store, load
+from eeio.report.document import render_markdown
+from eeio.report.documents import bench as report
+from eeio.units.names import campaign_name
+from eeio.units.number_text import number
+from eeio.units.sizes import prefixed
 from eeio_power.meters import close_meters
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, reading_period_s
-from eeio_results.campaign import Options
-from eeio_results.comparison.commands import Comparison, benches, comparisons
-from eeio_results.errors import EeioError
-from eeio_results.report import bench as report
-from eeio_results.report.document import render_markdown
-from eeio_results.store import Store, load
-from eeio_results.units import prefixed
 
 _IDLE_S = 5.0
 

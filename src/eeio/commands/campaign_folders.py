@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from eeio import paths
-from eeio.errors import RejectedError
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name, similar
-from eeio_results import saved_figures, studies
-from eeio_results.errors import EeioError
-from eeio_results.store import RUNS, Campaign
+from eeio import paths, studies
+from eeio.analysis import saved_figures
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.record.store import RUNS, Campaign
+from eeio.units.names import campaign_name, similar
 
 
 @contextmanager

@@ -6,13 +6,12 @@ from typing import get_args
 
 from eeio.commands.amounts import decimal_bytes
 from eeio.commands.arguments import OptionGroup
+from eeio.errors import EeioError, LimitError
 from eeio.measure.campaign import sweep
-from eeio_limits import LimitError
-from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
+from eeio.record.design import AdaptiveProtocol, Options, PilotUse
+from eeio.units.quantities import COUNT, REPETITIONS, Quantity
+from eeio.units.sizes import parse_size
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
-from eeio_results.campaign import AdaptiveProtocol, Options, PilotUse
-from eeio_results.errors import EeioError
-from eeio_results.units import parse_size
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -20,20 +20,19 @@ from eeio.commands.experiments import FACTORS, add_where, wanted
 from eeio.commands.gate_options import FailIf, add_detect, add_fail_if, check_detect
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.report import with_tests
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, EeioError, RejectedError
 from eeio.measure.bench.plan import SUITE as BENCH
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
-from eeio_results.report.document import Document
-from eeio_results.report.model import build
-from eeio_results.stamps import warnings_of
+from eeio.record.publication import warnings_of
+from eeio.report.campaign.characterized import build
+from eeio.report.document import Document
+from eeio.units.external_text import shown
 
 if TYPE_CHECKING:
-    from eeio_results.comparison.campaigns import Comparison
-    from eeio_results.comparison.cells import Cell
-    from eeio_results.comparison.gate import Gate, Side
-    from eeio_results.statistics.decision import Rule
-    from eeio_results.store import Campaign
+    from eeio.analysis.comparison.campaigns import Comparison
+    from eeio.analysis.comparison.cells import Cell
+    from eeio.analysis.comparison.gate import Gate, Side
+    from eeio.record.store import Campaign
+    from eeio.statistics.decision import Rule
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
 
@@ -103,7 +102,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def compare(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results.statistics.decision import Rule
+        from eeio.statistics.decision import Rule
     if not 0 < arguments.alpha < 1:
         raise RejectedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
     try:
@@ -122,8 +121,8 @@ def compare(arguments: argparse.Namespace) -> int:
 def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
     """The answer for single campaigns, and its gates."""
     with analysis():
-        from eeio_results.comparison import campaigns as comparison
-        from eeio_results.report import comparison as report
+        from eeio.analysis.comparison import campaigns as comparison
+        from eeio.report.documents import comparison as report
     campaigns = load_campaigns(arguments.campaigns)
     reject_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
@@ -170,8 +169,8 @@ def _undecided(arguments: argparse.Namespace) -> Literal["pass", "fail"]:
 
 def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     """Groups of campaigns, each of one machine, the first against each other one."""
-    from eeio_results.comparison.sessions import compare_groups
-    from eeio_results.report import sessions as report
+    from eeio.analysis.comparison.sessions import compare_groups
+    from eeio.report.documents import sessions as report
 
     for name, given in (
         ("--by", arguments.by), ("--where", arguments.where), ("--normality", arguments.normality),
@@ -208,7 +207,8 @@ def _page(
     def rendered() -> str:
         with analysis():
             from eeio.measure.power_series import power_series
-            from eeio_results.report import gate, page
+            from eeio.report import page
+            from eeio.report.documents import gate
         remarks = [line for one in gates for line in gate.lines(one, False, undecided)]
         return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
 
@@ -223,9 +223,9 @@ def _gates(
     if requested is None:
         return ()
     with analysis():
-        from eeio_results.comparison.cells import fits, why_too_slow
-        from eeio_results.comparison.gate import Side, gate
-        from eeio_results.observation import Missing
+        from eeio.analysis.comparison.cells import fits, why_too_slow
+        from eeio.analysis.comparison.gate import Side, gate
+        from eeio.analysis.observation import Missing
     where = dict(word.split("=", 1) for word in arguments.where)
     (name, cells, campaigns), *others = sides
     before = Side(
@@ -264,7 +264,7 @@ def _gates(
 def _bench_runs(before: "Side", found: "Gate") -> int | None:
     """The runs of each command with which the gate finds its change in 9 of 10 comparisons."""
     with analysis():
-        from eeio_results.comparison.gate_plan import gate_plan
+        from eeio.analysis.comparison.gate_plan import gate_plan
     return gate_plan(before, found.share, found.metric, found.to_detect).repetitions
 
 
@@ -275,7 +275,7 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
         write_document(arguments, document)
         return EXIT_DONE
     with analysis():
-        from eeio_results.report import gate as report
+        from eeio.report.documents import gate as report
     of_comparison, undecided = document.data, _undecided(arguments)
     tables = tuple(report.table(found, arguments.sessions) for found in gates)
     verdicts = tuple(report.summary(found, undecided) for found in gates)

@@ -6,10 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from eeio import paths
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, EeioError
 from eeio.measure.profiles import suite as suites
 from eeio_power.meters import meter_names
-from eeio_results.errors import EeioError
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eeio.analysis.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.arguments import OptionGroup, add_help_all, former
@@ -18,18 +19,15 @@ from eeio.commands.experiments import (
     print_left_out,
 )
 from eeio.commands.output_file import add_formats, write_document
-from eeio.errors import EXIT_DONE, RejectedError
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_results.errors import EeioError
-from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
-from eeio_results.report.document import Document
-from eeio_results.stamps import warnings_of
+from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
+from eeio.record.publication import warnings_of
+from eeio.report.document import Document
+from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.measured import Choice
-    from eeio_results.guideline.servers import Server
-    from eeio_results.store import Campaign
+    from eeio.analysis.guideline.measured import Choice
+    from eeio.analysis.guideline.servers import Server
+    from eeio.record.store import Campaign
 
 
 _ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity", "idle_w")
@@ -179,10 +177,10 @@ def cost_of(arguments: argparse.Namespace) -> int:
 def document_of(arguments: argparse.Namespace) -> Document:
     """The answer for the campaigns."""
     with analysis():
-        from eeio_results.guideline.cost import costs
-        from eeio_results.guideline.measured import domain_remark, unranked_remarks
-        from eeio_results.guideline.workload_file import load_workload
-        from eeio_results.report import cost as report
+        from eeio.analysis.guideline.cost import costs
+        from eeio.analysis.guideline.measured import domain_remark, unranked_remarks
+        from eeio.analysis.guideline.workload_file import load_workload
+        from eeio.report.documents import cost as report
     names = arguments.campaigns
     try:
         given = [_inputs(arguments, place, len(names)) for place in range(len(names))]
@@ -282,8 +280,8 @@ def _idle(
 def _system(
     campaign: "Campaign", choice: "Choice", domain: str, idle_power_w: float | None
 ) -> "Server":
-    from eeio_results.guideline.measured import LeftOut, cells
-    from eeio_results.guideline.servers import Server
+    from eeio.analysis.guideline.measured import LeftOut, cells
+    from eeio.analysis.guideline.servers import Server
 
     left_out: LeftOut = {}
     found = cells(campaign, choice, domain, left_out)

@@ -9,13 +9,14 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
-from eeio.commands import restore, setup, terminal
+from eeio.commands import restore, setup
 from eeio.commands.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.measure.machine import capture, readings
 from eeio.measure.machine.examination import Finding, can_measure, examine, examine_replay
 from eeio.measure.machine.replay import replayed
-from eeio_limits.text import shown
+from eeio.report import terminal
+from eeio.units.external_text import shown
 
 SCHEMA_VERSION = 1
 

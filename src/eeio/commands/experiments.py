@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from eeio.commands.amounts import seconds
 from eeio.commands.arguments import OptionGroup
-from eeio.errors import RejectedError
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_results.record import DOMAINS
+from eeio.errors import LimitError, RejectedError
+from eeio.record.run import DOMAINS
+from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio_results.comparison.cells import Cell
-    from eeio_results.guideline.measured import Choice
-    from eeio_results.store import Campaign
+    from eeio.analysis.comparison.cells import Cell
+    from eeio.analysis.guideline.measured import Choice
+    from eeio.record.store import Campaign
 
 
 FACTORS = (
@@ -66,14 +65,14 @@ def number_of(quantity: q.Quantity) -> Callable[[str], float]:
 
 
 def choice_of(arguments: argparse.Namespace) -> "Choice":
-    from eeio_results.guideline.measured import Choice
+    from eeio.analysis.guideline.measured import Choice
 
     return Choice(arguments.tool, arguments.level, arguments.domain, arguments.max_p99)
 
 
 def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     """Raises RejectedError where no domain has experiments in every campaign, with what to type."""
-    from eeio_results.guideline.measured import LeftOut, cells, domain_of
+    from eeio.analysis.guideline.measured import LeftOut, cells, domain_of
 
     domain = domain_of(campaigns, choice)
     without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
@@ -94,14 +93,14 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
 
 def _has(campaign: "Campaign", choice: "Choice", domain: str) -> bool:
-    from eeio_results.guideline.measured import cells
+    from eeio.analysis.guideline.measured import cells
 
     return bool(cells(campaign, choice, domain, {}))
 
 
 def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     """Which other domain, or which other tool, to type: those with all that a cost needs."""
-    from eeio_results.guideline.measured import is_enough, measured_domains
+    from eeio.analysis.guideline.measured import is_enough, measured_domains
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eeio.analysis.metrics import gated, gated_name
 from eeio.commands.arguments import OptionGroup
 from eeio.errors import RejectedError
-from eeio_results.metrics import gated, gated_name
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,14 @@ from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.experiments import choice_of, chosen_domain, number_of, print_left_out
 from eeio.commands.output_file import write_document, write_file
-from eeio.errors import EXIT_DONE, RejectedError
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_results.errors import EeioError
-from eeio_results.stamps import QUICK_WARNING
+from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
+from eeio.record.publication import QUICK_WARNING
+from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.answer import Cost, Guideline, LessPerTb
-    from eeio_results.guideline.servers import Costs, Server
-    from eeio_results.store import Campaign
+    from eeio.analysis.guideline.answer import Cost, Guideline, LessPerTb
+    from eeio.analysis.guideline.servers import Costs, Server
+    from eeio.record.store import Campaign
 
 _SIDES = ("traditional", "low_power")
 
@@ -70,10 +68,10 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results.guideline.measured import domain_remark
-        from eeio_results.guideline.model import guideline
-        from eeio_results.guideline.workload_file import load_workload
-        from eeio_results.report import guideline as report
+        from eeio.analysis.guideline.measured import domain_remark
+        from eeio.analysis.guideline.replacement_rule import guideline
+        from eeio.analysis.guideline.workload_file import load_workload
+        from eeio.report.documents import guideline as report
     if arguments.workload is None:
         raise RejectedError("--workload MIX.yaml is missing: the guideline is for one workload mix")
     campaigns = {side: load_campaigns(getattr(arguments, side)) for side in _SIDES}
@@ -106,7 +104,7 @@ def guide(arguments: argparse.Namespace) -> int:
     made = replace(made, messages=(*notes, *made.messages))
     if arguments.map is not None:
         with analysis():
-            from eeio_results.report import guideline_map
+            from eeio.report.figures import guideline_map
         drawn = guideline_map.draw(made, is_measurement=not quick)
         if drawn is None:
             print("no map: no experiment can be compared", file=sys.stderr)
@@ -119,12 +117,12 @@ def guide(arguments: argparse.Namespace) -> int:
 
 def _render_html(made: "Guideline", quick: "Sequence[str]") -> str:
     with analysis():
-        from eeio_results.report.page import guideline as page
+        from eeio.report.page import guideline as page
     return page.render(made, quick)
 
 
 def _costs(arguments: argparse.Namespace) -> "Costs | None":
-    from eeio_results.guideline.servers import Costs
+    from eeio.analysis.guideline.servers import Costs
 
     embodied = any(getattr(arguments, f"{side}_embodied_kg") for side in _SIDES)
     if embodied and arguments.years is None:
@@ -148,8 +146,8 @@ def _per_tb(
     arguments: argparse.Namespace, made: "Guideline", systems: "Sequence[Server]"
 ) -> "tuple[tuple[Cost, ...], tuple[LessPerTb, ...]]":
     """Cost per TB on each system, and which is cheaper."""
-    from eeio_results.guideline.cost import costs
-    from eeio_results.guideline.cost_inputs import CostInputs, grid_of
+    from eeio.analysis.guideline.cost import costs
+    from eeio.analysis.guideline.cost_inputs import CostInputs, grid_of
 
     embodied = [getattr(arguments, f"{side}_embodied_kg") for side in _SIDES]
     try:
@@ -185,8 +183,8 @@ def _system(
     arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]", domain: str
 ) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guideline.measured import LeftOut, cells
-    from eeio_results.guideline.servers import Server
+    from eeio.analysis.guideline.measured import LeftOut, cells
+    from eeio.analysis.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
     if len(machines) > 1:

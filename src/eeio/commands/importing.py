@@ -9,14 +9,13 @@ from pathlib import Path
 from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.waiting import add_wait
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED, LimitError
 from eeio.exchange.importing import imported, mapping, power_later, result_tables, results, runs
 from eeio.exchange.pts import read as pts
-from eeio_limits import LimitError
-from eeio_limits.number_text import number
-from eeio_limits.quantities import TIMESTAMP
-from eeio_limits.text import shown
-from eeio_results.report import text
+from eeio.report import text
+from eeio.units.external_text import shown
+from eeio.units.number_text import number
+from eeio.units.quantities import TIMESTAMP
 
 _FILES, _PTS, _RUNS, _POWER = "files", "pts", "runs", "power"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.

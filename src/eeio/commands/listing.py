@@ -9,16 +9,15 @@ from typing import Any
 
 from eeio import paths
 from eeio.commands.arguments import add_format
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, EeioError
 from eeio.measure import environment
 from eeio.measure.campaign import pilot_store
 from eeio.measure.campaign.pilot_store import StoredPilot
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
-from eeio_results.store import progress
+from eeio.record.store import progress
+from eeio.units.external_text import shown
 
 SCHEMA_VERSION = 1
 

@@ -9,14 +9,15 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
-from eeio.commands import pager, terminal
+from eeio import studies
+from eeio.commands import pager
 from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
+from eeio.files.trust import open_stream
 from eeio.paths import check_output_folder, make_output_folder
-from eeio_limits.trust import open_stream
-from eeio_results import studies
-from eeio_results.report.document import RENDERERS, Document, render_terminal
+from eeio.report import terminal
+from eeio.report.document import RENDERERS, Document, render_terminal
 
 _FORMATS = {
     ".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",

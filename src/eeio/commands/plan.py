@@ -12,7 +12,7 @@ from eeio.commands.arguments import OptionGroup, add_format, add_help_all
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.doctor import add_replay
 from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.errors import EXIT_DONE, EeioError, RejectedError
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import plan_text, safety
 from eeio.measure.campaign.detection import (
@@ -25,9 +25,8 @@ from eeio.measure.campaign.detection import (
 from eeio.measure.machine.examination import recorded
 from eeio.measure.machine.replay import replayed
 from eeio.measure.profiles import suite as suites
-from eeio_limits.text import shown
-from eeio_results.campaign import Options
-from eeio_results.errors import EeioError
+from eeio.record.design import Options
+from eeio.units.external_text import shown
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -13,11 +13,11 @@ from eeio.errors import RejectedError
 from eeio.paths import make_output_folder
 
 if TYPE_CHECKING:
-    from eeio_results.report.model import Report
+    from eeio.report.campaign.characterized import Report
 
 FORMATS = ("svg", "pdf", "png")
 CHARTS = ("latency", "depth", "power")
-"""The names of `--chart` (`eeio_results.report.load_charts`)."""
+"""The names of `--chart` (`eeio.report.figures.load_charts`)."""
 WIDTHS = ("one", "two")
 
 
@@ -28,11 +28,12 @@ def plot_files(
     screen. `where` selects experiments (FACTOR=LEVEL); plots that need all of them are then left
     out. A plot that exists as SVG only is in no other format, and stderr names it."""
     with analysis():
+        from eeio.analysis.comparison.campaigns import named_cells
+        from eeio.analysis.comparison.cells import fits
         from eeio.measure.power_series import power_series
-        from eeio_results.comparison.campaigns import named_cells
-        from eeio_results.comparison.cells import fits
-        from eeio_results.report import drawing, figures
-        from eeio_results.report.contents import drawings
+        from eeio.report.campaign.contents import drawings
+        from eeio.report.figures import drawing
+        from eeio.report.figures import machines_and_drives as figures
     look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
     chosen = wanted(where, [cell for of_one in named_cells(built.campaigns) for cell in of_one])
     drawn = figures.drawn(built.campaigns, look, lambda cell: fits(cell, chosen), power_series)
@@ -57,7 +58,7 @@ def chart_files(
     has no data, with the data it lacks. Raises RejectedError if none has."""
     with analysis():
         from eeio.measure.power_series import power_series
-        from eeio_results.report import drawing, load_charts
+        from eeio.report.figures import drawing, load_charts
     look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
     found: dict[str, bytes] = {}
     lacking = []

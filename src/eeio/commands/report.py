@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eeio.analysis.comparison.drift import compared_cells
+from eeio.analysis.comparison.layers import matches, on_one_drive
+from eeio.analysis.comparison.pareto import choices
+from eeio.analysis.ranking import Rules
 from eeio.commands.amounts import duty, share
 from eeio.commands.arguments import OptionGroup, add_help_all, former
 from eeio.commands.campaign_folders import analysis, load_campaigns, save_figures
@@ -13,22 +17,17 @@ from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.plots import CHARTS, WIDTHS, chart_files, plot_files, write_plots
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
-from eeio.errors import EXIT_DONE, RejectedError
-from eeio_limits.names import similar
-from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio.errors import EXIT_DONE, EeioError, RejectedError
+from eeio.record import store
+from eeio.record.run import LEVELS
+from eeio.record.store import Campaign
+from eeio.report.campaign import contents
+from eeio.report.campaign.characterized import SORTS, Report, build, of_levels, sorted_by
+from eeio.report.campaign.columns import groups, known_columns
+from eeio.report.campaign.end_of_run import summary
+from eeio.units.names import similar
+from eeio.units.quantities import MOST_UNCERTAIN
 from eeio_power.meters import verifications
-from eeio_results import store
-from eeio_results.comparison.drift import compared_cells
-from eeio_results.comparison.layers import matches, on_one_drive
-from eeio_results.comparison.pareto import choices
-from eeio_results.errors import EeioError
-from eeio_results.ranking import Rules
-from eeio_results.record import LEVELS
-from eeio_results.report import contents
-from eeio_results.report.columns import groups, known_columns
-from eeio_results.report.model import SORTS, Report, build, of_levels, sorted_by
-from eeio_results.report.summary import summary
-from eeio_results.store import Campaign
 
 _PAGE = "report.html"
 
@@ -160,8 +159,8 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
         return built
     try:
         with analysis():
-            from eeio_results.comparison.layer_costs import layer_costs
-            from eeio_results.report.answers import answers
+            from eeio.analysis.comparison.layer_costs import layer_costs
+            from eeio.report.campaign.answers import answers
     except EeioError as error:
         print(f"no table that needs a test: {error}", file=sys.stderr)
         return built
@@ -207,7 +206,8 @@ def print_summary(folder: Path) -> None:
 def _render_html(built: Report) -> str:
     with analysis():
         from eeio.measure.power_series import power_series
-        from eeio_results.report import bench, page
+        from eeio.report import page
+        from eeio.report.documents import bench
     if bench.is_of_commands(built):
         with analysis():
             return bench.report_page(built)

@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 
 from eeio import paths
-from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EeioError
 from eeio.measure.system.undo import orphans
-from eeio_results.errors import EeioError
-from eeio_results.store import half_made, remove_half_made
+from eeio.record.store import half_made, remove_half_made
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -15,11 +15,11 @@ from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import outcome, store_lock
-from eeio_results.campaign import Design
-from eeio_results.store import Campaign, Store, load, progress, read_design
+from eeio.record.design import Design
+from eeio.record.store import Campaign, Store, load, progress, read_design
 
 if TYPE_CHECKING:
-    from eeio_results.report.answers import Answers
+    from eeio.report.campaign.answers import Answers
 
 MOST = 30
 """Default repetitions of an experiment that an extension requests."""
@@ -79,8 +79,8 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
     campaign = load(store.folder)
     _check(campaign, arguments.most)
     with analysis():
-        from eeio_results.comparison.questions import repetitions_requested
-        from eeio_results.report.answers import answers, rule_of
+        from eeio.analysis.comparison.questions import repetitions_requested
+        from eeio.report.campaign.answers import answers, rule_of
     now = answers(campaign)
     adaptive = campaign.design.protocol.adaptive
     assert now is not None and adaptive is not None  # _check has seen to it

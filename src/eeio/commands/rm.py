@@ -6,13 +6,11 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.commands.campaign_folders import campaign_folder
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
 from eeio.measure.campaign.runner import store_lock
 from eeio.measure.campaign.safety import left_files
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
-from eeio_results.errors import EeioError
-from eeio_results.store import delete, progress, read_design
+from eeio.record.store import delete, progress, read_design
+from eeio.units.names import campaign_name
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

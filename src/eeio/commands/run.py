@@ -14,7 +14,7 @@ from eeio.commands import campaign_options, report
 from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, LimitError, RejectedError
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.forecast import forecast, most_text
@@ -22,10 +22,9 @@ from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
 from eeio.measure.profiles import suite as suites
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name, similar
-from eeio_results.campaign import Design, Options
-from eeio_results.store import Store, read_design
+from eeio.record.design import Design, Options
+from eeio.record.store import Store, read_design
+from eeio.units.names import campaign_name, similar
 
 # Limits above which `run` requires confirmation on a terminal.
 _LONG_S = 1800.0

@@ -4,8 +4,8 @@ import argparse
 import math
 
 from eeio.commands.arguments import OptionGroup
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
+from eeio.errors import LimitError
+from eeio.units import quantities as q
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 

@@ -14,15 +14,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from eeio import __version__
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.files import inputs
 from eeio.measure.profiles import suite as suites
 from eeio.paths import make_output_folder
-from eeio_limits import LimitError, inputs
-from eeio_limits.names import campaign_name
-from eeio_limits.text import markdown, shown
-from eeio_results.errors import EeioError
-from eeio_results.report.source import source_of
-from eeio_results.store import Campaign
+from eeio.record.store import Campaign
+from eeio.report.campaign.data_source import source_of
+from eeio.units.external_text import markdown, shown
+from eeio.units.names import campaign_name
 
 SUMS = "SHA256SUMS"
 REMADE = "again"

@@ -4,9 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from eeio.errors import RejectedError
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError, RejectedError
+from eeio.units.external_text import shown
 
 NAMESPACE = "eeio"
 """A signature for another purpose is not valid for a bundle."""

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from eeio.errors import RejectedError
+from eeio.analysis.characterization import characterize
+from eeio.analysis.domain_figures import DomainFigures
+from eeio.analysis.ranking import why_unsure
+from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.exchange import signatures
 from eeio.exchange.bundle import REMADE, SUMS
-from eeio_limits import LimitError
-from eeio_results.characterization import characterize
-from eeio_results.domains import DomainFigures
-from eeio_results.errors import EeioError
-from eeio_results.ranking import why_unsure
-from eeio_results.report.tables import row_label
-from eeio_results.store import RUNS, Campaign, load
+from eeio.record.store import RUNS, Campaign, load
+from eeio.report.campaign.tables import row_label
 
 LEAST_REPETITIONS = 6
 """With fewer no difference of two campaigns can be significant at the 5 % level (rank tests)."""

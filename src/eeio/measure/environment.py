@@ -5,14 +5,14 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio.measure.machine.root import memory_bytes
 from eeio.measure.system.drive import Drive, drive_of, network_file_system
 from eeio.measure.system.filesystem import BlockDevice, Mount, mount_of
 from eeio.measure.system.limits import known_limits
 from eeio.measure.system.undo import run_command
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
-from eeio_results.record import Machine, Tool
+from eeio.record.run import Machine, Tool
+from eeio.units.external_text import shown
 
 
 def capture(

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from eeio.errors import RejectedError
-from eeio_limits import LimitError
-from eeio_limits.quantities import MEAN_POWER
+from eeio.errors import LimitError, RejectedError
+from eeio.record import typed
+from eeio.record.run import EnergyReading, IdleMedian
+from eeio.units.quantities import MEAN_POWER
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, open_meters
-from eeio_results import typed
-from eeio_results.record import EnergyReading, IdleMedian
 
 
 def check_meters(specs: tuple[str, ...]) -> None:

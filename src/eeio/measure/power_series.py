@@ -1,10 +1,10 @@
 """Power over time of a campaign, from its stored samples, for the report's page."""
 
+from eeio.record.store import Campaign
+from eeio.report.page.series import PowerSeries
 from eeio_power import samples
 from eeio_power.errors import PowerError
 from eeio_power.samples import power_over_time
-from eeio_results.report.page.series import PowerSeries
-from eeio_results.store import Campaign
 
 _FILES = "power-*.csv.gz"
 

@@ -10,15 +10,15 @@ from eeio.errors import RejectedError
 from eeio.measure import tracers, writeback
 from eeio.measure.power import check_meters, recorded
 from eeio.paths import make_trace_folder
+from eeio.record.run import EnergyReading, mark
+from eeio.record.windows import known
+from eeio.report.documents.traced import Traced
+from eeio.traces import account, stored, strace
+from eeio.traces.account import Writeback
+from eeio.traces.events import Event, Unobserved, find_phases
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
 from eeio_power.samples import power_over_time
-from eeio_results.record import EnergyReading, mark
-from eeio_results.report.traced import Traced
-from eeio_results.traces import account, stored, strace
-from eeio_results.traces.account import Writeback
-from eeio_results.traces.events import Event, Unobserved, find_phases
-from eeio_results.windows import known
 
 
 def of_stored(paths: Sequence[Path], names: Sequence[str], gap_s: float) -> Traced:
@@ -126,7 +126,7 @@ def _of_files(unobserved: set[Unobserved], names: Sequence[str]) -> list[Unobser
 
 def timeline_svg(traced: Traced, samples: Path | None) -> str:
     """SVG: bandwidth and power over time. Needs matplotlib."""
-    from eeio_results.report import timeline
+    from eeio.report.figures import timeline
 
     power: dict[str, list[tuple[float, float]]] = {}
     for meter in load_samples(samples).meters if samples is not None else ():

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError, ToolOutputError
 from eeio.measure.foreground import GATE
 from eeio.paths import temporary_folder
+from eeio.traces import bpftrace, strace
+from eeio.traces.events import Event, Unobserved
 from eeio_power.suspension import suspended_s
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.traces import bpftrace, strace
-from eeio_results.traces.events import Event, Unobserved
 
 NAMES = ("strace", "bpftrace")
 OVERHEAD = {

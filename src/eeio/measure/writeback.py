@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio.files.mounts import Mount
 from eeio.measure.system import caches
 from eeio.measure.system.durability import why_flushes_end_early
 from eeio.measure.system.filesystem import IN_MEMORY, backing_devices, mount_of
-from eeio_limits.mounts import Mount
-from eeio_results.traces.account import Writeback
+from eeio.traces.account import Writeback
 
 
 def flush(files: Iterable[str]) -> Writeback | None:

@@ -6,9 +6,9 @@ import pytest
 
 from eeio.measure.campaign.command_bytes import Counted, at_drive, without_drive
 from eeio.measure.system.other_io import Target
-from eeio_limits.reasons import WROTE_NOTHING
-from eeio_results.record import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
-from eeio_results.tools.capture import PhaseResult
+from eeio.record.reasons import WROTE_NOTHING
+from eeio.record.run import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
+from eeio.record.tools.capture import PhaseResult
 
 MB = 1_000_000
 TARGET = Target(None)

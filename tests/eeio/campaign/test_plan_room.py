@@ -8,7 +8,7 @@ import pytest
 from eeio.measure.campaign import plan
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
-from eeio_results.campaign import Options
+from eeio.record.design import Options
 
 LMBENCH = profiles.find("eeio-lmbench-1.0.0")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from eeio.errors import EeioError
 from eeio.measure.campaign.probes import Environment, Probe, Suspension, observe
+from eeio.record.run import CacheLayers, Experiment, Run
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_power.suspension import STOPPED
-from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Experiment, Run
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 CAPTURE = Capture(Path(), {}, 0, 1.0, 2.5, 0.0, ())
 

@@ -16,7 +16,7 @@ import pytest
 from tests.executables import executable
 from tests.processes import ran
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
 from eeio.measure.campaign.sharing import Sharing, missing
 from eeio.measure.system import image
@@ -35,9 +35,8 @@ from eeio.measure.system.device import (
 )
 from eeio.measure.system.lock import lock_folders
 from eeio.measure.system.owner import Owner, this_process
-from eeio_results.campaign import Options
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
+from eeio.record.design import Options
+from eeio.record.run import EnergyReading
 
 MIB = 1 << 20
 

@@ -10,7 +10,7 @@ from eeio.errors import RejectedError
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import sweep
 from eeio.measure.profiles import suite as suites
-from eeio_results.campaign import Options
+from eeio.record.design import Options
 
 
 def plan(home: Path, suite: str, *sweeps: str, preset: str = "paper", **more: object) -> plans.Plan:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.eeio.importing.importer import Importer
 
+from eeio.errors import ToolOutputError
+from eeio.traces import logs
 from eeio_parsers.elbencho import report as elbencho
 from eeio_parsers.fio import report as fio
 from eeio_parsers.fio import text as fio_text
 from eeio_parsers.found import FoundPhase
 from eeio_parsers.ior import report as ior
-from eeio_results.errors import ToolOutputError
-from eeio_results.traces import logs
 
 PARSERS = Path(__file__).parents[3] / "result-parsers/eeio_parsers"
 CASES_OF_POWER = Path(__file__).parents[2] / "data/imports/cases-power"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.published import PUBLISHED, needs_published
 
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 from eeio.exchange.importing import mapping, runs
 from eeio.exchange.importing.imported import Imported
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 
 pytestmark = needs_published
 

@@ -10,7 +10,7 @@ from tests.plugin import PARSERS
 
 from eeio.errors import RejectedError
 from eeio.exchange.importing import mapping, runs
-from eeio_results.record import Run
+from eeio.record.run import Run
 
 GUIDE = Path(__file__).parents[3] / "docs/how-to/import-results.md"
 REPORT = (PARSERS / "fio/outputs/3.33/other/normal.txt").read_text()

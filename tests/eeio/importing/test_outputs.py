@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.plugin import PARSERS
 
+from eeio.errors import EeioError
 from eeio.exchange.importing import outputs, results
 from eeio_parsers import formats
-from eeio_results.errors import EeioError
 
 REAL = [
     ("fio-json", "fio/3.33/read/fio.json"),

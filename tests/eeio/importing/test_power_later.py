@@ -20,7 +20,7 @@ from tests.eeio.importing.test_power_logs import (
 from tests.plugin import DATA, InProcess
 
 from eeio import paths
-from eeio_results.store import load
+from eeio.record.store import load
 
 IDLE_W, BUSY_W = 60.0, 100.0
 Windows = Sequence[tuple[float, float]]

@@ -24,6 +24,7 @@ from eeio.exchange.importing.power_of_results import (
     aligned,
     energy_of,
 )
+from eeio.record.store import load
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power import samples
 from eeio_power.calibration import Calibration
@@ -31,7 +32,6 @@ from eeio_power.delay import BMC, Delay
 from eeio_power.meters import Channel, about
 from eeio_power.reading import DOMAINS
 from eeio_power.samples import MeterInfo, header_line, sample_lines
-from eeio_results.store import load
 
 START_S = 1764000000.0
 LOW_W, HIGH_W = 120.0, 180.0

@@ -16,12 +16,12 @@ from tests.plugin import InProcess
 
 from eeio import paths
 from eeio.cli import main
+from eeio.errors import EeioError
 from eeio.exchange.importing import results
+from eeio.record.store import load
 from eeio_parsers.elbencho import report as elbencho
 from eeio_parsers.found import FoundReport
 from eeio_parsers.ior import report as ior
-from eeio_results.errors import EeioError
-from eeio_results.store import load
 
 FIO = DATA / "fio/outputs"
 

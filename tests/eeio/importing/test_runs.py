@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from tests.eeio.importing import made
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.exchange.importing import mapping, runs
 from eeio.exchange.importing.imported import Imported
 from eeio.exchange.importing.mapping import Key, Labels
 from eeio.exchange.importing.power import read_power
-from eeio_limits.quantities import MOST_UNCERTAIN
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
+from eeio.record.run import EnergyReading
+from eeio.units.quantities import MOST_UNCERTAIN
 
 
 def read(folder: Path, body: dict[str, Any] = made.MAP, **files: str) -> Imported:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.plugin import PARSERS
 from tests.published import PUBLISHED, needs_published
 
+from eeio.errors import LimitError, ToolOutputError
 from eeio.exchange.importing import outputs
-from eeio_limits import LimitError, inputs
+from eeio.files import inputs
+from eeio.record.run import Phase
 from eeio_parsers.found import FoundPhase
-from eeio_results.errors import ToolOutputError
-from eeio_results.record import Phase
 
 FIO = PARSERS / "fio/outputs/3.33/other"
 IOR = ("3.3.0", "4.0.0")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from eeio.errors import EeioError
 from eeio.exchange.importing import testlog
-from eeio_results.errors import EeioError
 
 
 @pytest.mark.parametrize(

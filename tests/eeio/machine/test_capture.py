@@ -15,13 +15,12 @@ from tests.plugin import Eeio, InProcess
 from tests.simulators.files import write_in_place
 
 from eeio.cli import main
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
 from eeio.measure.machine import capture, description, examination, readings
 from eeio.measure.machine.anonymous import Replacer, own_serials
 from eeio.measure.machine.description import Command, Description
 from eeio.measure.machine.replay import replayed
 from eeio.measure.machine.root import user_id, which
-from eeio_limits import LimitError
 from eeio_power.meters import discover
 
 NO_OUTPUT = json.dumps({"findings": []})

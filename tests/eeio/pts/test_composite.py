@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from tests.plugin import InProcess
 
 from eeio import paths
+from eeio.analysis.characterization import characterize
 from eeio.cli import main
+from eeio.errors import SchemaError
 from eeio.exchange.pts import composite
 from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.exchange.pts.trial import with_reported
 from eeio.exchange.pts.write import result_file
-from eeio_limits import inputs
-from eeio_results import store
-from eeio_results.characterization import characterize
-from eeio_results.errors import SchemaError
-from eeio_results.record import Durable
+from eeio.files import inputs
+from eeio.record import store
+from eeio.record.run import Durable
 
 DATA = Path(__file__).parents[2] / "data" / "pts" / "10.8.6"
 CAMPAIGNS = Path(__file__).parents[2] / "data" / "campaigns"

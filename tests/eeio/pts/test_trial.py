@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.simulators.powercap import FakeRapl
 
+from eeio.errors import EeioError, SchemaError
 from eeio.exchange.pts import trial as pts_trial
 from eeio.exchange.pts.composite import ResultEntry
 from eeio.exchange.pts.entry import Values, own_of
+from eeio.record.run import CacheLayers, Experiment, Run
+from eeio.record.tools.capture import Capture, PhaseResult
 from eeio_power.errors import PowerError
 from eeio_power.pts_entries import efficiencies
 from eeio_power.session import OutputFolder, reported
-from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import CacheLayers, Experiment, Run
-from eeio_results.tools.capture import Capture, PhaseResult
 
 # As a tool writes: a piece, a pause, another piece; then the file of its own that says it all.
 TOOL = """

@@ -17,7 +17,6 @@ from tests.eeio_results import made
 from tests.plugin import Eeio, InProcess
 from tests.waiting import until
 
-import eeio_results
 from eeio.cli import main
 from eeio.errors import RejectedError
 from eeio.measure.campaign import rounds
@@ -26,10 +25,11 @@ from eeio.measure.campaign.variants import study_settings
 from eeio.measure.journal import delayjc
 from eeio.measure.system import frequency
 from eeio.measure.system.lock import drive_lock
-from eeio_results.campaign import Design, Protocol, StudyProtocol
+from eeio.record.design import Design, Protocol, StudyProtocol
+from eeio.schemas.published import FOLDER as SCHEMAS
 
 PROFILES = Path(__file__).parents[3] / "test-profiles"
-SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+SCHEMA = SCHEMAS / "report.schema.json"
 QUICK = "{repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false}"
 
 

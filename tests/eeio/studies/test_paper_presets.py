@@ -7,7 +7,7 @@ import pytest
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign.sweep import why_not
 from eeio.measure.profiles import suite as suites
-from eeio_results.campaign import Options
+from eeio.record.design import Options
 
 SIX_HOURS_S = 6 * 3600.0
 

@@ -12,9 +12,9 @@ from eeio.measure.campaign import measurement
 from eeio.measure.campaign.volumes import Volume
 from eeio.measure.system import caches, counters
 from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import CacheLayers, DeviceCounters, Experiment, Run
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import CacheLayers, DeviceCounters, Experiment, Run
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
 
 # Of a server of Bytedance, in pull request 157 of atop (2021): the head of a drive with native
 # multipath counts nothing, its path does.

@@ -7,12 +7,12 @@ import pytest
 from tests.eeio_results import made
 from tests.simulators.tree import write_tree
 
+from eeio.analysis.comparison.cells import cells_of, machine_names
+from eeio.errors import EeioError
 from eeio.measure.system.drive import drive_of, network_file_system
 from eeio.measure.system.filesystem import Mount, named_device
-from eeio_results.comparison.cells import cells_of, machine_names
-from eeio_results.errors import EeioError
-from eeio_results.record import Machine
-from eeio_results.store import Campaign
+from eeio.record.run import Machine
+from eeio.record.store import Campaign
 
 SATA = "devices/pci0000:00/0000:00:17.0/ata1"
 NVME = "devices/pci0000:00/0000:01:00.0/nvme/nvme0"

@@ -16,7 +16,7 @@ from eeio.measure.system import drive as drive_module
 from eeio.measure.system import limits
 from eeio.measure.system.device_limits import Sample, device_limits, reached_by
 from eeio.measure.system.filesystem import BlockDevice, block_device, named_device
-from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
+from eeio.record.run import CacheLayers, Durable, Experiment, Phase, Run
 
 V2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 V1 = (

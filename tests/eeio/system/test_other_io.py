@@ -30,17 +30,10 @@ from eeio.measure.system.other_io import (
     readahead_bytes,
 )
 from eeio.measure.system.undo import UndoJournal
-from eeio_results import tools
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import (
-    OTHER_IO,
-    READ_BACK,
-    CacheLayers,
-    DeviceCounters,
-    Experiment,
-    Run,
-)
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio.record import tools
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import OTHER_IO, READ_BACK, CacheLayers, DeviceCounters, Experiment, Run
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
 
 pytestmark = pytest.mark.other_io
 MB = 1_000_000

@@ -17,6 +17,7 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 from tests.simulators.tree import write_tree
 
+from eeio.errors import EeioError
 from eeio.measure.system.owner import Owner, start_ticks, this_process
 from eeio.measure.system.undo import (
     Found,
@@ -28,7 +29,6 @@ from eeio.measure.system.undo import (
     orphans,
     run_command,
 )
-from eeio_results.errors import EeioError
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio.units.quantities import MOST_UNCERTAIN
 from eeio_power.delay import Delay
 from eeio_power.energy import meter_energy
 from eeio_power.meters import Channel, nvml

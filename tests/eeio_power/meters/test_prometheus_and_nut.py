@@ -18,7 +18,7 @@ from tests.simulators.exporter import exporting
 from tests.simulators.http import FakeHttp
 from tests.waiting import free_port
 
-from eeio_limits.quantities import MOST_UNCERTAIN
+from eeio.units.quantities import MOST_UNCERTAIN
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters
 from eeio_power.samples import MeterSamples, meter_info

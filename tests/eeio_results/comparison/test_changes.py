@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 from tests.cells import measured
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
-from eeio_results.comparison.changes import Changes, changes
-from eeio_results.report import changes as report
-from eeio_results.statistics.decision import Rule
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
+from eeio.analysis.comparison.changes import Changes, changes
+from eeio.report.documents import changes as report
+from eeio.statistics.decision import Rule
 
 SYSTEM = POWER["system"]
 

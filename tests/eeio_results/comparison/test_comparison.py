@@ -19,9 +19,8 @@ from tests.eeio_results.made import (
     written,
 )
 
-from eeio.cli import main
-from eeio_results.comparison import campaigns as comparisons
-from eeio_results.comparison.cells import (
+from eeio.analysis.comparison import campaigns as comparisons
+from eeio.analysis.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     P99,
@@ -32,13 +31,14 @@ from eeio_results.comparison.cells import (
     machine_names,
     why_too_slow,
 )
-from eeio_results.comparison.effects import effects
-from eeio_results.comparison.idle import idle_and_busy
-from eeio_results.comparison.pairing import Index, pairs
-from eeio_results.comparison.remarks import domain_warnings, unmatched
-from eeio_results.record import CacheLayers, EnergyReading, Machine, Phase, Run
-from eeio_results.report import comparison as report
-from eeio_results.store import Campaign
+from eeio.analysis.comparison.effects import effects
+from eeio.analysis.comparison.idle import idle_and_busy
+from eeio.analysis.comparison.pairing import Index, pairs
+from eeio.analysis.comparison.remarks import domain_warnings, unmatched
+from eeio.cli import main
+from eeio.record.run import CacheLayers, EnergyReading, Machine, Phase, Run
+from eeio.record.store import Campaign
+from eeio.report.documents import comparison as report
 
 SYSTEM = POWER["system"]
 

@@ -10,15 +10,15 @@ from scipy import stats
 from tests.cells import measured
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, written
 
-from eeio_results.campaign import AdaptiveProtocol
-from eeio_results.comparison.campaigns import named_cells
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
-from eeio_results.comparison.differences import differences, values_to_test
-from eeio_results.comparison.drift import compared_cells, rounds_of, trends, without_drift
-from eeio_results.report.methods import paragraphs
-from eeio_results.report.model import build
-from eeio_results.report.rounds import rounds_table
-from eeio_results.store import Campaign
+from eeio.analysis.comparison.campaigns import named_cells
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio.analysis.comparison.differences import differences, values_to_test
+from eeio.analysis.comparison.drift import compared_cells, rounds_of, trends, without_drift
+from eeio.record.design import AdaptiveProtocol
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build
+from eeio.report.campaign.methods import paragraphs
+from eeio.report.campaign.rounds import rounds_table
 
 OTHER = replace(WRITE, request_size_bytes=1 << 20)
 

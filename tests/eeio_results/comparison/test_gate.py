@@ -13,13 +13,13 @@ from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
 from tests.plugin import InProcess
 
+from eeio.analysis.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
+from eeio.analysis.comparison.gate import Gate, Side, gate
+from eeio.analysis.metrics import gated
 from eeio.cli import main
-from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
-from eeio_results.comparison.gate import Gate, Side, gate
-from eeio_results.errors import EeioError
-from eeio_results.metrics import gated
-from eeio_results.report import gate as report
-from eeio_results.store import Campaign
+from eeio.errors import EeioError
+from eeio.record.store import Campaign
+from eeio.report.documents import gate as report
 
 
 def judged(

@@ -11,11 +11,11 @@ from scipy.stats import nct
 from scipy.stats import t as student
 from tests.eeio_results.comparison.test_changes import around, cell
 
-from eeio_results.comparison.cells import Cell
-from eeio_results.comparison.gate import Side
-from eeio_results.comparison.gate_plan import GatePlan, Unanswered, gate_plan, power
-from eeio_results.errors import EeioError
-from eeio_results.statistics.moderation import moderated
+from eeio.analysis.comparison.cells import Cell
+from eeio.analysis.comparison.gate import Side
+from eeio.analysis.comparison.gate_plan import GatePlan, Unanswered, gate_plan, power
+from eeio.errors import EeioError
+from eeio.statistics.moderation import moderated
 
 
 def planned(cells: Sequence[Cell], share: float, detect: float, metric: str = "J/GB") -> GatePlan:

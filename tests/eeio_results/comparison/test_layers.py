@@ -9,9 +9,9 @@ import pytest
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 import eeio_results
-from eeio_results.comparison.cells import cells_of
-from eeio_results.comparison.layer_costs import layer_costs
-from eeio_results.comparison.layers import (
+from eeio.analysis.comparison.cells import cells_of
+from eeio.analysis.comparison.layer_costs import layer_costs
+from eeio.analysis.comparison.layers import (
     DEVICE,
     FILE_SYSTEM,
     HDF5,
@@ -22,12 +22,12 @@ from eeio_results.comparison.layers import (
     matches,
     on_one_drive,
 )
-from eeio_results.record import Experiment, Phase
-from eeio_results.report.contents import document
-from eeio_results.report.document import render_terminal
-from eeio_results.report.model import build, to_json
-from eeio_results.statistics.bootstrap import difference_interval
-from eeio_results.store import Campaign
+from eeio.record.run import Experiment, Phase
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.document import render_terminal
+from eeio.statistics.bootstrap import difference_interval
 
 FS = replace(WRITE, flush="end")
 LIBRARY = replace(FS, level="library", tool="dataserver")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cells import measured
 
-from eeio_results.comparison.cells import (
+from eeio.analysis.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     J_PER_GB,
@@ -16,8 +16,8 @@ from eeio_results.comparison.cells import (
     UNCERTAINTY,
     Cell,
 )
-from eeio_results.comparison.pareto import Choice, choices
-from eeio_results.report.pareto import pareto_table, to_json
+from eeio.analysis.comparison.pareto import Choice, choices
+from eeio.report.documents.pareto import pareto_table, to_json
 
 
 def cell(

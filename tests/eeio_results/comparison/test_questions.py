@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell, Measured
-from eeio_results.comparison.questions import (
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, Cell, Measured
+from eeio.analysis.comparison.questions import (
     against_itself,
     counted,
     questions,
     repetitions_requested,
 )
-from eeio_results.statistics.decision import Rule
+from eeio.statistics.decision import Rule
 
 RULE = Rule()
 

@@ -9,12 +9,12 @@ import pytest
 from tests.cells import measured
 from tests.eeio_results.made import MACHINE
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
-from eeio_results.comparison.sessions import check_one_machine, joined, session_effects
-from eeio_results.errors import EeioError
-from eeio_results.observation import Missing
-from eeio_results.statistics.decision import Rule, change
-from eeio_results.store import Campaign
+from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio.analysis.comparison.sessions import check_one_machine, joined, session_effects
+from eeio.analysis.observation import Missing
+from eeio.errors import EeioError
+from eeio.record.store import Campaign
+from eeio.statistics.decision import Rule, change
 
 WATTS = POWER["system"]
 BETWEEN, WITHIN = 0.04, 0.01

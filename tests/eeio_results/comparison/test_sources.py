@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
-from eeio_results.characterization import characterize
-from eeio_results.comparison.campaigns import compare, named_cells
-from eeio_results.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
-from eeio_results.comparison.fleet import NodeResults, fleet
-from eeio_results.comparison.gate import Side, gate
-from eeio_results.comparison.history import history
-from eeio_results.comparison.remarks import domain_warnings
-from eeio_results.comparison.sessions import compare_groups
-from eeio_results.record import EnergyReading, Experiment
-from eeio_results.statistics.decision import Rule
-from eeio_results.store import Campaign
+from eeio.analysis.characterization import characterize
+from eeio.analysis.comparison.campaigns import compare, named_cells
+from eeio.analysis.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
+from eeio.analysis.comparison.fleet import NodeResults, fleet
+from eeio.analysis.comparison.gate import Side, gate
+from eeio.analysis.comparison.history import history
+from eeio.analysis.comparison.remarks import domain_warnings
+from eeio.analysis.comparison.sessions import compare_groups
+from eeio.record.run import EnergyReading, Experiment
+from eeio.record.store import Campaign
+from eeio.statistics.decision import Rule
 
 LOST = energy(None, reasons=("the meter was lost",))
 SYSTEM, PACKAGE = energy(50.0), energy(20.0, domain="package")

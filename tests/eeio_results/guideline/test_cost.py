@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from eeio_results.errors import EeioError
-from eeio_results.guideline.answer import ANSWERS, HEADLINES, Cost
-from eeio_results.guideline.cost import costs
-from eeio_results.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
-from eeio_results.guideline.servers import CellValues, Server
-from eeio_results.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
-from eeio_results.statistics.bootstrap import RESAMPLES, median_interval
+from eeio.analysis.guideline.answer import ANSWERS, HEADLINES, Cost
+from eeio.analysis.guideline.cost import costs
+from eeio.analysis.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
+from eeio.analysis.guideline.servers import CellValues, Server
+from eeio.analysis.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
+from eeio.errors import EeioError
+from eeio.statistics.bootstrap import RESAMPLES, median_interval
 
 READ = CellKey("read", "sequential", 4 << 20, "off")
 WRITE = CellKey("write", "sequential", 4 << 20, "off", None, "end")

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import EeioError
-from eeio_results.guideline.answer import Deployment, Guideline
-from eeio_results.guideline.model import guideline
-from eeio_results.guideline.money import KWH_PER_W_YEAR
-from eeio_results.guideline.servers import CellValues, Costs, Server
-from eeio_results.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
-from eeio_results.guideline.workload_file import load_workload
-from eeio_results.report import guideline as report
-from eeio_results.report import guideline_map
-from eeio_results.report.document import render_json, render_markdown, render_terminal
-from eeio_results.statistics.bootstrap import Estimate
+from eeio.analysis.guideline.answer import Deployment, Guideline
+from eeio.analysis.guideline.money import KWH_PER_W_YEAR
+from eeio.analysis.guideline.replacement_rule import guideline
+from eeio.analysis.guideline.servers import CellValues, Costs, Server
+from eeio.analysis.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
+from eeio.analysis.guideline.workload_file import load_workload
+from eeio.errors import EeioError
+from eeio.report.document import render_json, render_markdown, render_terminal
+from eeio.report.documents import guideline as report
+from eeio.report.figures import guideline_map
+from eeio.statistics.bootstrap import Estimate
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
 

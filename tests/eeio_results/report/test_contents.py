@@ -7,13 +7,13 @@ import pytest
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio.commands.plots import plot_files, write_plots
-from eeio_results.report import page
-from eeio_results.report.contents import contents, document, drawings
-from eeio_results.report.document import render_markdown, render_terminal
-from eeio_results.report.model import Report, build
-from eeio_results.report.parts import Plot, Table
-from eeio_results.store import Campaign
-from eeio_results.studies import Chapter
+from eeio.record.store import Campaign
+from eeio.report import page
+from eeio.report.campaign.characterized import Report, build
+from eeio.report.campaign.contents import contents, document, drawings
+from eeio.report.document import render_markdown, render_terminal
+from eeio.report.table_and_plot import Plot, Table
+from eeio.studies import Chapter
 
 
 def _report(*chapters: Chapter) -> Report:

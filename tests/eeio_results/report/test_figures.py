@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
-from eeio_results import documents
-from eeio_results.report import drawing, figures, plots
-from eeio_results.report.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
-from eeio_results.report.model import build
-from eeio_results.report.page.series import PowerSeries
-from eeio_results.store import Campaign
+from eeio.files import documents
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build
+from eeio.report.figures import drawing, plots
+from eeio.report.figures import machines_and_drives as figures
+from eeio.report.figures.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
+from eeio.report.page.series import PowerSeries
 
 pytest.importorskip("matplotlib")
 LOOKS = [SCREEN, *WIDTHS.values()]
@@ -254,7 +255,7 @@ def test_a_matplotlibrc_in_the_current_folder_has_no_effect(tmp_path: Path) -> N
     )
     (tmp_path / "empty").mkdir()
     code = (
-        "from eeio_results.report import drawing; f = drawing.sheet(4, 3, ['a']); "
+        "from eeio.report import drawing; f = drawing.sheet(4, 3, ['a']); "
         "f.subplots().plot([1, 2], [3, 4], label='a'); "
         "print(drawing.svg_of(drawing.finished(f, 'b', [], 'c'))); "
         "import matplotlib; print(matplotlib.rcParams)"

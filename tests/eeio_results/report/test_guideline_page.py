@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_results.guideline.model import guideline
-from eeio_results.guideline.servers import CellValues, Server
-from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
-from eeio_results.report.page import guideline as page
+from eeio.analysis.guideline.replacement_rule import guideline
+from eeio.analysis.guideline.servers import CellValues, Server
+from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.report.page import guideline as page
 
 READ = CellKey("read", "sequential", 32768, "off")
 WRITE = CellKey("write", "sequential", 32768, "on")

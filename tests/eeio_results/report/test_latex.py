@@ -11,13 +11,13 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 from tests.page.made import campaign
 
-from eeio_limits.text import latex
-from eeio_results.report.contents import document
-from eeio_results.report.document import render_latex
-from eeio_results.report.latex import render_table
-from eeio_results.report.model import build
-from eeio_results.report.parts import Table
-from eeio_results.store import Campaign
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build
+from eeio.report.campaign.contents import document
+from eeio.report.document import render_latex
+from eeio.report.latex import render_table
+from eeio.report.table_and_plot import Table
+from eeio.units.external_text import latex
 
 HOSTILE = "\\input{/etc/passwd} $x_1^2$ & # % ~ {a} \x1b [x] *"
 

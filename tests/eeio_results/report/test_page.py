@@ -13,18 +13,18 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 from tests.eeio_results.report.visible_text import visible_text
 from tests.page.made import campaign
 
-from eeio_limits.number_text import page_number
-from eeio_results.campaign import NotMeasured
-from eeio_results.record import Run
-from eeio_results.report import page
-from eeio_results.report.contents import document
-from eeio_results.report.document import Document, render_html, render_markdown, render_terminal
-from eeio_results.report.model import build
-from eeio_results.report.page import table
-from eeio_results.report.page.answer import Tile, answer, marks, tiles
-from eeio_results.report.page.model import page_of, to_json
-from eeio_results.report.page.table import cells
-from eeio_results.store import Campaign
+from eeio.record.design import NotMeasured
+from eeio.record.run import Run
+from eeio.record.store import Campaign
+from eeio.report import page
+from eeio.report.campaign.characterized import build
+from eeio.report.campaign.contents import document
+from eeio.report.document import Document, render_html, render_markdown, render_terminal
+from eeio.report.page import table
+from eeio.report.page.answer import Tile, answer, marks, tiles
+from eeio.report.page.page_data import page_of, to_json
+from eeio.report.page.table import cells
+from eeio.units.number_text import page_number
 
 ESTIMATED = (("system", "modelled"),)
 
@@ -70,7 +70,7 @@ def test_a_wide_limit_of_error_is_a_warning_next_to_its_figure() -> None:
     wide = replace(energy(5.0), uncertainty_j=4.0)
     made = page_of(build([_of(run(0, (phase(1e8, (wide,)),)))]))
     assert "the ranking limit is 10 %" in "".join(part.text for part in answer(made))
-    from eeio_results.ranking import Rules
+    from eeio.analysis.ranking import Rules
 
     made = page_of(build([_of(run(0, (phase(1e8, (wide,)),)))], Rules(0.9, None)))
     assert [part.text for part in answer(made) if part.kind == "unsure"] == ["±40 %"]

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.report.page.series import (
-    PowerSeries,
-    bandwidth_steps,
-    power_steps,
-    shown_span,
-)
+from eeio.report.page.series import PowerSeries, bandwidth_steps, power_steps, shown_span
 
 KEY = ("system", "meter", "measured")
 

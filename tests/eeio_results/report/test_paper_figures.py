@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
-from eeio_results import studies
-from eeio_results.record import CacheLayers, Experiment, IdleMedian, Run
-from eeio_results.report import page, paper_figures
-from eeio_results.report.contents import contents, document, drawings
-from eeio_results.report.document import render_terminal
-from eeio_results.report.drawing import SCREEN, file_of
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign
-from eeio_results.studies import Chapter, PaperFigure
-from eeio_results.studies.chang2014 import paper_figures as chang2014
-from eeio_results.studies.chang2014.cells import VariantCell
+from eeio import studies
+from eeio.record.run import CacheLayers, Experiment, IdleMedian, Run
+from eeio.record.store import Campaign
+from eeio.report import page
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import contents, document, drawings
+from eeio.report.document import render_terminal
+from eeio.report.figures import paper_figures
+from eeio.report.figures.drawing import SCREEN, file_of
+from eeio.studies import Chapter, PaperFigure
+from eeio.studies.chang2014 import paper_figures as chang2014
+from eeio.studies.chang2014.cells import VariantCell
 
 FIGURE = PaperFigure(
     campaign="c", topic="power", what="idle", unit="W", printed=50.0, source="table 3", of="PC",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
+from eeio.report.table_and_plot import Table
+from eeio.report.text import render_table
 
 ROWS = tuple(
     (

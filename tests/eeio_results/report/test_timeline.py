@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 from matplotlib.text import Annotation
 
-from eeio_results.report.timeline import drawing
-from eeio_results.traces.events import TracePhase
+from eeio.report.figures.timeline import drawing
+from eeio.traces.events import TracePhase
 
 
 def _phase(start_s: float, lasts_s: float) -> TracePhase:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from eeio_results.statistics.break_even import break_even
+from eeio.statistics.break_even import break_even
 
 
 def line(pause_s: float, noise: float = 0.0) -> tuple[float, float]:

@@ -6,8 +6,8 @@ import random
 import pytest
 from scipy import stats
 
-from eeio_results.errors import EeioError
-from eeio_results.statistics.decision import Rule, answered, change
+from eeio.errors import EeioError
+from eeio.statistics.decision import Rule, answered, change
 
 RULE = Rule(indifference=0.05, floor=0.01)
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from eeio_results.errors import EeioError
-from eeio_results.statistics.stopping import LENGTHS_S, proven_length
+from eeio.errors import EeioError
+from eeio.statistics.stopping import LENGTHS_S, proven_length
 
 COMPLETE = {"bandwidth": 200.0, "power": 40.0}
 

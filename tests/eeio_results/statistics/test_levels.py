@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eeio_results.statistics.levels import two_levels
+from eeio.statistics.levels import two_levels
 
 
 @pytest.mark.parametrize(("n", "most"), [(6, 1 / 60), (8, 1 / 250), (20, 1 / 1000)])

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eeio_results.errors import EeioError
-from eeio_results.statistics.adjustment import adjust
-from eeio_results.statistics.bootstrap import median_interval, ratio_interval, too_few_for_interval
-from eeio_results.statistics.break_even import break_even
-from eeio_results.statistics.change_points import LEAST_SEGMENT, _best_split, change_points
-from eeio_results.statistics.decision import Rule, change
-from eeio_results.statistics.normality import lilliefors, shapiro_wilk
-from eeio_results.statistics.pairs import dunn_p, smallest_p
-from eeio_results.statistics.round_effects import round_effects
-from eeio_results.statistics.stopping import proven_length
+from eeio.errors import EeioError
+from eeio.statistics.adjustment import adjust
+from eeio.statistics.bootstrap import median_interval, ratio_interval, too_few_for_interval
+from eeio.statistics.break_even import break_even
+from eeio.statistics.change_points import LEAST_SEGMENT, _best_split, change_points
+from eeio.statistics.decision import Rule, change
+from eeio.statistics.normality import lilliefors, shapiro_wilk
+from eeio.statistics.pairs import dunn_p, smallest_p
+from eeio.statistics.round_effects import round_effects
+from eeio.statistics.stopping import proven_length
 
 RULE = Rule()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eeio_results.statistics.outliers import outlier_p_values, robust_scale
+from eeio.statistics.outliers import outlier_p_values, robust_scale
 
 
 @pytest.mark.parametrize("n", [*range(2, 14), 20, 31])

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from eeio_results.comparison.detection import POWER, deviation_factor, repetitions_to_detect
-from eeio_results.errors import EeioError
-from eeio_results.statistics.decision import Rule, change
+from eeio.analysis.comparison.detection import POWER, deviation_factor, repetitions_to_detect
+from eeio.errors import EeioError
+from eeio.statistics.decision import Rule, change
 
 RULE = Rule()
 

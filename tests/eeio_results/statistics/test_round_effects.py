@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from eeio_results.statistics.round_effects import Series, round_effects
+from eeio.statistics.round_effects import Series, round_effects
 
 Logs = dict[Series, dict[int, float]]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eeio_results.errors import EeioError
-from eeio_results.statistics import adjustment, bootstrap, normality, pairs
+from eeio.errors import EeioError
+from eeio.statistics import adjustment, bootstrap, normality, pairs
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
 

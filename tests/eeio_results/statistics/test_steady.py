@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.steady import Steadiness, steadiness
+from eeio.record.steady_state import Steadiness, steadiness
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eeio_results.statistics.stopping import spread, t_quantile
+from eeio.statistics.stopping import spread, t_quantile
 
 
 @given(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eeio_results.statistics.bootstrap import student_replicates
-from eeio_results.statistics.decision import Rule, change
+from eeio.statistics.bootstrap import student_replicates
+from eeio.statistics.decision import Rule, change
 
 VALUES = [100.0, 104.0, 97.0, 101.0]
 

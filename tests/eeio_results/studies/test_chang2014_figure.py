@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.eeio_results.made import phase, run
 
-from eeio_results.studies.chang2014.cells import figure_of_merit
+from eeio.studies.chang2014.cells import figure_of_merit
 
 
 @pytest.mark.parametrize(

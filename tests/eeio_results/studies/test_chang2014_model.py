@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.studies.chang2014.model import metrics
-from eeio_results.traces import jbd2, journal_waits
-from eeio_results.traces.jbd2 import Call, Commit, JournalTrace
-from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
+from eeio.errors import ToolOutputError
+from eeio.studies.chang2014.journal_model import metrics
+from eeio.traces import jbd2, journal_waits
+from eeio.traces.jbd2 import Call, Commit, JournalTrace
+from eeio.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
 
 DATA = Path(__file__).parents[2] / "data/journal/6.18"
 

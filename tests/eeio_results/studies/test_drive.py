@@ -9,12 +9,12 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, design, energy, phase, run, stored
 
 import eeio_results
-from eeio_results.campaign import PlannedRun, SteadyProtocol, Wear
-from eeio_results.record import EnergyReading
-from eeio_results.report.contents import contents
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign, Store, load
-from eeio_results.studies.drive import points
+from eeio.record.design import PlannedRun, SteadyProtocol, Wear
+from eeio.record.run import EnergyReading
+from eeio.record.store import Campaign, Store, load
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import contents
+from eeio.studies.drive import points
 
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
 READ = replace(

@@ -9,11 +9,11 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 import eeio_results
-from eeio_results.record import ContextValue, EnergyReading, Phase, Run
-from eeio_results.report.contents import contents
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign
-from eeio_results.studies.io500 import points
+from eeio.record.run import ContextValue, EnergyReading, Phase, Run
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import contents
+from eeio.studies.io500 import points
 
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
 IO500 = replace(

@@ -12,11 +12,11 @@ from tests.eeio_results.made import EXPERIMENT, design, energy, in_turn, phase, 
 from tests.plugin import DATA
 
 import eeio_results
-from eeio_results.record import EnergyReading
-from eeio_results.report.contents import contents
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign, load
-from eeio_results.studies.load import Step, load_curves, proportionality
+from eeio.record.run import EnergyReading
+from eeio.record.store import Campaign, load
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import contents
+from eeio.studies.load import Step, load_curves, proportionality
 
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
 MOST = 400e6

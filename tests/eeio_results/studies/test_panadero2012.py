@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.cells import measured
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, Measured
-from eeio_results.observation import Missing
-from eeio_results.report.document import render_terminal
-from eeio_results.studies.panadero2012 import references as report
-from eeio_results.studies.panadero2012.references import references
-from eeio_results.units import parse_size
+from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell, Measured
+from eeio.analysis.observation import Missing
+from eeio.report.document import render_terminal
+from eeio.studies.panadero2012 import references as report
+from eeio.studies.panadero2012.references import references
+from eeio.units.sizes import parse_size
 
 SYSTEM = POWER["system"]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.cells import measured
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
-from eeio_results.report.drawing import SCREEN, WIDTHS, Look
-from eeio_results.report.parts import Plot
-from eeio_results.studies.panadero2012.plots import plots
-from eeio_results.units import format_size
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
+from eeio.report.figures.drawing import SCREEN, WIDTHS, Look
+from eeio.report.table_and_plot import Plot
+from eeio.studies.panadero2012.plots import plots
+from eeio.units.sizes import format_size
 
 SYSTEM = POWER["system"]
 KIB = 1 << 10

@@ -6,13 +6,13 @@ import pytest
 from tests.cells import measured
 from tests.published import PUBLISHED, needs_published
 
+from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
 from eeio.exchange.importing import mapping, runs
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
-from eeio_results.report.document import render_markdown, render_terminal
-from eeio_results.studies import Source
-from eeio_results.studies.pavan2018 import claims as pavan2018
-from eeio_results.studies.pavan2018.claims import Replication
-from eeio_results.studies.pavan2018.values import with_paper_efficiency
+from eeio.report.document import render_markdown, render_terminal
+from eeio.studies import Source
+from eeio.studies.pavan2018 import claims as pavan2018
+from eeio.studies.pavan2018.claims import Replication
+from eeio.studies.pavan2018.values import with_paper_efficiency
 
 
 def test_the_list_of_claims() -> None:

@@ -9,21 +9,20 @@ from tests.eeio.importing import made as published
 from tests.eeio_results.made import MACHINE, design, phase, run
 from tests.plugin import InProcess
 
+from eeio import studies
 from eeio.cli import main
 from eeio.commands.study import reference
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign.variants import study_settings
 from eeio.measure.profiles.suite import StudyProtocol
-from eeio_results import studies
-from eeio_results.errors import EeioError
-from eeio_results.report.contents import document
-from eeio_results.report.document import render_terminal
-from eeio_results.report.model import build, to_json
-from eeio_results.store import Campaign
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import build, to_json
+from eeio.report.campaign.contents import document
+from eeio.report.document import render_terminal
 
 OWN = """
-from eeio_results.report.parts import Table
-from eeio_results.studies import Chapter, Study
+from eeio.report.table_and_plot import Table
+from eeio.studies import Chapter, Study
 
 def chapter(campaigns):
     mine = [c for c in campaigns if c.name == "mine"]
@@ -40,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if name.startswith("eeio_results.studies."):
+        if name.startswith("eeio.studies."):
             del sys.modules[name]
 
 
@@ -74,7 +73,7 @@ def test_the_study_that_a_suite_names_states_what_is_repeated_for(folder: Path) 
 
 
 def test_a_study_that_a_suite_names_wrongly_is_rejected_before_the_first_run(folder: Path) -> None:
-    (folder / "silent.py").write_text("from eeio_results.studies import Study\nSTUDY = Study()\n")
+    (folder / "silent.py").write_text("from eeio.studies import Study\nSTUDY = Study()\n")
     for name, message in (("nobody", "no study 'nobody'"), ("silent", "no figure to repeat for")):
         protocol = StudyProtocol(("ext4",), ("all",), {}, 64, True, 0.05, 3, name)
         with pytest.raises(RejectedError, match=message):
@@ -123,7 +122,7 @@ def test_the_help_does_not_fail_for_a_broken_study(
 
 PUBLISHED = """
 from pathlib import Path
-from eeio_results.studies import PublishedData, Study
+from eeio.studies import PublishedData, Study
 
 def answer(sources, form):
     return f"{form}: {[source.campaign.name for source in sources]}\\n"
@@ -143,7 +142,7 @@ def test_published_data_of_ones_own_are_recomputed(folder: Path, in_process: InP
 
 
 REFERENCES = """
-from eeio_results.studies import References, Study
+from eeio.studies import References, Study
 STUDY = Study(references=References(lambda campaigns, form: "mine\\n", suite="my-suite"))
 """
 

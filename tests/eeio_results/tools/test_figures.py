@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from eeio_results import tools
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools import figures
-from eeio_results.tools.capture import Capture, PhaseResult, Stamp
+from eeio.errors import ToolOutputError
+from eeio.record import tools
+from eeio.record.tools import figures
+from eeio.record.tools.capture import Capture, PhaseResult, Stamp
 
 DD = "3+1 records in\n16777216 bytes (17 MB, 16 MiB) copied, 0.5 s, 33.6 MB/s\n"
 BYTES = {"pattern": "^([0-9]+) bytes"}

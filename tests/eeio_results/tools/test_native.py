@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.phase_times import Stretch
-from eeio_results.record import ContextValue, Durable
-from eeio_results.tools import parse
-from eeio_results.tools.capture import Capture, ToolResult
+from eeio.errors import ToolOutputError
+from eeio.record.phase_times import Stretch
+from eeio.record.run import ContextValue, Durable
+from eeio.record.tools import parse
+from eeio.record.tools.capture import Capture, ToolResult
 
 PHASE: dict[str, Any] = {
     "name": "dump",

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tests.plugin import Eeio
 
-from eeio_results import tools
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import CacheLayers, Experiment
-from eeio_results.tool_label import tool_label
-from eeio_results.tools.capture import Capture
+from eeio.errors import EeioError, ToolOutputError
+from eeio.record import tools
+from eeio.record.run import CacheLayers, Experiment
+from eeio.record.tool_label import tool_label
+from eeio.record.tools.capture import Capture
 
 ROOT = Path(__file__).parents[3]
 
 PARSER = """
-from eeio_results.tools.capture import ToolResult
+from eeio.record.tools.capture import ToolResult
 
 def parse(capture):
     return ToolResult(phases=(), notes=(capture.directory.name,))
@@ -78,8 +78,8 @@ def test_a_broken_module_is_rejected_before_the_first_run(home: Path, eeio: Eeio
 
 
 ABOUT = """
-from eeio_results.tools.description import About
-from eeio_results.tools.native import parse as parse
+from eeio.record.tools.description import About
+from eeio.record.tools.native import parse as parse
 
 ABOUT = About(
     program="fio",

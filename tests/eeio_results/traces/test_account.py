@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.eeio_results import made
 
-from eeio_limits.reading import EnergyReading
-from eeio_results.traces import account
-from eeio_results.traces.account import Row, Writeback, rows_of
-from eeio_results.traces.events import ALL_FILES, Event, find_phases, not_flushed
+from eeio.record.reading import EnergyReading
+from eeio.traces import account
+from eeio.traces.account import Row, Writeback, rows_of
+from eeio.traces.events import ALL_FILES, Event, find_phases, not_flushed
 
 POWER_W = 20.0
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.plugin import DATA
 
-from eeio_results.traces.block import parse
-from eeio_results.traces.order import Request, describe
+from eeio.traces.block import parse
+from eeio.traces.order import Request, describe
 
 NEW = (
     "             fio-4711    [001] ...1.  1234.567890: block_rq_issue: "

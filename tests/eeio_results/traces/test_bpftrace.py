@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.traces import bpftrace
-from eeio_results.traces.events import Unobserved, find_phases
+from eeio.errors import ToolOutputError
+from eeio.traces import bpftrace
+from eeio.traces.events import Unobserved, find_phases
 
 REAL = Path(__file__).parents[2] / "data" / "bpftrace" / "0.17" / "shell.txt"
 F, G = "/srv/eeio-example/sub/f", "/srv/eeio-example/sub/g"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from eeio_results.traces.jbd2 import Call, Commit, JournalTrace
-from eeio_results.traces.journal_figures import figures
+from eeio.traces.jbd2 import Call, Commit, JournalTrace
+from eeio.traces.journal_figures import figures
 
 
 def _sync(end_s: float, took_s: float, commit: int | None, on_device: bool = True) -> Call:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from eeio_results.traces.order import Request, describe
+from eeio.traces.order import Request, describe
 
 R = 65536
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ends, stepPath } from "../../../src/eeio_results/report/page/script/detail.mjs";
-import { values } from "../../../src/eeio_results/report/page/script/dots.mjs";
-import { drawable } from "../../../src/eeio_results/report/page/script/scatter.mjs";
+import { ends, stepPath } from "../../../src/eeio/report/page/script/detail.mjs";
+import { values } from "../../../src/eeio/report/page/script/dots.mjs";
+import { drawable } from "../../../src/eeio/report/page/script/scatter.mjs";
 
 const same = { at: (value) => value };
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { median, number, plain, quartiles } from "../../../src/eeio_results/report/page/script/number.mjs";
+import { median, number, plain, quartiles } from "../../../src/eeio/report/page/script/number.mjs";
 
 test("a thousand numbers are as Python writes them", () => {
   const rows = JSON.parse(readFileSync(new URL("../../data/number_texts.json", import.meta.url)));

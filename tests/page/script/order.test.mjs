@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { csvCell, figure, sorted, wanted } from "../../../src/eeio_results/report/page/script/order.mjs";
+import { csvCell, figure, sorted, wanted } from "../../../src/eeio/report/page/script/order.mjs";
 
 const line = (name, value, c = 0, levels = [0]) => ({ name, more: "buffer cache off", c, levels, value });
 const of = (values) => (place) => values[place];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { linear, logarithmic, steps } from "../../../src/eeio_results/report/page/script/scale.mjs";
+import { linear, logarithmic, steps } from "../../../src/eeio/report/page/script/scale.mjs";
 
 test("steps of 1, 2 and 5, or whole decades", () => {
   assert.deepEqual(steps(0.9, 25), [1, 2, 5, 10, 20]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { passes } from "../../../src/eeio_results/report/page/script/site.mjs";
+import { passes } from "../../../src/eeio/report/page/script/site.mjs";
 
 const every = { levels: {}, publishable: false, price: null, words: "" };
 const values = { drive: "SSD", level: "device", publishable: "no", price: "90" };

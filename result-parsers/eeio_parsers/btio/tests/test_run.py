@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from eeio.errors import ToolOutputError
+from eeio.record import tools
+from eeio.record.tools.capture import Capture
 from eeio_parsers.btio import run as btio
-from eeio_results import tools
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools.capture import Capture
 
 DATA = Path(__file__).parents[1] / "outputs/3.3.1"
 

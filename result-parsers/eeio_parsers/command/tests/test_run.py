@@ -4,8 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+from eeio.record.tools.capture import Capture
 from eeio_parsers.command import run as command
-from eeio_results.tools.capture import Capture
 
 
 def test_without_an_account_bytes_are_unknown_and_not_nothing(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results import tools
-from eeio_results.tools.capture import Capture
+from eeio.record import tools
+from eeio.record.tools.capture import Capture
 
 SIZE = 4096
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from eeio.errors import ToolOutputError
+from eeio.record.tools import parse
+from eeio.record.tools.capture import Capture, Stamp
 from eeio_parsers.io500 import run as io500
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools import parse
-from eeio_results.tools.capture import Capture, Stamp
 
 (DATA,) = (Path(__file__).parents[1] / "outputs").glob("io500-*/debug")
 READ_AND_WRITTEN = ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read")

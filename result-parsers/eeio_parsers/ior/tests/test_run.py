@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio.record.run import Durable
+from eeio.record.tools.capture import Capture, Stamp
 from eeio_parsers.ior import run as ior
-from eeio_results.record import Durable
-from eeio_results.tools.capture import Capture, Stamp
 
 DATA = Path(__file__).parents[1] / "outputs"
 VERSIONS = ("3.3.0", "4.0.0")

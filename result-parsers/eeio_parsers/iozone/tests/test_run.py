@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.tools import parse
-from eeio_results.tools.capture import Capture, ToolResult
+from eeio.errors import ToolOutputError
+from eeio.record.tools import parse
+from eeio.record.tools.capture import Capture, ToolResult
 
 DATA = Path(__file__).parents[1] / "outputs/3.489"
 

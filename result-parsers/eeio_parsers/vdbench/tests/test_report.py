@@ -11,7 +11,7 @@ from tests.eeio.importing.read import KIB, read_one, why_rejected
 
 from eeio import paths
 from eeio.exchange.importing import results
-from eeio_results.store import load
+from eeio.record.store import load
 
 
 def test_parts_of_a_vdbench_run_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 from eeio.commands import campaign_options
 from eeio.commands.output_file import write_document
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RejectedError
+from eeio.errors import (
+    EXIT_DONE,
+    EXIT_DONE_WITH_INVALID_RUNS,
+    EXIT_FAILED,
+    EeioError,
+    RejectedError,
+)
 from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives import gap as power_gap
 from eeio.measure.power import check_meters
@@ -19,7 +25,6 @@ from eeio.measure.system.power_saving import drive_at
 from eeio.measure.system.undo import UndoJournal
 from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_results.errors import EeioError
 
 _REPETITIONS = 5
 

@@ -11,7 +11,7 @@ from eeio.commands.drive import gap as pauses
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, RejectedError
 from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives.listing import power_saving_of
 from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
@@ -26,7 +26,6 @@ from eeio.measure.system.power_saving import KEYS, Setting, settings
 from eeio.measure.system.undo import UndoJournal
 from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_results.errors import EeioError
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -9,15 +9,14 @@ from eeio.commands.campaign_folders import load_campaigns
 from eeio.commands.export.pages import pages
 from eeio.commands.plots import plot_files
 from eeio.commands.report import complete_report
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.errors import EXIT_DONE, EeioError, RejectedError
 from eeio.exchange import bundle as bundles
 from eeio.exchange import signatures
-from eeio_limits.text import latex, markdown
-from eeio_results.errors import EeioError
-from eeio_results.report.contents import document
-from eeio_results.report.document import RENDERERS
-from eeio_results.report.methods import paragraphs
-from eeio_results.report.model import Report
+from eeio.report.campaign.characterized import Report
+from eeio.report.campaign.contents import document
+from eeio.report.campaign.methods import paragraphs
+from eeio.report.document import RENDERERS
+from eeio.units.external_text import latex, markdown
 
 _WIDTH = "two"
 _FIGURES = ("svg", "pdf")

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from eeio.commands import compare, cost
 from eeio.commands.arguments import Parser
 from eeio.commands.campaign_folders import analysis
-from eeio_limits import LimitError
-from eeio_results.errors import EeioError
-from eeio_results.report.document import Document, render_html
-from eeio_results.store import Campaign
+from eeio.errors import EeioError, LimitError
+from eeio.record.store import Campaign
+from eeio.report.document import Document, render_html
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def pages(campaigns: Sequence[Campaign]) -> Pages:
 
 
 def _comparison(folders: Sequence[str]) -> Document:
-    from eeio_results.statistics.decision import Rule
+    from eeio.statistics.decision import Rule
 
     arguments = _arguments(compare.add_parser, "compare", folders)
     rule = Rule(arguments.indifference, arguments.floor, arguments.alpha)

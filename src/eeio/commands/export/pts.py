@@ -6,13 +6,11 @@ from pathlib import Path
 
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.output_file import write_file
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
 from eeio.exchange.pts import composite, write
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
-from eeio_limits.text import shown
-from eeio_results import store
-from eeio_results.errors import EeioError
+from eeio.record import store
+from eeio.units.external_text import shown
+from eeio.units.names import campaign_name
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

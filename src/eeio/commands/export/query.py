@@ -16,11 +16,11 @@ from eeio.errors import EXIT_DONE, InterruptedCampaignError
 from eeio.exchange.tidy import parquet
 from eeio.exchange.tidy.rows import TABLES
 from eeio.measure.signals import signals_raise
-from eeio_limits.number_text import number
-from eeio_limits.text import csv_cell
-from eeio_results.report.columns import NONE
-from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
+from eeio.report.campaign.columns import NONE
+from eeio.report.table_and_plot import Table
+from eeio.report.text import render_table
+from eeio.units.external_text import csv_cell
+from eeio.units.number_text import number
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

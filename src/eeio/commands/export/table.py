@@ -10,9 +10,9 @@ from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.exchange.validation import Examined, examine
-from eeio_limits.names import similar
-from eeio_limits.quantities import PRICE
-from eeio_limits.text import shown
+from eeio.units.external_text import shown
+from eeio.units.names import similar
+from eeio.units.quantities import PRICE
 
 _PAGE = "index.html"
 _OURS = '<main id="site">'
@@ -55,7 +55,7 @@ def table(arguments: argparse.Namespace) -> int:
     if page.exists() and _OURS not in page.read_text("utf-8", "replace"):
         raise RejectedError(f"{page} exists and is no page of `eeio table`; choose another -o")
     with analysis():
-        from eeio_results.report.page import site
+        from eeio.report.page import site
     found: dict[str, site.Bundle] = {}
     known_runs: set[str] = set()
     rejected = 0

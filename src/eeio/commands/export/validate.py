@@ -9,9 +9,9 @@ from pathlib import Path
 from eeio.commands.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_FAILED
 from eeio.exchange.validation import LEAST_REPETITIONS, examine
-from eeio_limits.text import shown
-from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table
+from eeio.report.table_and_plot import Table
+from eeio.report.text import render_table
+from eeio.units.external_text import shown
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

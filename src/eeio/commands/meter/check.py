@@ -13,8 +13,8 @@ from eeio.measure.calibration.check import Checked, check, verdicts
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign.forecast import expected_lengths, too_slow_meters
 from eeio.measure.profiles import suite as suites
-from eeio_limits.number_text import number
-from eeio_limits.text import shown
+from eeio.units.external_text import shown
+from eeio.units.number_text import number
 from eeio_power.meters import Meter
 from eeio_power.monitor import SAMPLE_RATE_HZ
 

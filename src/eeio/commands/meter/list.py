@@ -13,8 +13,8 @@ from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.measure.machine.readings import first_and_last
 from eeio.measure.machine.replay import Replay, replayed
-from eeio_limits.number_text import number
-from eeio_limits.reading import MARKS
+from eeio.record.reading import MARKS
+from eeio.units.number_text import number
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
 from eeio_power.delay import Delay

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from eeio.errors import RejectedError
-from eeio_limits.quantities import DURATION, MOST_UNKNOWN
-from eeio_limits.reasons import unknown_energy
+from eeio.record.reasons import unknown_energy
+from eeio.units.quantities import DURATION, MOST_UNKNOWN
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import SAMPLE_RATE_HZ, open_source

@@ -9,9 +9,9 @@ from pathlib import Path
 from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
+from eeio.files import inputs
 from eeio.measure.signals import signals_raise
 from eeio.paths import check_output_folder
-from eeio_limits import inputs
 from eeio_power import prometheus
 from eeio_power.errors import PowerError
 from eeio_power.sampler import NOWHERE, Sampler

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eeio.commands.meter.meters import add_meters, kind_word, opened, seconds
-from eeio.commands.terminal import raw
 from eeio.errors import EXIT_DONE
-from eeio_limits.text import shown
+from eeio.report.terminal import raw
+from eeio.units.external_text import shown
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import NOWHERE, Sampler
 

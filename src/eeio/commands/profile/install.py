@@ -3,10 +3,9 @@
 import argparse
 import sys
 
-from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EeioError
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
-from eeio_results.errors import EeioError
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

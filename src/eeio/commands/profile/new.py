@@ -12,8 +12,8 @@ from eeio.measure.new_profile import make, request
 from eeio.measure.new_profile.request import Workload
 from eeio.measure.profiles import profile as profiles
 from eeio.paths import check_output_folder
-from eeio_results import tools
-from eeio_results.tools import _figures
+from eeio.record import tools
+from eeio.record.tools import _figures
 
 _VARIABLE = "EEIO_TEST_PROFILES"
 

@@ -6,13 +6,12 @@ import math
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio.commands import terminal
 from eeio.commands.arguments import OptionGroup, add_format, add_help_all
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, EeioError, RejectedError
 from eeio.measure.journal import delayjc, program
-from eeio_results.errors import EeioError
-from eeio_results.report.text import render_table
-from eeio_results.traces import jbd2
+from eeio.report import terminal
+from eeio.report.text import render_table
+from eeio.traces import jbd2
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

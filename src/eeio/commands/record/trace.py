@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.commands import terminal
 from eeio.commands.arguments import add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, EeioError, RejectedError
 from eeio.measure import traced, tracers
 from eeio.paths import check_output_folder, make_output_folder
-from eeio_results.errors import EeioError
-from eeio_results.report.document import RENDERERS, Document, render_terminal
-from eeio_results.report.traced import Traced, document
-from eeio_results.traces import logs
-from eeio_results.traces.events import GAP_S, transfers
+from eeio.report import terminal
+from eeio.report.document import RENDERERS, Document, render_terminal
+from eeio.report.documents.traced import Traced, document
+from eeio.traces import logs
+from eeio.traces.events import GAP_S, transfers
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -11,16 +11,16 @@ from eeio.commands import run
 from eeio.commands.arguments import OptionGroup, Parser, add_help_all
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.measure.fleet import submitting
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, LimitError, RejectedError
+from eeio.files import inputs
+from eeio.measure import fleet_jobs as submitting
 from eeio.measure.profiles import suite as suites
-from eeio_limits import LimitError, inputs
-from eeio_limits.names import campaign_name
-from eeio_limits.text import shown
-from eeio_results.stamps import warnings_of
+from eeio.record.publication import warnings_of
+from eeio.units.external_text import shown
+from eeio.units.names import campaign_name
 
 if TYPE_CHECKING:
-    from eeio_results.comparison.fleet import NodeResults
+    from eeio.analysis.comparison.fleet import NodeResults
 
 _TEMPLATE_BYTES = 1 << 20
 
@@ -152,9 +152,9 @@ def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
 
 def collect(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio.measure.fleet import collecting
-        from eeio_results.comparison.fleet import fleet
-        from eeio_results.report.fleet import document
+        from eeio.analysis.comparison.fleet import fleet
+        from eeio.exchange import fleet_collecting as collecting
+        from eeio.report.documents.fleet import document
     found = collecting.collect(arguments.paths)
     nodes = _without_demo(found.nodes)
     compared = fleet(nodes)

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eeio import paths
+from eeio.analysis.metrics import gated, gated_name
 from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_formats, write_document
-from eeio.errors import EXIT_DONE, RejectedError
-from eeio_limits.names import similar
-from eeio_results.errors import EeioError
-from eeio_results.metrics import gated, gated_name
-from eeio_results.stamps import warnings_of
-from eeio_results.store import Campaign, progress
+from eeio.errors import EXIT_DONE, EeioError, RejectedError
+from eeio.record.publication import warnings_of
+from eeio.record.store import Campaign, progress
+from eeio.units.names import similar
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -88,8 +87,8 @@ def show(arguments: argparse.Namespace) -> int:
         raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
     campaigns = _without_demo(campaigns)
     with analysis():
-        from eeio_results.comparison.history import history
-        from eeio_results.report.history import document
+        from eeio.analysis.comparison.history import history
+        from eeio.report.documents.history import document
     warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
     found = history(suite, campaigns, arguments.metric)
     if not found.series:

@@ -2,11 +2,11 @@
 
 import argparse
 
+from eeio import studies
 from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio_results import studies
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

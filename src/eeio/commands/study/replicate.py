@@ -6,15 +6,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eeio import studies
 from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.commands.plots import write_plots
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.exchange.importing import mapping, runs
-from eeio_results import printed, studies
-from eeio_results.report.document import Document
-from eeio_results.report.printed import Listed, of_all, of_paper
+from eeio.report.document import Document
+from eeio.report.documents.printed_figures import Listed, of_all, of_paper
+from eeio.studies import printed_figures as printed
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

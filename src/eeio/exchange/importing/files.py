@@ -9,15 +9,14 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.exchange.pts import read as pts
-from eeio_limits import LimitError, inputs
+from eeio.files import inputs
 from eeio_parsers import formats
 from eeio_parsers.darshan import report as darshan
 from eeio_parsers.format import Format
 from eeio_parsers.found import FoundPhase, FoundReport, with_mixed
 from eeio_parsers.rules import FoundFile
-from eeio_results.errors import EeioError
 
 MOST_FILES = 100_000
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from eeio.exchange.importing.power_logs import Series
 from eeio.exchange.importing.power_of_results import Alignment, UsedLog, Window, energy_of
-from eeio_results.record import EnergyReading
-from eeio_results.store import Campaign
+from eeio.record.run import EnergyReading
+from eeio.record.store import Campaign
 
 APART_S = 10.0
 """A stretch begins so long after a result, and ends so long before the next: caches are written

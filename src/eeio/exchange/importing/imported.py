@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
 from eeio.measure.power import idle_medians
-from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
-from eeio_results.campaign import Design, PlannedExperiment
-from eeio_results.imported import imported
-from eeio_results.record import EnergyReading, Experiment, IdleMedian, Machine, Run
-from eeio_results.store import Campaign, Store
+from eeio.record.design import Design, PlannedExperiment
+from eeio.record.imported_design import imported
+from eeio.record.run import EnergyReading, Experiment, IdleMedian, Machine, Run
+from eeio.record.store import Campaign, Store
+from eeio.units.names import campaign_name
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from eeio.errors import RejectedError
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_limits.names import campaign_name
+from eeio.errors import LimitError, RejectedError
+from eeio.files import documents
+from eeio.record import typed
+from eeio.record.run import DEMO, DOMAINS, KINDS
+from eeio.record.typed import LATER
+from eeio.units import quantities as q
+from eeio.units.names import campaign_name
 from eeio_parsers import formats
 from eeio_power.csv_log import zone_of
 from eeio_power.delay import LIMIT as DELAY
 from eeio_power.errors import PowerError
-from eeio_results import documents, typed
-from eeio_results.record import DEMO, DOMAINS, KINDS
-from eeio_results.typed import LATER
 
 _FOLDER = Path(__file__).parent
 # Of a file, or of a run in a log: a map's pattern may take quadratic time.

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_limits import LimitError, inputs, quantities
+from eeio.errors import EeioError, LimitError, ToolOutputError
+from eeio.files import inputs
+from eeio.record import consistency
+from eeio.record.run import ContextValue, Phase
+from eeio.units import quantities
 from eeio_parsers import formats
 from eeio_parsers.found import FoundPhase, FoundReport, with_mixed
 from eeio_parsers.lmbench import run as lmbench
-from eeio_results import consistency
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import ContextValue, Phase
 
 _NO_WINDOW = "imported: eeio did not observe its I/O"
 _NOT_DURABLE = "imported: the file does not report when its bytes were on the device"

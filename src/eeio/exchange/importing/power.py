@@ -10,13 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError
 from eeio.exchange.importing.mapping import Key, Labels
 from eeio.exchange.importing.power_logs import Form, PowerLog, Series, default_accuracy, described
 from eeio.exchange.importing.power_of_results import Alignment, Window, energy_of
 from eeio.exchange.importing.tables import Watts, read_table
 from eeio.exchange.importing.testlog import Span
-from eeio_limits import quantities as q
-from eeio_limits.reasons import low_coverage
+from eeio.record.reasons import low_coverage
+from eeio.record.run import EnergyReading
+from eeio.units import quantities as q
 from eeio_power.csv_log import (
     DELIMITERS,
     Layout,
@@ -27,8 +29,6 @@ from eeio_power.csv_log import (
     zone_of,
 )
 from eeio_power.errors import PowerError
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
 
 _LEAST_S = 1.0
 """The period of a log with one value."""

@@ -28,11 +28,11 @@ from eeio.exchange.importing.power_of_results import (
 from eeio.exchange.importing.rows import campaigns, source_of
 from eeio.measure.campaign.runner import store_lock
 from eeio.measure.power import idle_medians
+from eeio.record.design import Design
+from eeio.record.run import EnergyReading, Phase, Run
+from eeio.record.store import Campaign, Store, load
 from eeio_parsers.rules import FoundFile
 from eeio_power.energy import energy_in_parts
-from eeio_results.campaign import Design
-from eeio_results.record import EnergyReading, Phase, Run
-from eeio_results.store import Campaign, Store, load
 
 _CLOCK_WITHIN_S = 0.01
 """Records have the start of a run in ms of the machine's clock, which may be slewed during it."""

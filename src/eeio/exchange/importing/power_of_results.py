@@ -27,13 +27,13 @@ from eeio.exchange.importing.load_steps import (
     parts_of,
 )
 from eeio.exchange.importing.power_logs import PowerLog, Series
+from eeio.record.windows import known
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power.alignment import Pulse
 from eeio_power.doubts import doubted
 from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, Domain, EnergyReading
 from eeio_power.samples import MeterSamples, Samples
-from eeio_results.windows import known
 
 _NO_START = "the file reports no start of this phase, so its power is not known"
 _OTHER_START = (

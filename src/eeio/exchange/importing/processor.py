@@ -9,14 +9,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError, LimitError
 from eeio.exchange.importing.mapping import Key, Labels
 from eeio.exchange.importing.tables import ImportedTable, read_table
 from eeio.exchange.importing.testlog import Span
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
+from eeio.files import inputs
+from eeio.record.run import ProcessorSeries
+from eeio.units import quantities as q
 from eeio_power.csv_log import zone_of
-from eeio_results.errors import EeioError
-from eeio_results.record import ProcessorSeries
 
 _MOST_BUSY = 1.05
 Found = dict[Key, ProcessorSeries]

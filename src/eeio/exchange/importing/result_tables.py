@@ -1,11 +1,11 @@
 """The rows and energies of an import as tables."""
 
 from eeio.exchange.importing.results import Taken
-from eeio_limits.number_text import number
-from eeio_results.record import mark
-from eeio_results.report.columns import NONE
-from eeio_results.report.parts import Table
-from eeio_results.units import MB
+from eeio.record.run import mark
+from eeio.report.campaign.columns import NONE
+from eeio.report.table_and_plot import Table
+from eeio.units.number_text import number
+from eeio.units.sizes import MB
 
 
 def table(taken: Taken) -> Table | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import paths
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.exchange.importing.files import found
 from eeio.exchange.importing.idle_of_logs import idle_readings
 from eeio.exchange.importing.imported import store
@@ -22,9 +22,8 @@ from eeio.exchange.importing.power_of_results import UsedLog
 from eeio.exchange.importing.rows import campaigns, names_of, slug
 from eeio.exchange.pts import read as pts
 from eeio.measure.campaign.runner import store_lock
+from eeio.record.store import load
 from eeio_parsers.rules import FoundFile
-from eeio_results.errors import EeioError
-from eeio_results.store import load
 
 _SOURCE = re.compile(rb"imported from [^\n]{1,5000}?SHA-256 ([0-9a-f]{64})")
 

@@ -9,10 +9,10 @@ from typing import Any, overload
 
 from eeio.exchange.importing.imported import Imported
 from eeio.exchange.importing.outputs import recorded
+from eeio.record.run import CacheLayers, Experiment, Machine, Run
 from eeio_parsers import formats
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_parsers.rules import FoundFile
-from eeio_results.record import CacheLayers, Experiment, Machine, Run
 
 _NO_DEVICE = "imported: nothing was counted at the device"
 _OPERATIONS = ("read", "write", "mixed", "metadata")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.exchange.importing import outputs
 from eeio.exchange.importing.imported import Imported
 from eeio.exchange.importing.mapping import Key, Labels, Map
@@ -18,14 +18,11 @@ from eeio.exchange.importing.processor import read_processor
 from eeio.exchange.importing.tables import read_table
 from eeio.exchange.importing.testlog import Span
 from eeio.exchange.importing.testlog import read as read_log
+from eeio.files import inputs
 from eeio.measure.profiles.suite import experiment_of
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_power.csv_log import zone_of
-from eeio_results import typed
-from eeio_results.consistency import disagreement
-from eeio_results.errors import EeioError
-from eeio_results.record import (
+from eeio.record import typed
+from eeio.record.consistency import disagreement
+from eeio.record.run import (
     ContextValue,
     EnergyReading,
     Experiment,
@@ -34,7 +31,9 @@ from eeio_results.record import (
     ProcessorSeries,
     Run,
 )
-from eeio_results.units import parse_size
+from eeio.units import quantities as q
+from eeio.units.sizes import parse_size
+from eeio_power.csv_log import zone_of
 
 # A table's columns; each is above 0.
 _VALUES = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import FIGURE, MOST_DIGITS
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
+from eeio.units.quantities import FIGURE, MOST_DIGITS
 
 
 @dataclass(frozen=True)

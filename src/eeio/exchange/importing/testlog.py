@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import TIMESTAMP, shortened
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
+from eeio.units.quantities import TIMESTAMP, shortened
 
 # The first three letters of a month in English, Portuguese, Spanish, French, German and Italian;
 # French June and July share theirs, and are rejected.

@@ -1,7 +1,7 @@
 """Result files of the Phoronix Test Suite (composite.xml), read and written.
 
 The files may come from others, so they are not trusted: a document type, an entity, a file longer,
-deeper or with more elements than `eeio_limits.inputs` allows is rejected before parsing.
+deeper or with more elements than `eeio.files.inputs` allows is rejected before parsing.
 
 Besides the elements of PTS's schema, entries may contain our data in their JSON, under `eeio`:
 
@@ -24,13 +24,11 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError, SchemaError
+from eeio.files import documents, inputs
 from eeio.measure.profiles import complete
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_limits.number_text import pts_number
-from eeio_results import documents
-from eeio_results.errors import EeioError, SchemaError
+from eeio.units import quantities as q
+from eeio.units.number_text import pts_number
 
 MOST_SYSTEMS = 256
 MB_PER_S = "MB/s"

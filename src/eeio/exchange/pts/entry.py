@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from eeio.errors import LimitError, SchemaError
 from eeio.exchange.pts import entry_form
 from eeio.exchange.pts.composite import ResultEntry
-from eeio_limits import LimitError
-from eeio_limits import quantities as q
-from eeio_results import typed
-from eeio_results.errors import SchemaError
-from eeio_results.record import EnergyReading, Experiment
+from eeio.record import typed
+from eeio.record.run import EnergyReading, Experiment
+from eeio.units import quantities as q
 
 ENERGY = "energy_j"
 

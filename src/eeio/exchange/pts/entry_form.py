@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eeio_limits import quantities as q
-from eeio_results.phase_times import Stretch
-from eeio_results.record import (
+from eeio.record.phase_times import Stretch
+from eeio.record.run import (
     DOMAINS,
     KINDS,
     OPERATIONS,
@@ -17,7 +16,8 @@ from eeio_results.record import (
     Experiment,
     Switch,
 )
-from eeio_results.typed import LATER
+from eeio.record.typed import LATER
+from eeio.units import quantities as q
 
 _PLACE = q.Quantity("place", "", 0, 1e6, whole=True)
 

@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import EXIT_DONE, EXIT_REJECTED, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_REJECTED, EeioError, RejectedError
 from eeio.measure.profiles import suite as suites
 from eeio.measure.profiles.suite import Suite
-from eeio_results.errors import EeioError
 
 DEFAULT_SUITE = "eeio-suite"
 _VALUES = ("repetitions", "settle_s", "idle_s", "work_bytes")

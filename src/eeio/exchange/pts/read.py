@@ -20,21 +20,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError, SchemaError
 from eeio.exchange.pts import composite
 from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.exchange.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values, own_of
 from eeio.exchange.pts.trial import with_reported
+from eeio.files import inputs
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.profile import Profile
 from eeio.measure.profiles.suite import experiment_of, size_of
-from eeio_limits import LimitError, inputs
-from eeio_limits.names import LONGEST_NAME, campaign_name
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.errors import EeioError, SchemaError
-from eeio_results.imported import imported
-from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
-from eeio_results.store import Store
+from eeio.record.design import PlannedExperiment
+from eeio.record.imported_design import imported
+from eeio.record.run import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
+from eeio.record.store import Store
+from eeio.units.names import LONGEST_NAME, campaign_name
 
 MIB = 1 << 20
 

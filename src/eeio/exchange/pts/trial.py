@@ -21,19 +21,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError, LimitError, SchemaError
 from eeio.exchange.pts import composite
 from eeio.exchange.pts.entry import TrialReport
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.profile import Profile
 from eeio.measure.system import caches
 from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
-from eeio_limits import LimitError
-from eeio_results import tools, typed
-from eeio_results.consistency import disagreement
-from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import ContextValue, Phase, Run
-from eeio_results.tools.capture import Capture, PhaseResult
-from eeio_results.windows import why_no_efficiency
+from eeio.record import tools, typed
+from eeio.record.consistency import disagreement
+from eeio.record.run import ContextValue, Phase, Run
+from eeio.record.tools.capture import Capture, PhaseResult
+from eeio.record.windows import why_no_efficiency
 
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from eeio import __version__
+from eeio.analysis.observation import Observation, known, sources
+from eeio.analysis.selection import judged
 from eeio.errors import RejectedError
 from eeio.exchange.pts import composite
 from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
@@ -14,11 +16,9 @@ from eeio.exchange.pts.trial import telling
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
 from eeio.measure.profiles.profile import Profile
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.observation import Observation, known, sources
-from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run, mark
-from eeio_results.selection import judged
-from eeio_results.store import Campaign
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import MARKS, EnergyReading, Machine, Phase, Run, mark
+from eeio.record.store import Campaign
 
 # Where PTS puts ours, in the words of its schema.
 _CLIENT = "Phoronix Test Suite v10.8.6"

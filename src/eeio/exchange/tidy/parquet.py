@@ -13,7 +13,7 @@ from typing import Any
 from eeio.errors import RejectedError
 from eeio.exchange.tidy.rows import SCHEMA_VERSION, TABLES, rows
 from eeio.paths import make_output_folder
-from eeio_results.store import Campaign
+from eeio.record.store import Campaign
 
 _VERSION = "eeio_schema"
 _NULL = "\\N"

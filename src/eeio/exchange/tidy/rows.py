@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from eeio import __version__
+from eeio.analysis import metrics
+from eeio.analysis.observation import Missing, Observation, known, observed
+from eeio.analysis.selection import main_reading
+from eeio.record.run import EnergyReading, Phase, Run
+from eeio.record.store import Campaign
+from eeio.record.windows import Window
 from eeio_power import samples
-from eeio_results import metrics
-from eeio_results.observation import Missing, Observation, known, observed
-from eeio_results.record import EnergyReading, Phase, Run
-from eeio_results.selection import main_reading
-from eeio_results.store import Campaign
-from eeio_results.windows import Window
 
 SCHEMA_VERSION = 1
 

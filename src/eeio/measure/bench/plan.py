@@ -9,8 +9,8 @@ from eeio.measure.bench.request import Command
 from eeio.measure.campaign.plan import Plan, in_rounds, order
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.system import caches
-from eeio_results.campaign import AdaptiveProtocol, Options, PlannedExperiment, Protocol
-from eeio_results.record import CacheLayers, Experiment
+from eeio.record.design import AdaptiveProtocol, Options, PlannedExperiment, Protocol
+from eeio.record.run import CacheLayers, Experiment
 
 SUITE = "bench"
 PROFILE = "eeio-command-1.0.0"

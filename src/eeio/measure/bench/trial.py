@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.bench.plan import How
 from eeio.measure.bench.request import Command
 from eeio.measure.campaign import command_bytes
@@ -23,7 +23,6 @@ from eeio.measure.system.filesystem import BlockDevice, backing_device
 from eeio.measure.system.owner import Orphans
 from eeio.measure.system.undo import mark
 from eeio.paths import temporary_folder
-from eeio_results.errors import EeioError
 
 _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
 # A run of repeated executions lasts this long at least, s, so that what a run costs beside them

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.calibration import steps
 from eeio.measure.calibration.fit import Fit, fit
 from eeio.measure.system.lock import machine_lock
@@ -16,7 +16,6 @@ from eeio_power.meters import Meter, close_meters, open_meters, parse_spec
 from eeio_power.reading import Domain
 from eeio_power.sampler import NOWHERE, Sampler
 from eeio_power.samples import MeterSamples
-from eeio_results.errors import EeioError
 
 _SAME_COUNTERS = {"rapl", "perf"}
 Part = tuple[Meter, Domain]

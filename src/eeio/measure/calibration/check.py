@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from eeio.measure.campaign.forecast import resolvable_s
-from eeio_limits.number_text import number
-from eeio_limits.quantities import LEAST_COVERAGE, MOST_UNCERTAIN
+from eeio.units.number_text import number
+from eeio.units.quantities import LEAST_COVERAGE, MOST_UNCERTAIN
 from eeio_power.grades import PROFILES, grade
 from eeio_power.meters import Meter
 from eeio_power.monitor import COUNTER_RATE_HZ

@@ -4,9 +4,9 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from eeio.errors import RejectedError
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import TIMESTAMP
+from eeio.errors import LimitError, RejectedError
+from eeio.files import inputs
+from eeio.units.quantities import TIMESTAMP
 from eeio_power import alignment
 from eeio_power.meters import LoggedMeter
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 
+from eeio.errors import EeioError
 from eeio_power.alignment import Pulse
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
-from eeio_results.errors import EeioError
 
 LONGEST_S = 12.0
 """The longest lag and the longest mean that are searched."""

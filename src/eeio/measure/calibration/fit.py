@@ -10,9 +10,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eeio.errors import EeioError
+from eeio.statistics.stopping import t_quantile
 from eeio_power.calibration import MARGIN
-from eeio_results.errors import EeioError
-from eeio_results.statistics.stopping import t_quantile
 
 FEWEST_STEPS = 6
 MOST_UNKNOWN_SLOPE = 0.1

@@ -16,16 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.calibration.fit import FEWEST_STEPS, Fit
-from eeio_limits.contradictions import INSIDE
+from eeio.record.contradictions import INSIDE
 from eeio_power import alignment
 from eeio_power.calibration import Calibration
 from eeio_power.meters import Meter, contents_of
 from eeio_power.reading import DOMAINS, Domain
 from eeio_power.samples import MeterSamples
 from eeio_power.sysfs import read_optional_int
-from eeio_results.errors import EeioError
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 WRITE_SHARES = (0.5, 1.0)

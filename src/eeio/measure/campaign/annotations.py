@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from eeio_limits.text import shown
+from eeio.units.external_text import shown
 
 URL = "EEIO_GRAFANA_URL"
 TOKEN = "EEIO_GRAFANA_TOKEN"

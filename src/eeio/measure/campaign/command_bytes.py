@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from eeio.measure.system import other_io
-from eeio_limits.reasons import WROTE_NOTHING
-from eeio_results.record import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
-from eeio_results.tools.capture import PhaseResult
+from eeio.record.reasons import WROTE_NOTHING
+from eeio.record.run import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
+from eeio.record.tools.capture import PhaseResult
 
 Remarks = Mapping[str, str]
 """By kind (Run.remarks)."""

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eeio import paths
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.progress import duration_text
-from eeio_limits.text import shown
-from eeio_results.campaign import Design, PlannedExperiment, PlannedRun
-from eeio_results.errors import EeioError
-from eeio_results.store import Campaign, load, read_design
+from eeio.record.design import Design, PlannedExperiment, PlannedRun
+from eeio.record.store import Campaign, load, read_design
+from eeio.units.external_text import shown
 
 if TYPE_CHECKING:
-    from eeio_results.comparison.detection import Needed
-    from eeio_results.comparison.gate_plan import GatePlan
+    from eeio.analysis.comparison.detection import Needed
+    from eeio.analysis.comparison.gate_plan import GatePlan
 
 _LINES = 12
 
@@ -142,8 +141,8 @@ class Detection:
 
 def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
     """Raises RejectedError if the earlier campaign shows no spread."""
-    from eeio_results.comparison.detection import hardest, needed
-    from eeio_results.statistics.decision import Rule
+    from eeio.analysis.comparison.detection import hardest, needed
+    from eeio.statistics.decision import Rule
 
     adaptive = plan.protocol.adaptive
     within = Rule() if adaptive is None else Rule(adaptive.indifference, adaptive.floor)
@@ -218,9 +217,9 @@ def gate_detection(
 ) -> GateDetection:
     """Raises RejectedError for a gate that no result could decide, and where the earlier campaign
     does not have the metric."""
-    from eeio_results.comparison.cells import cells_of
-    from eeio_results.comparison.gate import Side
-    from eeio_results.comparison.gate_plan import gate_plan
+    from eeio.analysis.comparison.cells import cells_of
+    from eeio.analysis.comparison.gate import Side
+    from eeio.analysis.comparison.gate_plan import gate_plan
 
     side = Side(earlier.name, cells_of(earlier), [earlier])
     try:

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from eeio import paths
+from eeio.errors import EeioError
 from eeio.measure.campaign import pilot_store, pilots, safety
 from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.rounds import most_repetitions
 from eeio.measure.profiles.suite import Suite
-from eeio_limits.quantities import DURATION, MOST_UNCERTAIN
+from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun
+from eeio.record.store import load, read_design
+from eeio.units.quantities import DURATION, MOST_UNCERTAIN
 from eeio_power.calibration import hidden_s
 from eeio_power.meters import Meter
 from eeio_power.monitor import reading_period_s
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
-from eeio_results.errors import EeioError
-from eeio_results.store import load, read_design
 
 # Forecast end of an adaptive campaign between minimum and maximum: the spread of its experiments is
 # unknown before.

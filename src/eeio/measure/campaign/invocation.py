@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from eeio.errors import EeioError
+from eeio.files import inputs
 from eeio.measure.system.owner import Orphans, start_ticks
 from eeio.measure.system.undo import UndoEntry, UndoJournal, end_group, mark
-from eeio_limits import inputs
-from eeio_results.errors import EeioError
-from eeio_results.tools.capture import Capture, Stamp
+from eeio.record.tools.capture import Capture, Stamp
 
 TIMED_OUT = 124  # as timeout(1)
 
@@ -32,7 +32,7 @@ def invoke(
 ) -> Capture:
     """Runs `command` in its own process group; stdout.txt, stderr.txt and capture.json are left
     in `directory`, each piece of output stamped with the monotonic clock as it came. Of more
-    output than `eeio_limits.inputs` allows the beginning and the end are stored.
+    output than `eeio.files.inputs` allows the beginning and the end are stored.
 
     Whatever ends this call, no process that it started is left, also none in a session of its own;
     `Capture.left_running` counts those that went on after the end. `umask` is the command's; -1 is

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.errors import EeioError
-from eeio_results.store import Store
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
+from eeio.record.design import PlannedExperiment
+from eeio.record.store import Store
+from eeio.units import quantities as q
 
 FILE = "load.json"
 SCHEMA_VERSION = 1

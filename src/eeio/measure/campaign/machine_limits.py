@@ -9,7 +9,7 @@ from eeio.measure.campaign.probes import Sampling
 from eeio.measure.system import limits
 from eeio.measure.system.device_limits import PERIOD_S, Sample, device_limits, reached_by
 from eeio.measure.system.filesystem import BlockDevice
-from eeio_results.record import LIMIT, STOLEN, THROTTLED, Run
+from eeio.record.run import LIMIT, STOLEN, THROTTLED, Run
 
 
 class MachineLimits(Sampling):

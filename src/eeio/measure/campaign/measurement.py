@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from eeio.errors import EeioError, ToolOutputError
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.invocation import TIMED_OUT, invoke
 from eeio.measure.campaign.load_maximum import FULL_SPEED, SCRIPT, SETTING, TITLE, Maxima, Maximum
@@ -50,13 +51,10 @@ from eeio.measure.system.filesystem import (
     zone_bytes,
 )
 from eeio.measure.system.undo import UndoJournal, run_command
-from eeio_limits.reasons import WROTE_NOTHING
-from eeio_power.energy import energy_in_parts
-from eeio_power.monitor import PowerMonitor
-from eeio_results import tools
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import (
+from eeio.record import tools
+from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun
+from eeio.record.reasons import WROTE_NOTHING
+from eeio.record.run import (
     CHECKED,
     MEMORY_CACHE,
     STORAGE_CACHE,
@@ -67,7 +65,9 @@ from eeio_results.record import (
     Phase,
     Run,
 )
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_power.energy import energy_in_parts
+from eeio_power.monitor import PowerMonitor
 
 # Power is the mean of this long; a drive without traffic for STILL_S is idle.
 _MEAN_S = 2.0

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from eeio import paths
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
+from eeio.files.trust import make_folder
 from eeio.measure import environment
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_limits.text import shown
-from eeio_limits.trust import make_folder
-from eeio_results import typed
-from eeio_results.errors import EeioError
-from eeio_results.record import Experiment, Machine
+from eeio.record import typed
+from eeio.record.run import Experiment, Machine
+from eeio.units import quantities as q
+from eeio.units.external_text import shown
 
 SCHEMA_VERSION = 1
 

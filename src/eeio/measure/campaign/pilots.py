@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign import pilot_store, safety
 from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot
 from eeio.measure.campaign.plan import Plan
@@ -36,21 +36,14 @@ from eeio.measure.campaign.probes import Sampling
 from eeio.measure.profiles.profile import Profile
 from eeio.measure.system.counters import read_counters
 from eeio.measure.system.filesystem import BlockDevice
-from eeio_limits.quantities import DURATION
-from eeio_limits.text import shown
+from eeio.record.design import AdaptiveProtocol, NotMeasured, Options, PlannedExperiment, Protocol
+from eeio.record.run import Machine, Phase, Run
+from eeio.statistics.stopping import proven_length
+from eeio.units.external_text import shown
+from eeio.units.quantities import DURATION
+from eeio.units.sizes import parse_size, percent
 from eeio_power.meters import Meter
 from eeio_power.monitor import PowerMonitor, reading_period_s
-from eeio_results.campaign import (
-    AdaptiveProtocol,
-    NotMeasured,
-    Options,
-    PlannedExperiment,
-    Protocol,
-)
-from eeio_results.errors import EeioError
-from eeio_results.record import Machine, Phase, Run
-from eeio_results.statistics.stopping import proven_length
-from eeio_results.units import parse_size, percent
 
 READINGS = 20
 """Of the slowest meter, in the shortest phase."""

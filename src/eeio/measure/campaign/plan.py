@@ -16,7 +16,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RejectedError
+from eeio import studies
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.files import inputs
 from eeio.measure.campaign import sweep
 from eeio.measure.campaign.safety import SCRATCH, check_folder, check_targets, used_bytes
 from eeio.measure.campaign.variants import Processors, Setting, processor_settings, study_settings
@@ -35,10 +37,8 @@ from eeio.measure.system.filesystem import (
     zone_bytes,
 )
 from eeio.measure.system.image import OVERHEAD_BYTES, in_the_way
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import DURATION, shortened
-from eeio_results import studies, tools
-from eeio_results.campaign import (
+from eeio.record import tools
+from eeio.record.design import (
     AdaptiveProtocol,
     Design,
     NotMeasured,
@@ -48,8 +48,8 @@ from eeio_results.campaign import (
     Protocol,
     StudyProtocol,
 )
-from eeio_results.errors import EeioError
-from eeio_results.record import Experiment
+from eeio.record.run import Experiment
+from eeio.units.quantities import DURATION, shortened
 
 
 def order(

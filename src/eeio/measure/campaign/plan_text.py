@@ -26,13 +26,13 @@ from eeio.measure.system import device as devices
 from eeio.measure.system.drive import drive_of, elsewhere, percentage_used
 from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
 from eeio.paths import install_root
-from eeio_limits.number_text import number
-from eeio_limits.text import shown
+from eeio.record.design import Options, PlannedExperiment
+from eeio.units.external_text import shown
+from eeio.units.number_text import number
+from eeio.units.sizes import format_size
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters
 from eeio_power.monitor import open_source
-from eeio_results.campaign import Options, PlannedExperiment
-from eeio_results.units import format_size
 
 
 def to_json(plan: Plan, suite: Suite, *, of_here: bool = True) -> dict[str, Any]:

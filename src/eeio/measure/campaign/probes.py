@@ -21,29 +21,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from eeio.errors import EeioError
 from eeio.measure.campaign import command_bytes
 from eeio.measure.journal.trace import TracefsInstance
 from eeio.measure.system import caches, counters, image, other_io
 from eeio.measure.system.filesystem import IN_MEMORY, BlockDevice
 from eeio.measure.system.undo import UndoJournal
+from eeio.record.design import PlannedExperiment
+from eeio.record.run import OTHER_IO, READ_BACK, DeviceCounters, Phase, ProcessorSeries, Run
+from eeio.record.tools import about
+from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
+from eeio.traces.block import Issued, parse
+from eeio.traces.order import LEAST_REQUESTS, describe
 from eeio_power.monitor import PowerMonitor
 from eeio_power.suspension import LEAST_S as LEAST_SUSPENSION_S
 from eeio_power.suspension import STOPPED, Stops, suspended_s
 from eeio_power.suspension import text as suspended_text
-from eeio_results.campaign import PlannedExperiment
-from eeio_results.errors import EeioError
-from eeio_results.record import (
-    OTHER_IO,
-    READ_BACK,
-    DeviceCounters,
-    Phase,
-    ProcessorSeries,
-    Run,
-)
-from eeio_results.tools import about
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
-from eeio_results.traces.block import Issued, parse
-from eeio_results.traces.order import LEAST_REQUESTS, describe
 
 Environment = Mapping[str, str]
 

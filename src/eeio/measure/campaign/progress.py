@@ -11,16 +11,16 @@ import sys
 import time
 from typing import Any
 
-from eeio.commands.terminal import raw
-from eeio_limits.number_text import number
-from eeio_limits.text import shown, shown_lines
-from eeio_results.campaign import PlannedRun
-from eeio_results.observation import Missing, Observation, observed
-from eeio_results.record import EnergyReading, Experiment, Phase, Run
-from eeio_results.record import mark as mark_of
-from eeio_results.report.columns import WITHOUT_DRIVES
-from eeio_results.selection import main_reading
-from eeio_results.units import MB, percent
+from eeio.analysis.observation import Missing, Observation, observed
+from eeio.analysis.selection import main_reading
+from eeio.record.design import PlannedRun
+from eeio.record.run import EnergyReading, Experiment, Phase, Run
+from eeio.record.run import mark as mark_of
+from eeio.report.campaign.columns import WITHOUT_DRIVES
+from eeio.report.terminal import raw
+from eeio.units.external_text import shown, shown_lines
+from eeio.units.number_text import number
+from eeio.units.sizes import MB, percent
 
 ESTIMATE = "ESTIMATE"
 

@@ -15,15 +15,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eeio import studies
+from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
+from eeio.analysis.comparison.precision import known_worst
 from eeio.measure.campaign.plan import Plan
-from eeio_results import studies
-from eeio_results.campaign import MOST, PRECISE, AdaptiveProtocol, PlannedExperiment
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
-from eeio_results.comparison.precision import known_worst
-from eeio_results.record import Run
-from eeio_results.statistics import stopping
-from eeio_results.store import Campaign
-from eeio_results.units import percent
+from eeio.record.design import MOST, PRECISE, AdaptiveProtocol, PlannedExperiment
+from eeio.record.run import Run
+from eeio.record.store import Campaign
+from eeio.statistics import stopping
+from eeio.units.sizes import percent
 
 
 def without_known_mean(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExperiment]:

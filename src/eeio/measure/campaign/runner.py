@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.errors import InterruptedCampaignError, RejectedError
+from eeio.errors import EeioError, InterruptedCampaignError, LimitError, RejectedError
 from eeio.measure import environment
 from eeio.measure.campaign import rounds, safety, server_power
 from eeio.measure.campaign.annotations import annotated
@@ -35,24 +35,16 @@ from eeio.measure.system.drive import wear
 from eeio.measure.system.filesystem import BlockDevice, backing_devices
 from eeio.measure.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.measure.system.undo import UndoJournal
-from eeio_limits import LimitError
-from eeio_limits.quantities import DURATION
+from eeio.record import typed
+from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun, SteadyProtocol, Wear
+from eeio.record.run import MARKS, Run, Tool
+from eeio.record.steady_state import goes_on, state
+from eeio.record.store import Store, load
+from eeio.units.quantities import DURATION
 from eeio_power import idleness
 from eeio_power.calibration import delayed_channels
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
-from eeio_results import typed
-from eeio_results.campaign import (
-    AdaptiveProtocol,
-    PlannedExperiment,
-    PlannedRun,
-    SteadyProtocol,
-    Wear,
-)
-from eeio_results.errors import EeioError
-from eeio_results.record import MARKS, Run, Tool
-from eeio_results.steady import goes_on, state
-from eeio_results.store import Store, load
 
 _PILOT = "pilot"
 """The folder of a pilot's output, which is not stored."""

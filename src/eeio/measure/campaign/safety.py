@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.files import inputs
+from eeio.files.trust import risk_of_device, risk_of_folder, risk_of_scratch
 from eeio.measure.machine.root import HERE
 from eeio.measure.system import caches
 from eeio.measure.system import device as devices
@@ -16,10 +18,7 @@ from eeio.measure.system.below import check_not_in_memory
 from eeio.measure.system.filesystem import backing_device, block_device, mount_of
 from eeio.measure.system.image import check
 from eeio.measure.system.undo import run_command
-from eeio_limits import LimitError, inputs
-from eeio_limits.trust import risk_of_device, risk_of_folder, risk_of_scratch
-from eeio_results.campaign import Options
-from eeio_results.errors import EeioError
+from eeio.record.design import Options
 
 SCRATCH = "eeio-scratch"
 """The folder that the profiles keep their test files in."""

@@ -22,8 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio.errors import RejectedError
-from eeio.measure import cluster
+from eeio.errors import EeioError, RejectedError
+from eeio.files import inputs
+from eeio.measure import power_of_nodes as cluster
 from eeio.measure.campaign.probes import Environment, Probe
 from eeio.measure.power import recorded
 from eeio.measure.profiles.profile import Profile
@@ -36,11 +37,9 @@ from eeio.measure.system.undo import (
     memory_file,
     printed_in,
 )
-from eeio_limits import inputs
+from eeio.record.run import EnergyReading
+from eeio.record.tools.capture import Capture
 from eeio_power.monitor import PowerMonitor
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
-from eeio_results.tools.capture import Capture
 
 BEGUN = b"recording\n"
 """The line that `eeio meter node -` prints once its meters are read."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from eeio.measure.system.lock import lock_folders
 from eeio.measure.system.owner import NAME, this_process
-from eeio_results.record import EnergyReading, Phase, Run
+from eeio.record.run import EnergyReading, Phase, Run
 
 _PREFIX = "eeio-sharing-"
 _CONTENT = re.compile(rb"([0-9]{1,12}\.[0-9]{6}) ([0-9]{1,12}\.[0-9]{6}|-)\n")

@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.profiles import complete
 from eeio.measure.profiles.profile import Profile, script_environment
 from eeio.measure.profiles.suite import LeftOut, SuiteEntry, size_of
-from eeio_limits.quantities import shortened
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
-from eeio_results.units import KIB, MIB, parse_size
+from eeio.units.external_text import shown
+from eeio.units.quantities import shortened
+from eeio.units.sizes import KIB, MIB, parse_size
 
 MOST_VALUES = 256
 MOST_EXPERIMENTS = 4096

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio import studies
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.system import frequency
-from eeio_results import studies
-from eeio_results.campaign import StudyProtocol
-from eeio_results.errors import EeioError
+from eeio.record.design import StudyProtocol
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.safety import MADE, SCRATCH, check_folder, permission
 from eeio.measure.system import image
@@ -18,7 +19,6 @@ from eeio.measure.system.filesystem import (
     mount_of,
 )
 from eeio.measure.system.undo import UndoJournal
-from eeio_results.errors import EeioError
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from eeio import studies
+from eeio.errors import EeioError
 from eeio.measure.campaign.probes import Environment, Probe
 from eeio.measure.campaign.variants import VARIANTS
 from eeio.measure.campaign.volumes import Volume
@@ -15,14 +17,12 @@ from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4
 from eeio.measure.system.image import DELAYJC
 from eeio.measure.system.undo import UndoJournal
-from eeio_results import studies
-from eeio_results.campaign import PlannedExperiment, StudyProtocol
-from eeio_results.errors import EeioError
-from eeio_results.record import Run
-from eeio_results.studies import JournalFigures
-from eeio_results.tools.capture import PhaseResult, ToolResult
-from eeio_results.traces import jbd2
-from eeio_results.traces.journal_figures import figures
+from eeio.record.design import PlannedExperiment, StudyProtocol
+from eeio.record.run import Run
+from eeio.record.tools.capture import PhaseResult, ToolResult
+from eeio.studies import JournalFigures
+from eeio.traces import jbd2
+from eeio.traces.journal_figures import figures
 
 _TRACE = "journal.gz"
 _NONE_DELAYED = (

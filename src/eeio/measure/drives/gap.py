@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError
 from eeio.measure import foreground
 from eeio.measure.drives.states import energy_columns
 from eeio.measure.power import recorded
@@ -22,16 +23,15 @@ from eeio.measure.system.caches import flush, read_direct
 from eeio.measure.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.measure.system.power_saving import AtaDrive, Drive
 from eeio.measure.system.undo import UndoJournal
-from eeio_limits.number_text import number
+from eeio.record.run import EnergyReading, mark
+from eeio.record.windows import known
+from eeio.report.document import Document
+from eeio.report.table_and_plot import Table
+from eeio.statistics.break_even import BreakEven, break_even
+from eeio.units.number_text import number
 from eeio_power.calibration import of_domain
 from eeio_power.monitor import PowerMonitor
 from eeio_power.samples import MeterInfo
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading, mark
-from eeio_results.report.document import Document
-from eeio_results.report.parts import Table
-from eeio_results.statistics.break_even import BreakEven, break_even
-from eeio_results.windows import known
 
 SCHEMA_VERSION = 1
 

@@ -5,14 +5,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError
 from eeio.measure.system import nvme_power, power_saving
 from eeio.measure.system.filesystem import BlockDevice
 from eeio.measure.system.nvme_power import NvmeController, PowerState
 from eeio.measure.system.power_saving import Setting, settings
-from eeio_limits.number_text import number
-from eeio_results.errors import EeioError
-from eeio_results.report.document import Document
-from eeio_results.report.parts import Table
+from eeio.report.document import Document
+from eeio.report.table_and_plot import Table
+from eeio.units.number_text import number
 
 SCHEMA_VERSION = 1
 

@@ -8,20 +8,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eeio.errors import EeioError
 from eeio.measure.power import recorded
 from eeio.measure.system import power_saving
 from eeio.measure.system.caches import read_direct
 from eeio.measure.system.nvme_power import NvmeController
 from eeio.measure.system.power_saving import Setting
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_limits.number_text import number
+from eeio.record.run import EnergyReading, mark
+from eeio.record.windows import known
+from eeio.report.document import Document
+from eeio.report.table_and_plot import Table
+from eeio.units.number_text import number
+from eeio.units.sizes import MB
 from eeio_power.monitor import PowerMonitor
-from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading, mark
-from eeio_results.report.document import Document
-from eeio_results.report.parts import Table
-from eeio_results.units import MB
-from eeio_results.windows import known
 
 SCHEMA_VERSION = 1
 _SECTOR_BYTES = 4096

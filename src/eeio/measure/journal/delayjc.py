@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_limits import LimitError, inputs
-from eeio_results.errors import EeioError
 
 NAME = "libdelayjc.so"
 INSTALLED = Path("usr/local/libexec") / NAME

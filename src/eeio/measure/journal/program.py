@@ -9,19 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RejectedError
+from eeio import studies
+from eeio.errors import EeioError, RejectedError
 from eeio.measure import foreground
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.measure.signals import signals_raise
 from eeio.measure.system.undo import UndoJournal
 from eeio.paths import make_trace_folder
-from eeio_limits.number_text import number
-from eeio_results import studies
-from eeio_results.errors import EeioError
-from eeio_results.report.parts import Table
-from eeio_results.traces import jbd2
-from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
+from eeio.report.table_and_plot import Table
+from eeio.traces import jbd2
+from eeio.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
+from eeio.units.number_text import number
 
 SCHEMA_VERSION = 1
 _TRACE = "journal.gz"

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from eeio.errors import EeioError
 from eeio.measure.system.filesystem import backing_device, mount_of
 from eeio.measure.system.owner import own_name
 from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
 from eeio.paths import state_root
-from eeio_results.errors import EeioError
-from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
+from eeio.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 
 _TRACEFS = Path("/sys/kernel/tracing")
 # PROC_PID_INIT_INO: the kernel's inode of its first PID namespace.

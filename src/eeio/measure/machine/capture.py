@@ -19,14 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
+from eeio.files import inputs
 from eeio.measure.machine import anonymous, description
 from eeio.measure.machine.anonymous import Replacer
 from eeio.measure.machine.description import Command, Description, MeterReadings
 from eeio.measure.machine.root import FOLDERS, HERE, which
 from eeio.measure.system import nfs
 from eeio.paths import check_output_folder, install_root
-from eeio_limits import LimitError, inputs
 from eeio_power.meters import Reads, about_all
 from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors
 from eeio_power.system_sensor.controller import complete_system

@@ -10,7 +10,7 @@
     services: {redfish: {"/redfish/v1/Chassis": {}}}
     readings: [{meter: rapl, times_s: [0.0, 10.0], channels: {"rapl:package-0": [5.0, 315.0]}}]
 
-`machine.schema.json` next to this file is its schema. Files end in one line feed, which `tree`
+`machine.schema.json` in `eeio/schemas` is its schema. Files end in one line feed, which `tree`
 leaves out; output of commands is stored unchanged. A program that takes its commands from a file,
 as `ipmitool -I open -c exec FILE` does, is described by the single commands: `[ipmitool, -I, open,
 -c, raw, "0x2c", ...]`. `services` are data for simulators and are not laid out.
@@ -29,12 +29,12 @@ from typing import Annotated, Any
 
 import yaml
 
-from eeio.errors import RejectedError
-from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, Quantity, shortened
-from eeio_limits.text import shown
-from eeio_results import documents, typed
-from eeio_results.typed import LATER
+from eeio.errors import LimitError, RejectedError
+from eeio.files import documents, inputs
+from eeio.record import typed
+from eeio.record.typed import LATER
+from eeio.units.external_text import shown
+from eeio.units.quantities import COUNTER_SAMPLE, DURATION, Quantity, shortened
 
 VERSION = 1
 JSON_SUFFIX = ".json"

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.files import inputs
 from eeio.measure import hostnames
 from eeio.measure.bench.plan import PROFILE as BENCH_PROFILE
 from eeio.measure.machine.replay import Replay
@@ -19,10 +20,8 @@ from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
 from eeio.measure.system import caches, image, nfs
 from eeio.measure.system.filesystem import block_device
-from eeio_limits import LimitError, inputs
+from eeio.record.tools import about
 from eeio_power.meters import discover
-from eeio_results.errors import EeioError
-from eeio_results.tools import about
 
 MODELLED = "modelled"
 _NO_METERS = (MODELLED, "demo")

@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from eeio_limits.inputs import whole_number
+from eeio.files.inputs import whole_number
 
 HERE = Path("/")
 

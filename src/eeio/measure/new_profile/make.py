@@ -9,13 +9,12 @@ from itertools import chain, product
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.new_profile.request import LEVEL, Workload, pieces
 from eeio.measure.profiles.complete import WITH
 from eeio.measure.profiles.suite import DEFINITION, PROTOCOL
 from eeio.paths import make_output_folder, shipped
-from eeio_results.errors import EeioError
-from eeio_results.tools import _figures
+from eeio.record.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
 _LISTED = ("checks.sh", "install.sh", "post.sh")

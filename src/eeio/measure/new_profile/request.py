@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eeio.errors import RejectedError
-from eeio_limits import quantities as q
-from eeio_results.errors import EeioError
-from eeio_results.tools import _figures
-from eeio_results.units import parse_size
+from eeio.errors import EeioError, RejectedError
+from eeio.record.tools import _figures
+from eeio.units import quantities as q
+from eeio.units.sizes import parse_size
 
 LEVEL = "application"
 OPERATIONS = ("read", "write", "mixed")

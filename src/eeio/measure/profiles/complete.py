@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
+from eeio.files import inputs
 from eeio.paths import shipped, temporary_folder
-from eeio_limits import LimitError, inputs
 
 _LIST = "common"
 WITH = {

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import EeioError, LimitError
+from eeio.files import inputs
+from eeio.files.trust import hand_over, make_folder, why_untrusted
 from eeio.measure.profiles import complete
 from eeio.measure.profiles.profile import Profile, script_environment
 from eeio.paths import check_definition, install_root
-from eeio_limits import LimitError, inputs
-from eeio_limits.trust import hand_over, make_folder, why_untrusted
-from eeio_results.errors import EeioError
-from eeio_results.record import Tool
+from eeio.record.run import Tool
 
 INSTALL_TIMEOUT_S = 900
 _RECORD = "installed.json"

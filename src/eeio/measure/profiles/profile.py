@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
+from eeio.files import documents, inputs
 from eeio.measure.profiles import complete
 from eeio.paths import check_definition, search_path
-from eeio_limits import LimitError, inputs
-from eeio_limits.names import LONGEST_NAME
-from eeio_limits.quantities import FRACTION, PAUSE, shortened
-from eeio_results import documents
+from eeio.units.names import LONGEST_NAME
+from eeio.units.quantities import FRACTION, PAUSE, shortened
 
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

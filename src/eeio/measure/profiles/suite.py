@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, LimitError, RejectedError
+from eeio.files import documents, inputs
+from eeio.files.trust import why_untrusted
 from eeio.paths import check_definition, search_path
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
-from eeio_limits.names import similar
-from eeio_limits.trust import why_untrusted
-from eeio_results import documents, typed
-from eeio_results.campaign import AdaptiveProtocol, Protocol, SteadyProtocol, StudyProtocol
-from eeio_results.errors import EeioError
-from eeio_results.record import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
-from eeio_results.units import parse_size
+from eeio.record import typed
+from eeio.record.design import AdaptiveProtocol, Protocol, SteadyProtocol, StudyProtocol
+from eeio.record.run import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
+from eeio.units import quantities as q
+from eeio.units.names import similar
+from eeio.units.sizes import parse_size
 
 DEFINITION = "suite-definition.xml"
 PROTOCOL = "protocol.yaml"

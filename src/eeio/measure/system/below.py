@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.system.direct_io import why_file_not_direct
 from eeio.measure.system.filesystem import (
     DEEPEST,
@@ -23,7 +23,6 @@ from eeio.measure.system.filesystem import (
 )
 from eeio.measure.system.loop import LoopStatus, status
 from eeio.measure.system.undo import run_command
-from eeio_results.errors import EeioError
 
 _ELSEWHERE = re.compile(r"(zfs|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs)$")
 """File systems whose drives are known to be there, without a block device of this kernel."""

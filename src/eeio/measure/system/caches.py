@@ -26,13 +26,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
+from eeio.files.trust import why_untrusted
 from eeio.measure.machine.root import user_id
 from eeio.measure.system.filesystem import BlockDevice, one_drive
 from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
-from eeio_limits.trust import why_untrusted
-from eeio_results.errors import EeioError
-from eeio_results.record import Switch
+from eeio.record.run import Switch
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio.measure.system.below import mount_of_image, stack_below
 from eeio.measure.system.control_groups import own_groups
 from eeio.measure.system.direct_io import compresses
@@ -34,12 +35,11 @@ from eeio.measure.system.limits import sets_limit
 from eeio.measure.system.nvme_power import controller_of
 from eeio.measure.system.owner import own_name
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_limits.quantities import SIZE
+from eeio.record.run import DeviceCounters, Experiment
+from eeio.record.tools import about
+from eeio.record.tools.capture import PhaseResult
+from eeio.units.quantities import SIZE
 from eeio_power.meters.nvme import read_smart_log
-from eeio_results.errors import EeioError
-from eeio_results.record import DeviceCounters, Experiment
-from eeio_results.tools import about
-from eeio_results.tools.capture import PhaseResult
 
 _SECTOR_BYTES = 512  # the unit of the stat file, for any sector size of the device
 _WRAP_BYTES = (1 << 32) * _SECTOR_BYTES

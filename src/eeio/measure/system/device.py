@@ -26,7 +26,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
+from eeio.files.mounts import parse_mountinfo, unescape
 from eeio.measure.system.filesystem import (
     BlockDevice,
     Mount,
@@ -35,9 +36,7 @@ from eeio.measure.system.filesystem import (
 )
 from eeio.measure.system.loop import status
 from eeio.measure.system.undo import run_command
-from eeio_limits.mounts import parse_mountinfo, unescape
-from eeio_limits.text import shown
-from eeio_results.errors import EeioError
+from eeio.units.external_text import shown
 
 # A drive that needs longer to give a few blocks is no drive to write to.
 _TIMEOUT_S = 30

@@ -12,8 +12,8 @@ from pathlib import Path
 from eeio.measure.system.below import stack_below
 from eeio.measure.system.control_groups import Group, own_groups, text_of
 from eeio.measure.system.filesystem import BlockDevice
-from eeio_limits.number_text import number
-from eeio_results.record import Phase
+from eeio.record.run import Phase
+from eeio.units.number_text import number
 
 NEAR = (0.9, 1.1)
 """A rate of a tool between these shares of a limit is at the limit."""

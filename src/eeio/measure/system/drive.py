@@ -23,9 +23,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.measure.system.filesystem import BlockDevice, Mount, drives_below
-from eeio_limits.quantities import SIZE
+from eeio.record.design import Wear
+from eeio.units.quantities import SIZE
 from eeio_power.meters.nvme import read_smart_log
-from eeio_results.campaign import Wear
 
 _PERCENTAGE_USED = 5
 _WRITTEN = slice(48, 64)

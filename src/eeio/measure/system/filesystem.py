@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.mounts import Mount as Mount
-from eeio_limits.mounts import innermost, mount_in, parse_mountinfo
+from eeio.files.mounts import Mount as Mount
+from eeio.files.mounts import innermost, mount_in, parse_mountinfo
 
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 """The kernel's account of a process has none of the bytes that it writes there."""

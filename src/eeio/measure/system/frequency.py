@@ -34,10 +34,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
+from eeio.files.inputs import CPUS
 from eeio.measure.system.undo import UndoEntry, UndoJournal
-from eeio_limits.inputs import CPUS
-from eeio_results.errors import EeioError
 
 TOLERANCE = 0.02
 

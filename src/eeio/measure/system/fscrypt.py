@@ -9,7 +9,7 @@ import os
 import struct
 from pathlib import Path
 
-from eeio_results.errors import EeioError
+from eeio.errors import EeioError
 
 # fscrypt_add_key_arg: key_spec (type 2: by identifier), raw_size, key_id, reserved, raw.
 _ADD_KEY = 0xC0506617

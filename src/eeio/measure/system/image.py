@@ -8,11 +8,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.system import fscrypt, nfs
 from eeio.measure.system.device import ErasedDevice
 from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
-from eeio_results.errors import EeioError
 
 # No discard, which would punch holes into a loop image; and ext4 initializes its tables now
 # instead of in the background while the campaign measures.

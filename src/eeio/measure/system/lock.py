@@ -14,8 +14,8 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import RejectedError
+from eeio.files.trust import make_folder
 from eeio.measure.system.owner import start_ticks, this_process
-from eeio_limits.trust import make_folder
 
 # Contents of an eeio lock file: its last owner, or empty.
 _CONTENT = re.compile(rb"[0-9a-f-]{0,100}\n?")

@@ -18,10 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.measure.system.owner import start_ticks
 from eeio.measure.system.undo import UndoEntry, UndoJournal, mark, run_command
-from eeio_results.errors import EeioError
 
 # The storage behind the export.
 SERVED = "ext4"

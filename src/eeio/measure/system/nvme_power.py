@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio_power.meters.nvme import ADMIN_COMMAND, COMMAND, TIMEOUT_MS
-from eeio_results.errors import EeioError
 
 _IDENTIFY, _SET_FEATURES, _GET_FEATURES = 0x06, 0x09, 0x0A
 _CONTROLLER = 1

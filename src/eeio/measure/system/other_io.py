@@ -13,9 +13,9 @@ from pathlib import Path
 from eeio.measure.system import caches
 from eeio.measure.system.direct_io import journals_data
 from eeio.measure.system.filesystem import BlockDevice, Mount, backing_devices, drives_below
-from eeio_results.record import DeviceCounters, Experiment
-from eeio_results.tools import about
-from eeio_results.tools.capture import PhaseResult
+from eeio.record.run import DeviceCounters, Experiment
+from eeio.record.tools import about
+from eeio.record.tools.capture import PhaseResult
 
 NOTE_SHARE, INVALID_SHARE = 0.1, 0.5
 """Of the tool's bytes: more than the first is noted, more than the second makes a run invalid."""

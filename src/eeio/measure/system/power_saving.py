@@ -23,11 +23,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import EeioError
 from eeio.measure.machine.root import HERE
 from eeio.measure.system import nvme_power
 from eeio.measure.system.nvme_power import NvmeController
 from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
-from eeio_results.errors import EeioError
 
 _TIMEOUT_S = 60
 _PATH = ":/usr/sbin:/sbin"

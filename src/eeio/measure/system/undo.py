@@ -21,15 +21,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
+from eeio.files.trust import hand_over, make_folder, risk_of_folder, why_untrusted
 from eeio.measure.machine.root import HERE, user_id
 from eeio.measure.system import owner
 from eeio.measure.system.filesystem import mounts, named_device
 from eeio.measure.system.lock import lock_file
 from eeio.measure.system.owner import Owner, Place, start_ticks, stat_fields, this_process
 from eeio.paths import state_root
-from eeio_limits.trust import hand_over, make_folder, risk_of_folder, why_untrusted
-from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
 _KILL_GRACE_S = 5.0

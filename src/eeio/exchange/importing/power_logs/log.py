@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eeio.errors import LimitError
 from eeio.exchange.importing.power_logs import csv_table, tools
 from eeio.exchange.importing.power_logs.eeio_samples import read_samples
 from eeio.exchange.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
-from eeio_limits import LimitError, inputs
+from eeio.files import inputs
 from eeio_power.delay import later, stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import number_option, offset_option

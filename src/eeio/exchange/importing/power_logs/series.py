@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from eeio.exchange.importing.power_logs.one_meter import check_equal_times
-from eeio_limits.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
+from eeio.units.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
 from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel

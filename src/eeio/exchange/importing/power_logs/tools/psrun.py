@@ -22,7 +22,7 @@ from typing import NamedTuple
 from eeio.exchange.importing.power_logs.format import LogFormat
 from eeio.exchange.importing.power_logs.lines import unexplained
 from eeio.exchange.importing.power_logs.series import ReadLog, Series
-from eeio_limits.quantities import POWER_SAMPLE
+from eeio.units.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, domain_option, powersensor3
 from eeio_power.meters.powersensor3 import ACCURACY, STAMPS, ArrivalClock

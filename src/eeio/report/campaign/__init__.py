@@ -1,0 +1,1 @@
+"""The report of campaigns: their characterization as tables, sentences and JSON."""

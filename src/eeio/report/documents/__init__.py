@@ -1,0 +1,1 @@
+"""A document for each question: comparison, gate, cost, guideline, fleet, history, bench."""

@@ -1,0 +1,297 @@
+"""The output of `eeio bench`: time, W, J, bytes, MB/J, and which command takes more."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import product
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from eeio.analysis.comparison.commands import FIGURES, Bench, Comparison, benches, comparisons
+from eeio.record.publication import short_stamp, stamp_of, warnings_of
+from eeio.record.run import DEMO, Phase, mark
+from eeio.record.store import Campaign
+from eeio.report.campaign.characterized import Report
+from eeio.report.campaign.columns import NONE, spread
+from eeio.report.campaign.tables import tables
+from eeio.report.document import Document, render_html
+from eeio.report.table_and_plot import Table
+from eeio.units.number_text import number
+from eeio.units.sizes import MB, prefixed
+
+if TYPE_CHECKING:
+    from eeio.report.page.panels import Panel
+
+SCHEMA_VERSION = 1
+
+_NAMES = {"duration_s": "time", "durable_s": "time until durable", "energy_j": "energy"}
+
+
+def document(
+    campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
+) -> Document:
+    """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
+    return Document(
+        title=f"eeio bench: {campaign.name}",
+        answer=tuple(_which_take_more(found, compared)),
+        parts=_parts([_table(found)], _not_there_and_remarks(found)),
+        data=lambda: _to_json(campaign, found, compared),
+        records=lambda: [_record(one) for one in found],
+        warnings=tuple(warnings_of(campaign)),
+        charts=lambda: _charts([(campaign, found)]),
+    )
+
+
+def report_page(report: Report) -> str:
+    """The page of campaigns that are all of commands: the answers of `eeio bench`, then the tables
+    of the report that have rows. Needs scipy and Jinja2."""
+    of_each = list(zip(report.campaigns, map(benches, report.campaigns), strict=True))
+    answers: list[str] = []
+    commands: list[Table] = []
+    remarks: list[str] = []
+    for campaign, found in of_each:
+        answers += _which_take_more(found, comparisons(found))
+        remarks += _not_there_and_remarks(found)
+        of = f" of {campaign.name}" if len(of_each) > 1 else ""
+        commands.append(replace(_table(found), title=f"Commands{of}"))
+    # The tables of experiments would repeat those of commands.
+    others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
+    names = ", ".join(map(attrgetter("name"), report.campaigns))
+    return render_html(Document(
+        title=f"Commands: {names}",
+        answer=tuple(answers),
+        parts=(*_parts(commands, remarks), *others),
+        data=dict,
+        warnings=tuple(dict.fromkeys(report.warnings)),
+        charts=lambda: _charts(of_each),
+    ))  # fmt: skip
+
+
+def is_of_commands(report: Report) -> bool:
+    """Whether every experiment is a command of `eeio bench`."""
+    rows = [row.experiment for row in report.rows if row.experiment is not None]
+    return bool(rows) and all(experiment.is_command for experiment in rows)
+
+
+def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Panel]":
+    from eeio.report.page import bench
+
+    commands: list[Bench] = []
+    for campaign, found in of_each:
+        of = f" ({campaign.name})" if len(of_each) > 1 else ""
+        commands += [replace(one, label=one.label + of) for one in found]
+    stamped = stamp_of(campaign for campaign, _ in of_each)
+    return bench.charts(commands, short_stamp([stamped]))
+
+
+def _to_json(
+    campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
+) -> dict[str, Any]:
+    """The contract of `eeio bench --format json`: each figure is its quartiles, or null with the
+    reason in `reasons`; `reason` is the first of these."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "campaign": campaign.name,
+        "warnings": warnings_of(campaign),
+        "commands": [_command_json(one) for one in found],
+        "comparisons": [asdict(one) for one in compared],
+    }
+
+
+def _record(one: Bench) -> dict[str, Any]:
+    """A command: medians and quartiles."""
+    record: dict[str, Any] = {
+        "command": one.label, "n": one.n, "energy_kind": one.kind, "not_durable": one.not_durable,
+    }  # fmt: skip
+    for name in FIGURES:
+        of = one.quartiles(name)
+        record |= {
+            f"{name}_{edge}": None if of is None else getattr(of, edge)
+            for edge in ("median", "q1", "q3")
+        }
+    return record
+
+
+def hyperfine_json(found: Sequence[Bench]) -> str:
+    """The file that hyperfine's `--export-json` writes, so that scripts which plot it read ours;
+    `times` are of one execution, the mean of each run. Adds the median energy, which such scripts
+    ignore."""
+    results = []
+    for one in found:
+        times = one.values("duration_s")
+        if not times:
+            continue
+        user, system = (
+            statistics.fmean(p.metrics[name] / p.metrics["executions"] for p in one.phases)
+            for name in ("user_s", "system_s")
+        )
+        energy = one.quartiles("energy_j")
+        results.append({
+            "command": one.label,
+            "mean": statistics.fmean(times),
+            "stddev": statistics.stdev(times) if len(times) > 1 else None,
+            "median": statistics.median(times),
+            "user": user, "system": system, "min": min(times), "max": max(times),
+            "times": list(times),
+            "exit_codes": list(map(_exit_code, one.phases)),
+            **({"parameters": dict(one.parameters)} if one.parameters else {}),
+            f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
+                None if energy is None or one.not_durable else energy.median,
+        })  # fmt: skip
+    return json.dumps({"results": results}, indent=2) + "\n"
+
+
+def _exit_code(phase: Phase) -> int:
+    """The highest of its executions."""
+    codes = (name.removeprefix("exit_code_") for name, count in phase.metrics.items() if count)
+    return max((int(code) for code in codes if code.isdigit()), default=0)
+
+
+def _command_json(one: Bench) -> dict[str, Any]:
+    found = {name: one.quartiles(name) for name in FIGURES}
+    figures = {name: None if of is None else asdict(of) for name, of in found.items()}
+    return {
+        "command": one.label,
+        "text": one.text,
+        "parameters": dict(one.parameters),
+        "n": one.n,
+        "outliers_s": list(one.outliers),
+        "executions": int(sum(phase.metrics["executions"] for phase in one.phases)),
+        "power_domain": one.domain,
+        "meter": one.meter,
+        "energy_kind": one.kind,
+        "not_durable": one.not_durable,
+        "remarks": list(one.remarks),
+        **figures,
+        "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
+        "reason": next(iter(one.missing.values()), None),
+        "reasons": one.missing,
+        "doubts": list(one.doubts),
+    }
+
+
+def _table(found: Sequence[Bench]) -> Table:
+    rows = []
+    for one in found:
+        about = [one.domain] if one.domain not in (None, "system") else []
+        about += [DEMO] if one.kind == DEMO else []
+        about += ["not durable"] if one.kind is not None and one.not_durable is not None else []
+        domain = f" ({', '.join(map(str, about))})" if about else ""
+        joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
+        if one.kind == DEMO:
+            joules, efficiency = (
+                text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
+            )
+        rows.append((
+            one.label, _prefixed(one, "duration_s", "s"), _plain(one, "power_w") + domain, joules,
+            efficiency, _prefixed(one, "bytes_device_read", "B"),
+            _prefixed(one, "bytes_device_written", "B"), _prefixed(one, "durable_s", "s"),
+            _prefixed(one, "cpu_s", "s"), _prefixed(one, "memory_peak_bytes", "B"), str(one.n),
+        ))  # fmt: skip
+    return Table(
+        title="Commands",
+        header=("Command", "Time", "W", "J", "MB/J", "Read", "Written", "Until durable", "CPU",
+                "Memory", "n"),
+        rows=tuple(rows),
+        numeric=frozenset(range(1, 11)),
+        note=
+            "medians of one execution, with quartiles where they differ; bytes read and written "
+            "at the drive by the command's processes, from the kernel; W and J of writes until "
+            "they are durable",
+    )  # fmt: skip
+
+
+def _parts(
+    commands: Sequence[Table], remarks: Sequence[str]
+) -> tuple[Table | tuple[str, ...], ...]:
+    return (*commands, *([tuple(remarks)] if remarks else []))
+
+
+def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
+    """The missing figures, each reason once, and remarks."""
+    lines = _why_missing(found)
+    lines += [line for one in found for line in _remarks(one)]
+    return lines + [_outliers(one) for one in found if one.outliers]
+
+
+def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
+    """Which command takes more time, then which takes more energy."""
+    is_demo = any(one.kind == DEMO for one in found)
+    lines = []
+    for metric, pair in product(_NAMES, compared):
+        if pair.ratio and pair.metric == metric:
+            demo = " (demo)" if is_demo and metric == "energy_j" else ""
+            lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
+    return lines
+
+
+def _remarks(one: Bench) -> list[str]:
+    reasons = " ".join(one.missing.values())
+    lines = [f"{one.label}: {text}" for text in one.remarks if text not in reasons]
+    if one.kind is not None and one.not_durable is not None:
+        lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
+    return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]
+
+
+def _outliers(one: Bench) -> str:
+    times = ", ".join(map(_time, one.outliers))
+    return (
+        f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took {times}, far from the "
+        "median. Other work on the machine or a cold cache may cause this: repeat on a quiet "
+        "machine, or use --warmup or --prepare"
+    )
+
+
+_LABELS = {
+    "duration_s": "time", "cpu_s": "CPU time", "bytes_device_read": "bytes read at the drive",
+    "bytes_device_written": "bytes written at the drive", "bytes_asked": "requested bytes",
+    "memory_peak_bytes": "peak memory", "energy_j": "energy", "power_w": "power",
+    "efficiency_bytes_per_j": "MB/J", "durable_s": "time until durable",
+}  # fmt: skip
+"""Of each of FIGURES, in a sentence."""
+
+
+def _why_missing(found: Sequence[Bench]) -> list[str]:
+    """Each reason once, with its figures and commands."""
+    missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for one in found:
+        for name, why in one.missing.items():
+            names, labels = missing.setdefault(why, ({}, {}))
+            names.setdefault(_LABELS[name])
+            labels.setdefault(one.label)
+    lines = []
+    for why, (names, labels) in missing.items():
+        whose = "" if len(labels) == len(found) else f" of {'; '.join(labels)}"
+        lines.append(f"not measured: {', '.join(names)}{whose}: {why}")
+    return lines
+
+
+def _which_takes_more(pair: Comparison, ratio: float) -> str:
+    a, b, interval = pair.a, pair.b, pair.interval
+    if ratio < 1:
+        a, b, ratio = b, a, 1 / ratio
+        interval = None if interval is None else (1 / interval[1], 1 / interval[0])
+    limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
+    verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
+    return (
+        f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"
+        f"{verdict.get(pair.verdict, '')}"
+    )
+
+
+def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
+    return spread(one.quartiles(name), unit)
+
+
+def _prefixed(one: Bench, name: str, unit: str) -> str:
+    of = one.quartiles(name)
+    if of is None:
+        return NONE
+    factor, unit = prefixed(of.median, unit) if of.median else (1.0, unit)
+    return f"{spread(of, factor)} {unit}"
+
+
+def _time(time_s: float) -> str:
+    factor, unit = prefixed(time_s, "s")
+    return f"{number(time_s / factor)} {unit}"

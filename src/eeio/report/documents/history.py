@@ -1,0 +1,85 @@
+"""The history of a suite as a document."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from eeio.analysis.comparison.history import History, Series, Step
+from eeio.analysis.metrics import named
+from eeio.record.publication import short_stamp
+from eeio.report.campaign.columns import NONE
+from eeio.report.document import Document
+from eeio.report.table_and_plot import Table
+from eeio.statistics.change_points import LEVEL
+from eeio.units.number_text import number
+
+if TYPE_CHECKING:
+    from eeio.report.page.panels import Panel
+
+
+def document(found: History, warnings: Sequence[str] = ()) -> Document:
+    """`warnings` are those of the campaigns: QUICK, fictitious power."""
+    changed = sum(bool(one.steps) for one in found.series)
+    used = {point.campaign for one in found.series for point in one.points}
+    answer = (
+        f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
+        f"over {len(used)} campaigns"
+    )
+
+    def charts() -> "Sequence[Panel]":
+        from eeio.report.page import history
+
+        return history.charts(found, short_stamp(warnings))
+
+    return Document(
+        title=f"History of {found.suite}",
+        answer=(answer,),
+        parts=(_table(found),),
+        data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
+        records=lambda: [
+            {
+                "machine": one.machine, "experiment": one.label, **asdict(point),
+                "metric": found.metric,
+                "changed": any(step.campaign == point.campaign for step in one.steps),
+            }
+            for one in found.series
+            for point in one.points
+        ],
+        warnings=tuple(warnings),
+        hint="eeio compare BEFORE AFTER shows two campaigns in detail",
+        charts=charts,
+    )  # fmt: skip
+
+
+def _table(found: History) -> Table:
+    unit = named(found.metric).unit
+    first_changed = sorted(found.series, key=lambda one: not one.steps)
+    return Table(
+        title=f"{found.metric} over time",
+        header=("Machine", "Experiment", "Campaigns", "First", "Last", "Changes"),
+        rows=tuple(
+            (
+                one.machine,
+                one.label,
+                str(len(one.points)),
+                number(one.points[0].value / unit),
+                number(one.points[-1].value / unit),
+                _changes(one),
+            )
+            for one in first_changed
+        ),
+        numeric=frozenset({2, 3, 4}),
+        note="medians of campaigns; changes by E-divisive (Matteson and James 2014) on logarithms, "
+        f"p at most {LEVEL:g} for each; a change is by the geometric means before and after it",
+    )
+
+
+def _changes(series: Series) -> str:
+    if series.reason is not None:
+        return series.reason
+    return "; ".join(map(_text, series.steps)) or NONE
+
+
+def _text(step: Step) -> str:
+    machine = f" ({', '.join(step.machine)})" if step.machine else ""
+    return f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %{machine}"

@@ -1,0 +1,1 @@
+"""Plots and pictures, drawn by matplotlib or as SVG."""

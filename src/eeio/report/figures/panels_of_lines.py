@@ -1,0 +1,98 @@
+"""Figures of lines over a common axis, a panel each: rounds of a drive, steps of a load.
+
+matplotlib is imported when a figure is drawn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eeio.report.table_and_plot import Plot
+
+if TYPE_CHECKING:
+    from eeio.report.figures.drawing import Drawing, Look
+
+_SCREEN_INCHES = 9.5
+_PANEL_INCHES = 2.4
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points by x; values that were not measured are not included."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel over one x axis: the y axis with its unit, the lines, `shaded` (from x to x) with its
+    meaning. The y axis begins at 0 with `from_zero`."""
+
+    axis: str
+    lines: Sequence[Line]
+    shaded: tuple[float, float] | None = None
+    from_zero: bool = True
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One figure; `stamped` is written across it (`eeio.record.publication`)."""
+
+    title: str
+    x_axis: str
+    panels: Sequence[Panel]
+    stamped: str
+
+
+def plot(name: str, lines: Lines) -> Plot:
+    """A file of that name, drawn on request."""
+    return Plot(name, lines.title, drawing=partial(_drawing, lines))
+
+
+def _drawing(lines: Lines, look: "Look") -> "Drawing":
+    """All panels over one x axis; values that span much on a logarithmic one."""
+    from eeio.report.figures.drawing import COLOURS, finished, foreign, is_logarithmic, sheet, stamp
+
+    panels = lines.panels
+    width = look.width_inches or _SCREEN_INCHES
+    labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
+    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, [foreign(label) for label in labels])
+    handles = {}
+    for axes, panel in zip(
+        figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True
+    ):
+        every = [y for line in panel.lines for _, y in line.points]
+        for line in panel.lines:
+            place = labels.index(line.label)
+            (handles[line.label],) = axes.plot(
+                [x for x, _ in line.points], [y for _, y in line.points],
+                marker=_MARKS[place % len(_MARKS)], color=COLOURS[place % len(COLOURS)],
+                markersize=4, linewidth=1.0,
+                linestyle="-" if place < len(COLOURS) else "--",
+            )  # fmt: skip
+        axis = panel.axis
+        if is_logarithmic(every):
+            axes.set_yscale("log")
+            axis += ", logarithmic scale"
+        elif panel.from_zero:
+            axes.set_ylim(bottom=0)
+        if panel.shaded is not None:
+            axes.axvspan(*panel.shaded, color="#EEEEEE", zorder=0)
+        axes.set_ylabel(axis, fontsize=8)
+        axes.tick_params(labelsize=7)
+        axes.grid(alpha=0.3)
+        if lines.stamped:
+            stamp(axes, lines.stamped, 0.8 * width)
+    axes.set_xlabel(lines.x_axis, fontsize=8)
+    ranges = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
+    entries = [(handles[label], foreign(label)) for label in labels]
+    description = f"{len(labels)} lines over {lines.x_axis}. {ranges}."
+    return finished(figure, lines.title, entries, description)
+
+
+def _range(panel: Panel) -> str:
+    every = [y for line in panel.lines for _, y in line.points]
+    return f"{min(every):.4g} to {max(every):.4g}" if every else "not measured"

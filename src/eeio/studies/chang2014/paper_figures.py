@@ -1,0 +1,121 @@
+"""The values of the paper's figures 2, 3, 7 and 8, next to cells of the same workload."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio.record.run import Experiment
+from eeio.studies import PaperFigure
+from eeio.studies.chang2014.cells import BASELINE, VariantCell
+from eeio.units.sizes import parse_size
+
+PAPER = "Chang et al. 2014"
+APART = (
+    "Paper: a Xeon E3-1270 with a hard disk of 7200 rpm, means of more than 50 repetitions, and "
+    "a delayed commit instead of our delayed fsync (16 ms for IOzone, 1 ms for file creation). "
+    "The flush time of the disk decides the outcome: docs/studies/chang2014.md."
+)
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """`delayjc`: the ratio to EXT4 at the same frequency, the largest over the frequencies; else
+    EXT4's speedup, the highest frequency over the lowest. `file_bytes` None: file creation."""
+
+    source: str
+    delayjc: bool
+    ranks: int
+    file_bytes: int | None
+    record_bytes: int | None
+    value: float
+    ghz: str
+
+
+_PRINTED = (
+    _Printed("figure 2", False, 256, 128 * _KIB, 32 * _KIB, 0.53, "3.3 over 1.6 GHz"),
+    _Printed("figure 3", False, 4, None, None, 0.80, "3.1 over 1.6 GHz"),
+    _Printed("figure 7a", True, 256, 128 * _KIB, 32 * _KIB, 3.65, "3.3 GHz"),
+    _Printed("figure 7b", True, 256, 256 * _KIB, 64 * _KIB, 2.04, "2.6 GHz"),
+    _Printed("figure 7c", True, 256, 512 * _KIB, 128 * _KIB, 3.47, "3.3 GHz"),
+    _Printed("figure 8a", True, 4, None, None, 2.57, "3.1 GHz"),
+    _Printed("figure 8b", True, 16, None, None, 1.82, "2.0 GHz"),
+    _Printed("figure 8c", True, 32, None, None, 1.49, "2.9 GHz"),
+)
+
+
+def compared(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
+    """Every figure of the paper for each campaign; the workload must be the paper's."""
+    campaigns = dict.fromkeys(cell.campaign for cell in cells)
+    return tuple(
+        _figure(name, one, [cell for cell in cells if cell.campaign == name])
+        for name in campaigns
+        for one in _PRINTED
+    )
+
+
+def _figure(campaign: str, one: _Printed, cells: Sequence[VariantCell]) -> PaperFigure:
+    same = [cell for cell in cells if _same(one, cell)]
+    wanted = [cell for cell in same if cell.variant == ("delayjc" if one.delayjc else BASELINE)]
+    known = [
+        (value, cell)
+        for cell in wanted
+        if (value := cell.ratio_to_ext4 if one.delayjc else cell.speedup) is not None
+        # With only one frequency the speedup is that over itself.
+        and (one.delayjc or len({other.frequency_hz for other in wanted}) > 1)
+    ]
+    ours, remark = None, _why(one, same, wanted)
+    if known:
+        if one.delayjc:
+            ours, cell = max(known, key=lambda found: found[0])
+        else:
+            ours, cell = max(known, key=lambda found: found[1].frequency_hz or 0)
+        at = f"{cell.frequency_hz / 1e9:g} GHz, " if cell.frequency_hz else "frequency as found, "
+        remark = f"{at}n {cell.n}"
+    workload = (
+        f"{one.ranks} ranks create files"
+        if one.file_bytes is None or one.record_bytes is None
+        else f"{one.ranks} threads write {one.file_bytes // _KIB} KiB "
+        f"in {one.record_bytes // _KIB} KiB"
+    )
+    return PaperFigure(
+        campaign=campaign,
+        topic="the journal",
+        what=f"{'delayJC over EXT4' if one.delayjc else 'speedup of EXT4'}: {workload}",
+        unit="x",
+        printed=one.value,
+        source=one.source,
+        of=one.ghz,
+        ours=ours,
+        remark=remark,
+    )
+
+
+def _same(one: _Printed, cell: VariantCell) -> bool:
+    experiment = cell.experiment
+    if experiment.processes != one.ranks:
+        return False
+    if one.file_bytes is None:
+        return cell.phase == "create"
+    # The paper's equation (3) excludes the flush from a thread's time.
+    return (
+        cell.phase == "write"
+        and experiment.flush == "none"
+        and experiment.request_size_bytes == one.record_bytes
+        and _each_file_bytes(experiment) == one.file_bytes
+    )
+
+
+def _each_file_bytes(experiment: Experiment) -> int | None:
+    """Of a thread: the factor is the sum over all of them."""
+    size = dict(experiment.arguments).get("file_size")
+    return None if size is None else parse_size(size) // experiment.processes
+
+
+def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCell]) -> str:
+    if not same:
+        return "the campaign has no such workload"
+    if not wanted:
+        return "the campaign has no such variant"
+    if not one.delayjc and len({cell.frequency_hz for cell in wanted}) < 2:
+        return "the campaign has only one frequency"
+    return "no valid repetition of both"

@@ -1,0 +1,103 @@
+"""The experiments of each figure of Panadero et al. 2012; drawn on request."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eeio.analysis.comparison.cells import BANDWIDTH, Cell
+from eeio.report.table_and_plot import Plot
+from eeio.studies.panadero2012.references import Reference, references
+
+if TYPE_CHECKING:
+    from eeio.report.figures.drawing import Drawing, Look
+
+
+def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
+    """Those with cells in a campaign; `campaign` distinguishes several, and is empty for one."""
+    found = []
+    for name, title, chosen, line in _figures(cells):
+        # One request size is no curve.
+        if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
+            found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
+    compared = [
+        item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)
+    ]
+    if compared:
+        title = "An application and its reference values (figure 14)"
+        found.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))
+    return found
+
+
+def _figures(
+    cells: Sequence[Cell],
+) -> list[tuple[str, str, list[Cell], Callable[[Cell], str]]]:
+    device = [cell for cell in cells if cell.factors["level"] == "device"]
+    patterns = {"sequential": " (figure 6)", "random": " (figure 7)", "strided": ""}
+    found = [
+        (
+            f"request-size-{pattern}",
+            f"The device by request size, {pattern}{figure}",
+            [cell for cell in device if cell.factors["spatiality"] == pattern],
+            _operation_and_disk,
+        )
+        for pattern, figure in patterns.items()
+    ]
+    files = [cell for cell in cells if cell.factors["level"] == "filesystem"]
+    found += [
+        (
+            f"caches-{pattern}{'' if tool == 'IOzone' else f'-{tool}'}",
+            f"The cache layers on and off, {tool}, {pattern}{figure}",
+            [
+                cell
+                for cell in files
+                if (cell.factors["tool"], cell.factors["spatiality"]) == (tool.lower(), pattern)
+            ],
+            _caches,
+        )
+        for tool, pattern, figure in (
+            ("IOzone", "sequential", " (figure 8)"),
+            ("fio", "sequential", ""),
+            ("IOzone", "random", ""),
+            ("IOzone", "strided", ""),
+        )
+    ]
+    ranks = [c for c in cells if c.factors["tool"] == "ior" and c.factors["processes"] == "1"]
+    servers = [c for c in cells if c.factors["tool"] == "dataserver"]
+    return [
+        *found,
+        ("library", "The I/O library, IOR on one rank (figure 9)", ranks, _library),
+        ("library-servers", "POSIX against MPI-IO, one data server", servers, _library),
+    ]
+
+
+def _operation_and_disk(cell: Cell) -> str:
+    disk = cell.factors["disk"]
+    return cell.factors["operation"] + (f", disk cache {disk}" if disk != "as found" else "")
+
+
+def _caches(cell: Cell) -> str:
+    return f"{_operation_and_disk(cell)}, buffer cache {cell.factors['buffer']}"
+
+
+def _library(cell: Cell) -> str:
+    return f"{_operation_and_disk(cell)}, {cell.factors['api']}"
+
+
+def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Drawing]") -> Plot:
+    full = f"{title}, {campaign}" if campaign else title
+    name = f"{name}-{campaign}" if campaign else name
+    return Plot(f"{name}.svg", full, drawing=partial(made, full))
+
+
+def _curves(
+    cells: Sequence[Cell], line: Callable[[Cell], str], stamped: str, title: str, look: "Look"
+) -> "Drawing":
+    from eeio.studies.panadero2012 import figures
+
+    return figures.by_request_size(figures.lines_of(cells, line), title, stamped, look)
+
+
+def _references(found: Sequence[Reference], stamped: str, title: str, look: "Look") -> "Drawing":
+    from eeio.studies.panadero2012 import figures
+
+    return figures.next_to_references(found, title, stamped, look)

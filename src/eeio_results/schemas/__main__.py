@@ -1,5 +1,0 @@
-"""Writes the published schemas."""
-
-from eeio_results.schemas import FOLDER, published, write
-
-write(FOLDER, published())
