@@ -11,9 +11,9 @@ import time
 from array import array
 from dataclasses import replace
 
-from eeio_power.loops import copied
 from eeio_power.meters import Channel
 from eeio_power.samples import MeterInfo, MeterSamples, Samples
+from eeio_power.sampling_loops import copied
 
 HOURS, RATE_HZ, WINDOWS = 24, 10, 1000
 GOAL_S = 2.0

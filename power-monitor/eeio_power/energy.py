@@ -41,8 +41,8 @@ calibration, the others as squares.
 wrapped unnoticed, went backwards, jumped or is stuck, counters that are one counter shown several
 times (`Channel.counts`): no energy, and the reason. A gap inside a counter's window is harmless
 while it cannot hide a wrap or a reset; at the window's edges the limit holds for counters too,
-because there the energy is interpolated. Possible errors make it doubtful: `eeio_power.stretches`,
-`eeio_power.doubts`.
+because there the energy is interpolated. Possible errors make it doubtful:
+`eeio_power.window_readings`, `eeio_power.false_readings`.
 """
 
 import math
@@ -58,7 +58,7 @@ from eeio.record.reasons import low_coverage
 from eeio.units.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER, MOST_UNCERTAIN
 from eeio_power.calibration import Calibration, of_domain
 from eeio_power.delay import MOST_MEAN_SHARE, MOST_MISSING, Near, delay_error_j, edge_zones
-from eeio_power.doubts import (
+from eeio_power.false_readings import (
     FINE_SHARE,
     LEAST_STEPS,
     doubted,
@@ -69,7 +69,7 @@ from eeio_power.doubts import (
 )
 from eeio_power.meters import Channel, contents_of
 from eeio_power.reading import Domain, EnergyReading, Kind
-from eeio_power.stretches import (
+from eeio_power.window_readings import (
     LATE_PERIODS,
     STILL_PERIODS,
     STILL_POWER_W,

@@ -10,11 +10,11 @@ from itertools import pairwise
 
 from eeio_power import calibration
 from eeio_power.calibration import Calibration
-from eeio_power.doubts import judged
 from eeio_power.errors import PowerError
+from eeio_power.false_readings import judged
 from eeio_power.meters import Channel, LoggedMeter, Meter, contents_of
 from eeio_power.reading import Contents, Domain, EnergyReading
-from eeio_power.stretches import absurdity
+from eeio_power.window_readings import absurdity
 
 ONE_READING = "a counter needs two readings, there is only one"
 COUNTED_S = 1.0

@@ -31,13 +31,21 @@ from typing import Self
 
 from eeio.files.trust import open_stream
 from eeio_power.calibration import of_meter
-from eeio_power.doubts import ConstantRun, doubted, stays_flat
 from eeio_power.errors import PowerError
-from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
+from eeio_power.false_readings import ConstantRun, doubted, stays_flat
 from eeio_power.meters import BatchedMeter, LoggedMeter, Measured, Meter, about, parse_spec
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat, utilisation
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
+from eeio_power.sampling_loops import (
+    Awaited,
+    BatchLoop,
+    Clock,
+    LoggedLoop,
+    Loop,
+    MeterLoop,
+    MeterRates,
+)
 from eeio_power.suspension import SuspensionWatch, invalid, suspended_s
 from eeio_power.suspension import text as suspended_text
 

@@ -31,7 +31,9 @@ from eeio.record.reading import MARKS
 from eeio.units import quantities as q
 from eeio_power import calibration, delay
 from eeio_power.calibration import Calibration
-from eeio_power.doubts import (
+from eeio_power.energy import meter_energy, wait_s
+from eeio_power.errors import PowerError
+from eeio_power.false_readings import (
     MOST_BEFORE_S,
     ConstantRun,
     constant_runs,
@@ -42,11 +44,9 @@ from eeio_power.doubts import (
     means_w,
     rise_doubt,
 )
-from eeio_power.energy import meter_energy, wait_s
-from eeio_power.errors import PowerError
 from eeio_power.meters import AveragedMeter, Channel, LoggedMeter, Meter
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
-from eeio_power.stretches import possible_w
+from eeio_power.window_readings import possible_w
 
 SCHEMA_VERSION = 3
 READABLE_VERSIONS = (1, 2, 3)
@@ -182,7 +182,8 @@ class Samples:
     ) -> list[EnergyReading]:
         """The energy of a window on the monotonic clock, one reading a meter and power domain.
 
-        Where meters contradict each other, or the load, they are doubtful: `eeio_power.doubts`.
+        Where meters contradict each other, or the load, they are doubtful:
+        `eeio_power.false_readings`.
         `since` gives samples that reach back to a time, if these do not.
         """
         readings = judged(

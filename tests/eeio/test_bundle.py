@@ -25,7 +25,7 @@ from eeio.exchange import bundle
 from eeio.measure.profiles import suite as suites
 from eeio.record.design import Options
 from eeio.record.store import load
-from eeio.report.campaign import data_source as source
+from eeio.report.campaign import data_source
 
 pytest.importorskip("matplotlib")
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
@@ -181,7 +181,7 @@ def test_the_command_that_measured() -> None:
         preset="quick", device=None, seed=7, suite="eeio-suite", directory="/mnt/a disk",
         meters=("rapl",), settle_s=2.5, disk_cache="both", see_order=True,
     )  # fmt: skip
-    assert source.measured_by(options) == (
+    assert data_source.measured_by(options) == (
         "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --rate 10 --settle 2.5 "
         "--disk-cache both --seed 7 --meter rapl --see-order"
     )
@@ -226,7 +226,7 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
     usual = Options(preset="standard", device=None, seed=0)
     same = [f.name for f in fields(Options) if getattr(options, f.name) == getattr(usual, f.name)]
     assert set(same) <= ({"rate_hz"} if not rate else set()), "an option that is not tried"
-    again = shlex.split(source.measured_by(options))[1:]
+    again = shlex.split(data_source.measured_by(options))[1:]
     assert campaign_options.options_of(parser().parse_args(again)) == options
 
 

@@ -28,7 +28,7 @@ from tests.waiting import free_port, until
 
 from eeio.commands.meter.serve import _check_replaceable, write_pages
 from eeio_power.meters import Channel
-from eeio_power.prometheus import Totals, is_loopback, server, wants_openmetrics
+from eeio_power.prometheus_exporter import Totals, is_loopback, server, wants_openmetrics
 from eeio_power.sampler import Sampler
 
 ROOT = Path(__file__).parents[2]

@@ -29,7 +29,7 @@ from eeio.commands.record.power import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, meter_names
-from eeio_power.prometheus import GIVE_UP_S, Totals, server
+from eeio_power.prometheus_exporter import GIVE_UP_S, Totals, server
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler

@@ -74,8 +74,8 @@ def test_one_that_cannot_be_imported_is_reported_with_its_file(folder: Path, tex
 
 
 def test_a_name_of_ours_is_taken(folder: Path) -> None:
-    (folder / "text.py").write_text("raise SystemExit('imported')\n")
-    with pytest.raises(LimitError, match="eeio itself has a thing 'text' already"):
+    (folder / "trust.py").write_text("raise SystemExit('imported')\n")
+    with pytest.raises(LimitError, match="eeio itself has a thing 'trust' already"):
         MADE.names()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eeio_power.energy import ChannelEnergy, channel_energy, domain_energy, meter_energy
 from eeio_power.meters import Channel
-from eeio_power.stretches import counter_step_j, gap_limit_s, wrap_limit_s
+from eeio_power.window_readings import counter_step_j, gap_limit_s, wrap_limit_s
 
 POWER = Channel("test:power", "system", "power_w")
 COUNTER = Channel("test:counter", "package", "energy_j")

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_power.doubts import judged
-from eeio_power.grades import ALL, OPTIONAL, PROFILES, Share, above_idle, breakdown, grade
+from eeio_power.false_readings import judged
 from eeio_power.meters import Channel
+from eeio_power.profile_rules import ALL, OPTIONAL, PROFILES, Share, above_idle, breakdown, grade
 from eeio_power.reading import Domain, EnergyReading, Kind
 from eeio_power.samples import MeterInfo
 

@@ -11,7 +11,7 @@ from eeio_power.energy import channel_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, csv, hwmon, iio, ipmi, modelled, parse_spec, perf, wattsup
 from eeio_power.samples import MeterInfo, header_line, load
-from eeio_power.stretches import Stretches, lost_readings
+from eeio_power.window_readings import Stretches, lost_readings
 
 CHANNEL = Channel("wall", "system", "power_w")
 INFO = MeterInfo("wall", "wall", "measured", 1.0, 1.0, (CHANNEL,))

@@ -20,9 +20,9 @@ from tests.waiting import PATIENCE_S, until
 from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import QuestionReader
-from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import Meter, ipmi, open_meters
 from eeio_power.sampler import Sampler
+from eeio_power.sampling_loops import BatchLoop, MeterLoop
 
 pytestmark = needs_compiler
 

@@ -10,10 +10,10 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio_power import sampler as sampler_module
-from eeio_power.doubts import in_step, judged
-from eeio_power.grades import breakdown
+from eeio_power.false_readings import in_step, judged
 from eeio_power.meters import Channel
 from eeio_power.meters.modelled import CpuTicks
+from eeio_power.profile_rules import breakdown
 from eeio_power.reading import (
     BEHIND_SUPPLY,
     MACHINE,

@@ -21,10 +21,10 @@ from tests.waiting import PATIENCE_S, until
 from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import INSTALLED, EnergyReader, find_reader
-from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
+from eeio_power.sampling_loops import BatchLoop, MeterLoop
 
 ZONES = ["intel-rapl:0", "intel-rapl:0:2"]
 

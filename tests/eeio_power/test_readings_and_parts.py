@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_power.doubts import judged
 from eeio_power.energy import (
     ChannelEnergy,
     channel_energy,
@@ -15,6 +14,7 @@ from eeio_power.energy import (
     indices_needed,
     meter_energy,
 )
+from eeio_power.false_readings import judged
 from eeio_power.meters import Channel
 from eeio_power.reading import Contents, EnergyReading
 

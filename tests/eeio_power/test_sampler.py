@@ -20,10 +20,10 @@ from tests.waiting import until
 
 import eeio_power.sampler as sampler_module
 from eeio_power.errors import PowerError
-from eeio_power.loops import copied, next_deadline
 from eeio_power.meters import Channel, open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, load
+from eeio_power.sampling_loops import copied, next_deadline
 
 COUNTER = Channel("test:counter", "package", "energy_j")
 POWER = Channel("test:power", "system", "power_w")

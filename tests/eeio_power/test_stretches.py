@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_power.meters import Channel
-from eeio_power.stretches import (
+from eeio_power.window_readings import (
     Doubt,
     Stretches,
     absurdity,

@@ -3,9 +3,9 @@
 import pytest
 
 from eeio_power.system_sensor.controller import complete_system
-from eeio_power.system_sensor.model import Choice, Sensor
-from eeio_power.system_sensor.names import role_of, words
 from eeio_power.system_sensor.rules import LINE, SUPPLY_INPUTS, TOTAL, of_board
+from eeio_power.system_sensor.sensor import Choice, Sensor
+from eeio_power.system_sensor.sensor_names import role_of, words
 
 
 def line(label: str, volts: float, power_w: float) -> Sensor:

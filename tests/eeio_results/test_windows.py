@@ -25,8 +25,7 @@ from eeio.report.campaign.characterized import build, to_json
 from eeio.report.campaign.contents import document
 from eeio.report.campaign.tables import tables
 from eeio.report.document import RENDERERS, render_csv, render_terminal
-from eeio.report.figures import machines_and_drives as figures
-from eeio.report.figures import plots
+from eeio.report.figures import machines_and_drives, plots
 from eeio.report.table_and_plot import Table
 from tests.eeio_results.made import (
     EXPERIMENT,
@@ -272,12 +271,12 @@ def test_figures_of_a_study_keep_flushes_apart() -> None:
     each = replace(WRITE, flush="each")
     runs = (run(0, (written(),), WRITE), run(1, (written(),), each))
     made = Campaign(Path("c"), design("c", 2, WRITE, each), MACHINE, _IDLE, None, runs)
-    names = {name for name in figures.draw([made]) if name.startswith("bandwidth")}
+    names = {name for name in machines_and_drives.draw([made]) if name.startswith("bandwidth")}
     assert names == {
         "bandwidth-write-flush-none.svg",
         "bandwidth-write-flush-each.svg",
     }
-    assert "bandwidth-write.svg" in figures.draw([_campaign(written())])
+    assert "bandwidth-write.svg" in machines_and_drives.draw([_campaign(written())])
 
 
 def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:

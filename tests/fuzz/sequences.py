@@ -23,12 +23,12 @@ from typing import Literal
 
 from eeio.units.quantities import LEAST_COVERAGE
 from eeio_power.energy import ChannelEnergy, channel_energy
-from eeio_power.loops import BatchLoop, LoggedLoop, Loop, MeterLoop, next_deadline
 from eeio_power.meters import Batch, Channel
 from eeio_power.meters.modelled import CpuTicks
 from eeio_power.reading import Domain, EnergyReading
 from eeio_power.sampler import LoadWatch, Sampler
 from eeio_power.samples import MeterInfo
+from eeio_power.sampling_loops import BatchLoop, LoggedLoop, Loop, MeterLoop, next_deadline
 from tests.simulators.scripted import ScriptedMeter
 
 MOST_CLEAN = 0.01

@@ -80,9 +80,9 @@ from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
-from eeio_power.stretches import absurdity
 from eeio_power.suspension import Stops
 from eeio_power.system_sensor.controller import complete_system
+from eeio_power.window_readings import absurdity
 from tests.eeio.importing import made as imports_made
 from tests.eeio.importing import test_power_logs as imports_power
 from tests.eeio.importing import test_psrun as psrun

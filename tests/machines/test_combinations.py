@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power.doubts import judged
+from eeio_power.false_readings import judged
 from eeio_power.meters import close_meters
 from eeio_power.reading import (
     BEHIND_SUPPLY,

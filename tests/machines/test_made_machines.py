@@ -21,7 +21,7 @@ from eeio_power.errors import PowerError
 from eeio_power.http_json import JsonClient
 from eeio_power.meters import open_meters, redfish
 from eeio_power.system_sensor.controller import complete_system
-from eeio_power.system_sensor.names import listed
+from eeio_power.system_sensor.sensor_names import listed
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 

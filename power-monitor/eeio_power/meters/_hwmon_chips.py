@@ -14,10 +14,10 @@ from eeio.units.quantities import PERIOD
 from eeio_power.delay import BMC, Delay
 from eeio_power.meters import Channel, Quantity
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, only
-from eeio_power.stretches import ABSURD_POWER_W
 from eeio_power.sysfs import by_number, own_path, read_int, read_optional_int, read_optional_text
-from eeio_power.system_sensor.model import Role, Sensor
-from eeio_power.system_sensor.names import number, part_of, role_of
+from eeio_power.system_sensor.sensor import Role, Sensor
+from eeio_power.system_sensor.sensor_names import number, part_of, role_of
+from eeio_power.window_readings import ABSURD_POWER_W
 
 _ACPI = "power_meter"
 # Of an ACPI meter's files those that no other driver has: Documentation/hwmon/acpi_power_meter.rst.

@@ -28,7 +28,7 @@ from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import Contents, Kind
-from eeio_power.system_sensor.names import domain_of, is_average, is_no_power, possible_w
+from eeio_power.system_sensor.sensor_names import domain_of, is_average, is_no_power, possible_w
 
 _REPORTS = "/redfish/v1/TelemetryService/MetricReports"
 _DEFINITIONS = "/redfish/v1/TelemetryService/MetricDefinitions"

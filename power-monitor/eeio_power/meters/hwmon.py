@@ -40,10 +40,11 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Detected, Measured, Reads, Verified, contents_of, domain_option
 from eeio_power.meters._hwmon_chips import PART_CONTENTS, FileSensor, sensors_of
 from eeio_power.reading import Contents, Domain, Kind
-from eeio_power.stretches import ABSURD_POWER_W
 from eeio_power.sysfs import Choice, Problem, SensorMeter, named, unreadable
-from eeio_power.system_sensor import model, rules
-from eeio_power.system_sensor.model import refusal, texts
+from eeio_power.system_sensor import rules
+from eeio_power.system_sensor.sensor import Choice as SystemChoice
+from eeio_power.system_sensor.sensor import refusal, texts
+from eeio_power.window_readings import ABSURD_POWER_W
 
 DELAY = BMC
 OPTIONS = {
@@ -202,7 +203,7 @@ def _as_named(sensors: Sequence[FileSensor], wanted: Domain | None) -> tuple[Fil
 
 
 def _in_total(
-    sensor: FileSensor, total: Sequence[FileSensor], system: model.Choice, rule: str
+    sensor: FileSensor, total: Sequence[FileSensor], system: SystemChoice, rule: str
 ) -> FileSensor:
     """The sensor's channel with what the choice says about it."""
     if sensor not in total:

@@ -36,8 +36,8 @@ from eeio_power.sysfs import (
     unreadable,
 )
 from eeio_power.system_sensor import rules
-from eeio_power.system_sensor.model import Sensor, refusal
-from eeio_power.system_sensor.names import role_of
+from eeio_power.system_sensor.sensor import Sensor, refusal
+from eeio_power.system_sensor.sensor_names import role_of
 
 OPTIONS = {
     "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",

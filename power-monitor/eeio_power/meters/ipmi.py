@@ -56,9 +56,9 @@ from eeio_power.meters import (
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.system_sensor.controller import against, around_dcmi, complete_system
-from eeio_power.system_sensor.model import Choice
-from eeio_power.system_sensor.names import NO_POWER_W, domain_of, likely, listed, possible_w
 from eeio_power.system_sensor.rules import NAMED
+from eeio_power.system_sensor.sensor import Choice
+from eeio_power.system_sensor.sensor_names import NO_POWER_W, domain_of, likely, listed, possible_w
 
 _NM_INTEL = bytes.fromhex("570100")
 _NM_ENABLED, _NM_VALID = 0x10, 0x40

@@ -39,7 +39,7 @@ from eeio_power.meters import (
     number_option,
 )
 from eeio_power.reading import DOMAINS, UNKNOWN, WALL, Kind
-from eeio_power.stretches import absurdity
+from eeio_power.window_readings import absurdity
 
 KIND: Kind = "measured"
 VERIFIED_ON: Verified = "simulator"

@@ -45,8 +45,14 @@ from eeio_power.reading import BEHIND_SUPPLY, MACHINE, WALL, Contents, Domain, K
 from eeio_power.sysfs import SHARED, chassis_of
 from eeio_power.system_sensor.agreement import LEAST_EFFICIENCY, LEAST_OF_OUTPUTS, USUAL_EFFICIENCY
 from eeio_power.system_sensor.controller import complete_system
-from eeio_power.system_sensor.names import domain_of, is_no_power, listed, names_all, possible_w
 from eeio_power.system_sensor.rules import NAMED, SUPPLY_INPUTS, SUPPLY_OUTPUTS
+from eeio_power.system_sensor.sensor_names import (
+    domain_of,
+    is_no_power,
+    listed,
+    names_all,
+    possible_w,
+)
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",

@@ -28,7 +28,7 @@ from eeio_power.delay import PLUG
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, number_option
 from eeio_power.reading import WALL, Kind
-from eeio_power.stretches import possible_w
+from eeio_power.window_readings import possible_w
 
 OPTIONS = {
     "host": "the plug's address",

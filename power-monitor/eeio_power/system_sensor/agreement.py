@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from eeio_power.system_sensor.model import Choice, Extent, Sensor
-from eeio_power.system_sensor.names import (
+from eeio_power.system_sensor.sensor import Choice, Extent, Sensor
+from eeio_power.system_sensor.sensor_names import (
     OF_NODE,
     is_chassis,
     is_machine,

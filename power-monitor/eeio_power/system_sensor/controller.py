@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from eeio_power.system_sensor import agreement, names
+from eeio_power.system_sensor import agreement, sensor_names
 from eeio_power.system_sensor.agreement import LEAST_EFFICIENCY
-from eeio_power.system_sensor.model import Choice
-from eeio_power.system_sensor.names import OF_NODE
 from eeio_power.system_sensor.rules import NAMED, choose
+from eeio_power.system_sensor.sensor import Choice
+from eeio_power.system_sensor.sensor_names import OF_NODE
 
 DCMI = "the controller's power reading (DCMI)"
 _OTHER_SHARE = 0.5
@@ -15,12 +15,12 @@ _OTHER_SHARE = 0.5
 
 def complete_system(sensors: Mapping[str, float | None]) -> Choice:
     """The sensors of a controller, by name with their values in W, that measure the machine."""
-    return choose(names.of_controller(sensors), "controller")
+    return choose(sensor_names.of_controller(sensors), "controller")
 
 
 def against(name: str, sensors: Mapping[str, float | None]) -> str | None:
     """What the other sensors show against one that the user named as the system's."""
-    listed = names.of_controller(sensors)
+    listed = sensor_names.of_controller(sensors)
     system = next((sensor for sensor in listed if sensor.name == name), None)
     if system is None:
         return None
@@ -35,7 +35,7 @@ def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Choice:
     value_w = sensors[choice.sensors[0]] if len(choice.sensors) == 1 else None
     if choice.contents == OF_NODE:
         return _of_node(choice, value_w, dcmi_w)
-    supplies = agreement.of_supplies(names.of_controller(sensors))
+    supplies = agreement.of_supplies(sensor_names.of_controller(sensors))
     if (doubt := agreement.standby(dcmi_w, supplies)) is not None:
         return Choice(DCMI, doubt=doubt)
     sum_w, least_w = agreement.of_known(supplies)

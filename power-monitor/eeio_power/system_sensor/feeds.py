@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_power.stretches import noise_w
+from eeio_power.window_readings import noise_w
 
 INPUTS = "the inputs in use, less what charges batteries"
 BATTERIES = "the batteries that discharge"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from eeio_power.reading import BEHIND_SUPPLY, Contents
-from eeio_power.system_sensor import agreement, names
+from eeio_power.system_sensor import agreement, sensor_names
 from eeio_power.system_sensor.agreement import ALIKE, LARGEST_W, LEAST_EFFICIENCY, LEAST_OF_OUTPUTS
-from eeio_power.system_sensor.model import Choice, Extent, Sensor
+from eeio_power.system_sensor.sensor import Choice, Extent, Sensor
 
 LEAST_INPUT_V = 4.5
 """Below it a voltage is a rail's: boards are fed with 5 V or more."""
@@ -75,11 +75,11 @@ def of_board(sensors: Sequence[Sensor]) -> BoardChoice:
 def modules(sensors: Sequence[Sensor]) -> Choice:
     """The sensors that add up to all modules of a board; none, with a reason, if one may lack."""
     of_modules = [s for s in sensors if s.role == "module" and s.may_add]
-    kinds = {names.key(s.label) for s in of_modules}
+    kinds = {sensor_names.key(s.label) for s in of_modules}
     if len(kinds) > 1:
         return Choice(MODULE, reason="several may contain each other")
     units, all_units = (
-        {s.unit for s in some if s.unit and "socket" in names.words(s.label)}
+        {s.unit for s in some if s.unit and "socket" in sensor_names.words(s.label)}
         for some in (of_modules, sensors)
     )
     if units and units != all_units:
@@ -122,13 +122,13 @@ def _total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 
 def _one_total(likely: Sequence[Sensor], extent: Extent) -> Sensor | None:
     """The only one, the only total, or one of several of a controller that are alike."""
-    totals = [s for s in likely if names.is_total(s.label)]
+    totals = [s for s in likely if sensor_names.is_total(s.label)]
     if len(likely) == 1 or len(totals) == 1:
         return (totals or likely)[0]
     powers_w = [s.power_w or 0.0 for s in likely]
     if extent == "board" or not 0.0 < max(powers_w) <= ALIKE * min(powers_w):
         return None
-    return min(likely, key=lambda sensor: names.is_chassis(sensor.label))
+    return min(likely, key=lambda sensor: sensor_names.is_chassis(sensor.label))
 
 
 def _silent_total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
@@ -157,7 +157,7 @@ def _named_totals(sensors: Sequence[Sensor]) -> list[Sensor]:
     """Sensors with only words for the complete machine. IBM's only one averages; next to another
     one, that one is the present power."""
     likely = [s for s in sensors if s.role == "total" and s.label and s.may_add and not _is_rail(s)]
-    return [s for s in likely if not names.averages(s.label)] or likely
+    return [s for s in likely if not sensor_names.averages(s.label)] or likely
 
 
 def _are_summed(system: Sensor, twins: Sequence[Sensor]) -> bool:
@@ -171,8 +171,8 @@ def _are_inputs_of_a_board(sensors: Sequence[Sensor]) -> bool:
     volts = [s.volts for s in sensors if s.volts is not None]
     return (
         len(sensors) > 1
-        and all(names.is_direct_input(s.label) for s in sensors)
-        and len({names.key(s.label) for s in sensors}) == 1
+        and all(sensor_names.is_direct_input(s.label) for s in sensors)
+        and len({sensor_names.key(s.label) for s in sensors}) == 1
         and max(volts, default=0.0) <= _SAME_VOLTS * min(volts, default=0.0)
     )
 
@@ -194,7 +194,7 @@ def _several_machines(sensors: Sequence[Sensor], extent: Extent) -> Choice | Non
     machines = [
         s.name
         for s in sensors
-        if s not in supplies and names.is_machine(s.label) and names.number(s.label)
+        if s not in supplies and sensor_names.is_machine(s.label) and sensor_names.number(s.label)
     ]
     if not supplies or not machines:
         return None
@@ -208,7 +208,7 @@ def _supplies(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     if not any(s.may_add for s in supplies):
         return None
     silent = [] if extent == "board" else _named_totals(sensors)
-    if any(names.is_node(sensor.label) for sensor in silent):
+    if any(sensor_names.is_node(sensor.label) for sensor in silent):
         return None
     choice = added(sensors, supplies, extent)
     if choice.reason is not None and silent:
@@ -306,7 +306,7 @@ def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
         return None
     if len(family) == 1:
         return Choice(FAMILY, reason=f"{family[0].name} is one of several by its number")
-    if names.is_node(family[0].name):
+    if sensor_names.is_node(family[0].name):
         return Choice(FAMILY, reason="they are of several machines")
     choice = replace(added(sensors, family, extent), rule=FAMILY)
     listed = ", ".join(s.name for s in family)
@@ -317,7 +317,7 @@ def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 def _input_line(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     """The line of a board with the most volts and watts, if its label has a word for an input and
     no other voltage: that the board is fed through it alone is assumed."""
-    lines = [s for s in sensors if s.may_add and names.is_line(s.label)]
+    lines = [s for s in sensors if s.may_add and sensor_names.is_line(s.label)]
     if extent != "board" or len(lines) != 1:
         return None
     (line,) = lines
@@ -337,7 +337,7 @@ def _has_the_most_volts(line: Sensor, others: Sequence[Sensor]) -> bool:
 
 
 def _has_volts_of_its_label(line: Sensor) -> bool:
-    of_label = names.line_volts(line.label)
+    of_label = sensor_names.line_volts(line.label)
     if of_label is None or line.volts is None:
         return True
     return of_label / _SAME_VOLTS <= line.volts <= of_label * _SAME_VOLTS

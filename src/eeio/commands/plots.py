@@ -32,11 +32,12 @@ def plot_files(
         from eeio.analysis.comparison.cells import fits
         from eeio.measure.power_series import power_series
         from eeio.report.campaign.contents import drawings
-        from eeio.report.figures import drawing
-        from eeio.report.figures import machines_and_drives as figures
+        from eeio.report.figures import drawing, machines_and_drives
     look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
     chosen = wanted(where, [cell for of_one in named_cells(built.campaigns) for cell in of_one])
-    drawn = figures.drawn(built.campaigns, look, lambda cell: fits(cell, chosen), power_series)
+    drawn = machines_and_drives.drawn(
+        built.campaigns, look, lambda cell: fits(cell, chosen), power_series
+    )
     found: dict[str, bytes] = {}
     for plot in () if where else drawings(built):
         name = Path(plot.name).stem

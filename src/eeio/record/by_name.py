@@ -4,12 +4,13 @@ import os
 from pathlib import Path
 
 from eeio.errors import EeioError, LimitError
-from eeio.record import store
 from eeio.record.results_folder import results_root
+from eeio.record.store import Campaign
+from eeio.record.store import load as load_folder
 from eeio.units.names import campaign_name
 
 
-def load(path_or_name: str | os.PathLike[str]) -> store.Campaign:
+def load(path_or_name: str | os.PathLike[str]) -> "Campaign":
     """A campaign: from its folder if the argument is a path or contains `/`, else the stored
     campaign of that name, as `eeio list` shows it.
 
@@ -23,4 +24,4 @@ def load(path_or_name: str | os.PathLike[str]) -> store.Campaign:
             raise EeioError(str(error)) from error
     else:
         folder = Path(path_or_name)
-    return store.load(folder)
+    return load_folder(folder)

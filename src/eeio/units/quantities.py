@@ -98,7 +98,7 @@ _EXBI = 2.0**63
 BANDWIDTH = Quantity("bandwidth", "bytes/s", 0, 1e15)
 POWER = Quantity("power", "W", 0, 1e9)
 POWER_SAMPLE = Quantity("power sample", "W", -1e9, 1e9)
-"""One reading as a meter gave it; `eeio_power.stretches` defines which are used."""
+"""One reading as a meter gave it; `eeio_power.window_readings` defines which are used."""
 MEAN_POWER = Quantity("mean power", "W", -100, 1e9)
 """Of a window: the noise of an idle sensor may bring it a little below zero."""
 ENERGY = Quantity("energy", "J", 0, 1e15)

@@ -12,7 +12,7 @@ from eeio.errors import SchemaError
 from eeio.exchange.pts import composite, entry, entry_form
 from eeio.exchange.pts.composite import ResultEntry
 from eeio.exchange.pts.entry import Idle, QuantityEntry, Values, own_of
-from eeio.record import run as record
+from eeio.record import run
 from eeio.schemas.published import published
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +56,7 @@ def test_what_the_module_wrote_follows_the_published_schema(name: str) -> None:
 
 
 def test_a_phase_is_that_of_the_run_record() -> None:
-    ours, theirs = get_type_hints(entry_form.Phase), get_type_hints(record.Phase)
+    ours, theirs = get_type_hints(entry_form.Phase), get_type_hints(run.Phase)
     ours["validity"] = ours.pop("invalid")
     ours["metrics"] = get_args(ours["metrics"])[0]
     assert ours == theirs

@@ -11,10 +11,10 @@ import pytest
 from tests.simulators import FakeHwmon
 from tests.simulators.tree import write_tree
 
-from eeio_power.doubts import judged
 from eeio_power.errors import PowerError
-from eeio_power.grades import breakdown
+from eeio_power.false_readings import judged
 from eeio_power.meters import discover, open_meters
+from eeio_power.profile_rules import breakdown
 from eeio_power.reading import WALL, EnergyReading, only
 
 SOURCE = Path(__file__).parents[2] / "simulators" / "nvml.c"

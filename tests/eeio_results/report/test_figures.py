@@ -14,8 +14,7 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 from eeio.files import documents
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import build
-from eeio.report.figures import drawing, plots
-from eeio.report.figures import machines_and_drives as figures
+from eeio.report.figures import drawing, machines_and_drives, plots
 from eeio.report.figures.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
 from eeio.report.page.series import PowerSeries
 
@@ -48,7 +47,7 @@ def _campaign(measurement: bool = True, kind: str = "measured", spread: float = 
 
 def _svgs(campaign: Campaign, look: Look = SCREEN) -> dict[str, str]:
     report = build([campaign])
-    found = dict(figures.drawn([campaign], look))
+    found = dict(machines_and_drives.drawn([campaign], look))
     for plot in (plots.bandwidth(report), plots.efficiency(report)):
         if plot is not None and plot.drawing is not None:
             found[f"report-{plot.name}"] = plot.drawing(look)
@@ -93,14 +92,14 @@ def test_the_bandwidth_of_the_tools_log_is_on_a_second_axis(tmp_path: Path) -> N
         raw = tmp_path / each.raw
         raw.mkdir(parents=True, exist_ok=True)
         (raw / "fio_bw.1.log").write_text("500, 97656, 0, 0, 0\n1000, 195312, 0, 0, 0\n")
-    figure = figures.drawn([made], SCREEN, readings=_readings)["power-over-time"].figure
+    figure = machines_and_drives.drawn([made], SCREEN, readings=_readings)["power-over-time"].figure
     right = [axes for axes in figure.axes if axes.get_ylabel().startswith("Bandwidth (MB/s)")]
     assert right
     for axes in right:
         for line in axes.get_lines():
             assert list(line.get_xdata()) == [0.5, 1.0]
             assert list(line.get_ydata()) == pytest.approx([100.0, 200.0], rel=1e-4)
-    without = figures.drawn([_campaign(measurement=False)], SCREEN, readings=_readings)
+    without = machines_and_drives.drawn([_campaign(measurement=False)], SCREEN, readings=_readings)
     labels = [axes.get_ylabel() for axes in without["power-over-time"].figure.axes]
     assert not any(label.startswith("Bandwidth") for label in labels)
 
@@ -108,7 +107,7 @@ def test_the_bandwidth_of_the_tools_log_is_on_a_second_axis(tmp_path: Path) -> N
 @pytest.mark.parametrize("look", LOOKS)
 def test_power_over_time_is_that_of_the_widest_domain_with_its_peaks(look: Look) -> None:
     made = _campaign(measurement=False)
-    drawn = figures.drawn([made], look, readings=_readings)
+    drawn = machines_and_drives.drawn([made], look, readings=_readings)
     names = ["power-over-time", "power-over-normalized-time", "power-readings"]
     assert set(names) <= set(drawn)
     for name in names:
@@ -137,7 +136,7 @@ def test_no_figure_of_power_is_higher_than_a_page_of_a_paper(
     )
     made = Campaign(Path("c"), design("c", 24, *kinds), MACHINE, (), None, runs)
     look = SCREEN if width is None else WIDTHS[width]
-    drawn = figures.drawn([made], look, readings=_readings)
+    drawn = machines_and_drives.drawn([made], look, readings=_readings)
     over_time = [one for name, one in drawn.items() if name.startswith("power-over-time")]
     assert len(over_time) == sheets
     panels = [axes for one in over_time for axes in one.figure.axes if axes.lines]
@@ -147,7 +146,7 @@ def test_no_figure_of_power_is_higher_than_a_page_of_a_paper(
 
 
 def test_only_what_is_wanted_is_drawn() -> None:
-    drawn = figures.drawn(
+    drawn = machines_and_drives.drawn(
         [_campaign()], SCREEN, lambda cell: cell.factors["size"] == "1 MiB", _readings
     )
     assert "1 experiments" in drawn["bandwidth-read"].description
@@ -156,17 +155,19 @@ def test_only_what_is_wanted_is_drawn() -> None:
 
 def test_readings_of_two_stretches_at_one_time_are_not_drawn() -> None:
     """The clock began again at a restart: nobody knows which of them is the run's."""
-    drawn = figures.drawn([_campaign()], readings=lambda c: [*_readings(c), *_readings(c)])
+    drawn = machines_and_drives.drawn(
+        [_campaign()], readings=lambda c: [*_readings(c), *_readings(c)]
+    )
     assert not any(name.startswith("power-over") for name in drawn)
 
 
 def test_the_time_of_a_fixed_work_is_drawn_where_all_repetitions_moved_it() -> None:
     made = _campaign()
-    assert not any(name.startswith("time-") for name in figures.drawn([made]))
+    assert not any(name.startswith("time-") for name in machines_and_drives.drawn([made]))
     same = replace(made, runs=tuple(
         replace(run, phases=(replace(run.phases[0], bytes_moved=1 << 30),)) for run in made.runs
     ))  # fmt: skip
-    drawn = figures.drawn([same])["time-1-GiB-read"]
+    drawn = machines_and_drives.drawn([same])["time-1-GiB-read"]
     # 2 s each, by the phase's own window.
     assert "Time of 1 GiB (s)" in drawn.description and "From 2 to 2." in drawn.description
 
@@ -201,7 +202,7 @@ def test_who_cannot_see_it_gets_a_reason() -> None:
 def test_everything_lies_within_the_picture(look: Look) -> None:
     """Legends, titles and labels: nothing is clipped at any width."""
     campaign = _campaign(measurement=False, spread=1000.0)
-    drawn = list(figures.drawn([campaign], look).values())
+    drawn = list(machines_and_drives.drawn([campaign], look).values())
     plot = plots.bandwidth(build([campaign]))
     assert plot is not None and plot.drawing is not None
     for one in (*drawn, plot.drawing(look)):
@@ -223,13 +224,15 @@ def test_everything_lies_within_the_picture(look: Look) -> None:
     ("form", "begins"), [("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<svg")]
 )
 def test_the_same_data_gives_the_same_file(form: str, begins: bytes) -> None:
-    made = [file_of(figures.drawn([_campaign()])["bandwidth-read"], form) for _ in range(2)]
+    made = [
+        file_of(machines_and_drives.drawn([_campaign()])["bandwidth-read"], form) for _ in range(2)
+    ]
     assert made[0] == made[1] and made[0].startswith(begins)
 
 
 def test_places_have_no_digits_by_chance() -> None:
     """The solver of the layout gives other last digits in other processes."""
-    figure = figures.drawn([_campaign()])["bandwidth-read"].figure
+    figure = machines_and_drives.drawn([_campaign()])["bandwidth-read"].figure
     figure.draw_without_rendering()
     places = [one for axis in figure.axes for one in axis.get_position(original=True).bounds]
     assert places and places == [round(one, 6) for one in places]

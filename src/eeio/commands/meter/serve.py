@@ -12,7 +12,7 @@ from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
 from eeio.files import inputs
 from eeio.measure.signals import signals_raise
 from eeio.paths import check_output_folder
-from eeio_power import prometheus
+from eeio_power import prometheus_exporter
 from eeio_power.errors import PowerError
 from eeio_power.sampler import NOWHERE, Sampler
 
@@ -49,13 +49,13 @@ def serve(arguments: argparse.Namespace) -> int:
         check_output_folder(file.parent)
         _check_replaceable(file)
     with opened(arguments.meter) as meters:
-        sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus.KEEP_S)
+        sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus_exporter.KEEP_S)
         try:
             with signals_raise("the exporter has ended"):
                 if file is not None:
                     with sampler:
                         print(file, flush=True)
-                        write_pages(prometheus.Totals(sampler).collect, file)
+                        write_pages(prometheus_exporter.Totals(sampler).collect, file)
                 else:
                     _serve(sampler, arguments.address, arguments.port)
         except InterruptedCampaignError:
@@ -79,7 +79,7 @@ def _check_replaceable(file: Path) -> None:
 
 def _serve(sampler: Sampler, address: str, port: int) -> None:
     try:
-        server = prometheus.server(prometheus.Totals(sampler), address, port)
+        server = prometheus_exporter.server(prometheus_exporter.Totals(sampler), address, port)
     except PowerError as error:
         raise RejectedError(str(error)) from error
     with sampler, server:

@@ -21,7 +21,15 @@ from eeio.errors import (
 from eeio.measure.signals import signals_raise
 from eeio.paths import check_output_folder, temporary_folder
 from eeio_power.errors import PowerError
-from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, breakdown, grade
+from eeio_power.profile_rules import (
+    PROFILES,
+    Grade,
+    GradeRules,
+    Share,
+    above_idle,
+    breakdown,
+    grade,
+)
 from eeio_power.recording import Recording, record, to_json
 
 _RECORD_EXITS = """\

@@ -30,8 +30,8 @@ from eeio.exchange.importing.power_logs import PowerLog, Series
 from eeio.record.windows import known
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power.alignment import Pulse
-from eeio_power.doubts import doubted
 from eeio_power.errors import PowerError
+from eeio_power.false_readings import doubted
 from eeio_power.reading import DOMAINS, Domain, EnergyReading
 from eeio_power.samples import MeterSamples, Samples
 

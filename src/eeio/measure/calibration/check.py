@@ -11,9 +11,9 @@ from typing import Any
 from eeio.measure.campaign.forecast import resolvable_s
 from eeio.units.number_text import number
 from eeio.units.quantities import LEAST_COVERAGE, MOST_UNCERTAIN
-from eeio_power.grades import PROFILES, grade
 from eeio_power.meters import Meter
 from eeio_power.monitor import COUNTER_RATE_HZ
+from eeio_power.profile_rules import PROFILES, grade
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import NOWHERE, Sampler
 from eeio_power.samples import MeterSamples

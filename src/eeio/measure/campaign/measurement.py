@@ -17,6 +17,7 @@ from pathlib import Path
 from eeio.errors import EeioError, ToolOutputError
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.invocation import TIMED_OUT, invoke
+from eeio.measure.campaign.journal_tracing import JournalWatch
 from eeio.measure.campaign.load_maximum import FULL_SPEED, SCRIPT, SETTING, TITLE, Maxima, Maximum
 from eeio.measure.campaign.machine_limits import MachineLimits
 from eeio.measure.campaign.plan import Plan, prefilled_bytes
@@ -33,7 +34,6 @@ from eeio.measure.campaign.probes import (
 )
 from eeio.measure.campaign.server_power import Energy, NodePower, ServerPower
 from eeio.measure.campaign.volumes import Volume, Volumes, raw_device
-from eeio.measure.campaign.watch import JournalWatch
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation
 from eeio.measure.system import caches, counters, frequency, other_io

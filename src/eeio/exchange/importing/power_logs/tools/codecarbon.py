@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import table
+from eeio.exchange.importing.power_logs.log_lines import table
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
 from eeio.exchange.importing.power_logs.times import LogTimes, time_of
 

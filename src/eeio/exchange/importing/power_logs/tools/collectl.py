@@ -3,7 +3,7 @@
 import re
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import lines_of, unexplained
+from eeio.exchange.importing.power_logs.log_lines import lines_of, unexplained
 from eeio.exchange.importing.power_logs.sensors import of_sensors
 from eeio.exchange.importing.power_logs.series import ReadLog
 from eeio.exchange.importing.power_logs.times import LogTimes

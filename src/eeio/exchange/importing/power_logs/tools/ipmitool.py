@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import explain
+from eeio.exchange.importing.power_logs.log_lines import explain
 from eeio.exchange.importing.power_logs.readings import grouped
 from eeio.exchange.importing.power_logs.sensors import of_sensors
 from eeio.exchange.importing.power_logs.series import ReadLog

@@ -2,11 +2,11 @@
 
 import re
 
-from eeio.exchange.importing.power_logs.cells import watts_of
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import lines_of, matching, table
+from eeio.exchange.importing.power_logs.log_lines import lines_of, matching, table
 from eeio.exchange.importing.power_logs.readings import Value, summed
 from eeio.exchange.importing.power_logs.series import ReadLog, series_of
+from eeio.exchange.importing.power_logs.table_cells import watts_of
 from eeio.exchange.importing.power_logs.times import LogTimes
 from eeio_power.delay import NVIDIA
 from eeio_power.errors import PowerError

@@ -5,7 +5,7 @@ import re
 import statistics
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import explained, lines_of, matching, unexplained
+from eeio.exchange.importing.power_logs.log_lines import explained, lines_of, matching, unexplained
 from eeio.exchange.importing.power_logs.readings import Row, Value, summed
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, Clock, ReadLog, series_of
 from eeio.exchange.importing.power_logs.times import time_of

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eeio.exchange.importing.power_logs.cells import json_values
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import table
+from eeio.exchange.importing.power_logs.log_lines import table
 from eeio.exchange.importing.power_logs.readings import Value, summed
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
+from eeio.exchange.importing.power_logs.table_cells import json_values
 from eeio.exchange.importing.power_logs.times import LogTimes
 from eeio_power.errors import PowerError
 from eeio_power.reading import Kind

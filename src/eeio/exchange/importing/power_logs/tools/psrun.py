@@ -20,7 +20,7 @@ from operator import add
 from typing import NamedTuple
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import unexplained
+from eeio.exchange.importing.power_logs.log_lines import unexplained
 from eeio.exchange.importing.power_logs.series import ReadLog, Series
 from eeio.units.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError

@@ -2,11 +2,11 @@
 
 import re
 
-from eeio.exchange.importing.power_logs.cells import watts_of
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import explain
+from eeio.exchange.importing.power_logs.log_lines import explain
 from eeio.exchange.importing.power_logs.one_meter import check_one_meter
 from eeio.exchange.importing.power_logs.series import ANALYSER, ReadLog, series_of
+from eeio.exchange.importing.power_logs.table_cells import watts_of
 from eeio.exchange.importing.power_logs.times import LogTimes
 from eeio_power.errors import PowerError
 from eeio_power.reading import WALL

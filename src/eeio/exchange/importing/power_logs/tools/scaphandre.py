@@ -2,10 +2,10 @@
 
 import re
 
-from eeio.exchange.importing.power_logs.cells import json_values
 from eeio.exchange.importing.power_logs.format import LogFormat
 from eeio.exchange.importing.power_logs.readings import Value, summed
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
+from eeio.exchange.importing.power_logs.table_cells import json_values
 from eeio.exchange.importing.power_logs.times import LogTimes
 
 _W = 1e-6

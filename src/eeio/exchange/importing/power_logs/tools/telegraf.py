@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import explain, matching
+from eeio.exchange.importing.power_logs.log_lines import explain, matching
 from eeio.exchange.importing.power_logs.readings import Reading, Value, grouped, summed
 from eeio.exchange.importing.power_logs.sensors import of_sensors
 from eeio.exchange.importing.power_logs.series import (

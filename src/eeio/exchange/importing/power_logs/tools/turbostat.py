@@ -3,11 +3,11 @@
 import math
 import re
 
-from eeio.exchange.importing.power_logs.cells import watts_of
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import lines_of, unexplained
+from eeio.exchange.importing.power_logs.log_lines import lines_of, unexplained
 from eeio.exchange.importing.power_logs.readings import totals
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
+from eeio.exchange.importing.power_logs.table_cells import watts_of
 from eeio.exchange.importing.power_logs.times import time_of
 from eeio_power.errors import PowerError
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from eeio.exchange.importing.power_logs.format import LogFormat
-from eeio.exchange.importing.power_logs.lines import explain, matching
+from eeio.exchange.importing.power_logs.log_lines import explain, matching
 from eeio.exchange.importing.power_logs.one_meter import check_one_meter
 from eeio.exchange.importing.power_logs.series import ANALYSER, ReadLog, series_of
 from eeio.exchange.importing.power_logs.times import STAMP, LogTimes

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from eeio.units.quantities import COUNTER_SAMPLE, POWER_SAMPLE
-from eeio_power.doubts import earlier_readings
 from eeio_power.energy import indices_needed
 from eeio_power.errors import PowerError
+from eeio_power.false_readings import earlier_readings
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter, PacedBatches
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
-from eeio_power.stretches import absurdity, possible_w
+from eeio_power.window_readings import absurdity, possible_w
 
 # How long start(), energy() and stop() wait at most for meters that have not answered: this many
 # periods of the slowest meter and a little for the scheduler.

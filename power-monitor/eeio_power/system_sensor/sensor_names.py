@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from eeio_power.errors import PowerError
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, Contents, Domain, all_but, only
-from eeio_power.system_sensor.model import Role, Sensor
+from eeio_power.system_sensor.sensor import Role, Sensor
 
 NO_POWER_W = 32767.0
 """Controllers report the largest number of 15 or 16 bits instead of a missing value."""

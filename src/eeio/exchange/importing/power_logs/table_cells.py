@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from eeio.exchange.importing.power_logs.lines import unexplained
+from eeio.exchange.importing.power_logs.log_lines import unexplained
 from eeio_parsers.found import number
 
 

@@ -17,7 +17,7 @@ from operator import ne, sub
 from eeio.record.contradictions import INSIDE, contradictions, named
 from eeio_power.meters import Channel
 from eeio_power.reading import SEVERAL, Domain, EnergyReading
-from eeio_power.stretches import (
+from eeio_power.window_readings import (
     Doubt,
     Readings,
     Stretches,
