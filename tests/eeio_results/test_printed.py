@@ -3,9 +3,9 @@
 import pytest
 
 from eeio import studies
+from eeio.analysis import printed_figures as printed
+from eeio.analysis.printed_figures import Statement, agreement, recompute
 from eeio.report.documents.printed_figures import of_paper
-from eeio.studies import printed_figures as printed
-from eeio.studies.printed_figures import Statement, agreement, recompute
 
 PRINTED = ("chang2014", "machado2017", "panadero2012", "pavan2017")
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from eeio.analysis.printed_figures import Statement, Verdict
 from eeio.errors import EeioError, LimitError
 from eeio.files.modules import Modules
 from eeio.record.run import Run
-from eeio.studies.printed_figures import Statement, Verdict
 
 if TYPE_CHECKING:
     from eeio.record.store import Campaign

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eeio import studies
+from eeio.analysis import printed_figures as printed
 from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, named_study
 from eeio.commands.output_file import add_formats, write_answer
@@ -15,7 +16,6 @@ from eeio.errors import EXIT_DONE, RejectedError
 from eeio.exchange.importing import mapping, runs
 from eeio.report.document import Document
 from eeio.report.documents.printed_figures import Listed, of_all, of_paper
-from eeio.studies import printed_figures as printed
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

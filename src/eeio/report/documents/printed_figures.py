@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eeio.analysis.printed_figures import VERDICTS, Recomputed, Verdict, counts, decimals_of
 from eeio.report.document import Document
 from eeio.report.table_and_plot import Table
-from eeio.studies.printed_figures import VERDICTS, Recomputed, Verdict, counts, decimals_of
 
 _MEANING = """\
 match: within half a unit of the printed figure; truncated: cut off instead of rounded

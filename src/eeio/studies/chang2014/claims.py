@@ -7,7 +7,7 @@ creation is one over the mean time of an fsync.
 
 from collections.abc import Sequence
 
-from eeio.studies.printed_figures import Statement
+from eeio.analysis.printed_figures import Statement
 
 _DRAWN = "its two rates are drawn without numbers"
 _IV_A, _IV_B = "section IV.A", "section IV.B"

@@ -7,7 +7,7 @@ titles give the place.
 
 from collections.abc import Sequence
 
-from eeio.studies.printed_figures import Statement
+from eeio.analysis.printed_figures import Statement
 
 _POWER, _EFFICIENCY = "slides, Power Demand", "slides, Energy Efficiency"
 _BANDWIDTH, _WRITES = "slides, Performance", "slides, Discussion: Write"

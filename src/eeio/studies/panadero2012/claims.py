@@ -7,7 +7,7 @@ Parallel Benchmarks: five double-precision values a point of the grid, every fif
 
 from collections.abc import Sequence
 
-from eeio.studies.printed_figures import Statement
+from eeio.analysis.printed_figures import Statement
 from eeio.units.sizes import MIB
 
 _DRAWN = "figure 14 is drawn without numbers; `eeio study reference` computes it of a campaign"

@@ -9,7 +9,7 @@ ratio of the powers if it is not faster.
 
 from collections.abc import Sequence
 
-from eeio.studies.printed_figures import Statement
+from eeio.analysis.printed_figures import Statement
 
 _IDLE = {
     "MPSoC": {"HDD1": "13.9", "HDD2": "10.4", "SSD1": "5.3", "SSD2": "6.0"},

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from eeio.analysis.printed_figures import VERDICTS, Verdict
 from eeio.record.publication import stamp_of
 from eeio.studies import Chapter, PublishedData, Source, Study, next_to_campaigns
-from eeio.studies.printed_figures import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from eeio.record.store import Campaign

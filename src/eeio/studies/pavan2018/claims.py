@@ -15,6 +15,7 @@ from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, f
 from eeio.analysis.comparison.differences import Difference, differences, largest
 from eeio.analysis.comparison.normality import NormalityCount, normality_counts
 from eeio.analysis.comparison.pairing import pairs
+from eeio.analysis.printed_figures import VERDICTS, Verdict, agreement
 from eeio.errors import EeioError
 from eeio.report.document import Document, flat
 from eeio.report.documents.comparison import normality_table
@@ -22,7 +23,6 @@ from eeio.report.table_and_plot import Table
 from eeio.studies import Source
 from eeio.studies.pavan2018.printed import Claim, printed
 from eeio.studies.pavan2018.values import VALUES, Data, names_of
-from eeio.studies.printed_figures import VERDICTS, Verdict, agreement
 
 DEFINITION = (
     "efficiency by the paper's definition: the median over ten repetitions of bandwidth over mean "
