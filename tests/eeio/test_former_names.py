@@ -30,7 +30,7 @@ def test_a_plug_in_with_former_imports_sees_the_types_of_today() -> None:
         "import eeio_results.tools.description as description\n"
     )
     names: dict[str, object] = {}
-    exec(compile(code, "plug-in", "exec"), names)  # noqa: S102
+    exec(compile(code, "plug-in", "exec"), names)
     assert names["LimitError"] is errors.LimitError
     assert names["EeioError"] is errors.EeioError
     assert names["Capture"] is importlib.import_module("eeio.record.tools.capture").Capture
@@ -41,4 +41,4 @@ def test_a_name_that_never_was_is_reported() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("eeio_results.nothing")
     with pytest.raises(ImportError):
-        exec("from eeio_results.report import nothing", {})  # noqa: S102
+        exec("from eeio_results.report import nothing", {})
