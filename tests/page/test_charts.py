@@ -13,7 +13,7 @@ from tests.page.test_browser import AXE, assert_accessible
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 PRICES = (
     "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "350", "--duty-cycle", "10%",
-    "--price", "900,300", "--embodied-kg", "900,100", "--currency", "EUR",
+    "--price", "900,740", "--embodied-kg", "900,100", "--currency", "EUR",
 )  # fmt: skip
 PAGES = {
     "cost": (
@@ -130,6 +130,24 @@ def test_the_cost_by_part_adds_up_to_the_answer(
         "energy, moving", "energy, idle", "purchase",
     ]  # fmt: skip
     assert total == pytest.approx(sum(parts), rel=0.01)
+
+
+def test_the_cost_page_shows_the_duty_cycle_of_equal_money(
+    reader: Reader, page: Callable[[str], Path]
+) -> None:
+    reader.open(page("cost"))
+    panels = reader.run(
+        """
+        return [...document.querySelectorAll(".panels section")].map((section) => [
+          section.querySelector("h2").textContent, section.textContent,
+        ]);
+        """
+    )
+    texts = dict(panels)
+    money = texts["Money per TB by duty cycle (EUR/TB)"]
+    # 900 and 740 EUR: the second is cheaper to buy and dearer to run.
+    assert "equal: 31.8 %" in money and "Break-even at 31.8 %" in money
+    assert "costs less at every duty cycle" in texts["Energy per TB by duty cycle (kWh/TB)"]
 
 
 def test_the_page_of_a_bench_begins_with_the_time_and_names_each_command_once(
