@@ -12,11 +12,8 @@ It opens the meters, samples them without a pause, and answers one line per requ
     {"do": "end"}                                      energy from that start to that end; with
                                                        "keep" and "tell": the output goes into the
                                                        folder `keep`, and the command `tell` says
-                                                       which phases are in it: energy and MB/J
-                                                       of each; with "order" what was seen stays
-                                                       known for `entries`
-    {"do": "entries", "trials": [...], ...}            the entries that power adds to a result file
-                                                       (pts_entries.py), of trials by their `order`
+                                                       which phases are in it: `told` has the energy
+                                                       of each
     {"do": "sync"}                                     write everything back, so that no trial pays
                                                        for the one before it
     {"do": "quit"}                                     no answer: the session ends
@@ -53,7 +50,6 @@ from typing import Any, TextIO
 from eeio.files import inputs
 from eeio.record.reading import MARKS
 from eeio.units import quantities as q
-from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
 from eeio_power.machine_lock import machine_lock
@@ -63,6 +59,8 @@ from eeio_power.suspension import STOPPED, Stops, invalid
 
 STREAMS = ("stdout", "stderr")
 REPORT_LIMIT_S = 30.0
+OF_COMMAND = ("labels", "experiment")
+"""What the command `tell` says besides the data of the trial."""
 
 
 class OutputFolder:
@@ -145,8 +143,8 @@ def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
     if not isinstance(body, dict):
         lines = done.stderr.strip().splitlines()
         raise PowerError(lines[-1][:300] if lines else f"exit code {done.returncode}")
-    if "results" in body and len(body["results"]) != len(body.get("phases", ())):
-        raise PowerError(f"{' '.join(command)}: not one result for each phase")
+    if "labels" in body and len(body["labels"]) != len(body.get("phases", ())):
+        raise PowerError(f"{' '.join(command)}: not one label for each phase")
     return body
 
 
@@ -226,7 +224,6 @@ class Session:
         self._trial: Trial | None = None
         self._output: OutputFolder | None = None
         self._factors: dict[str, str] = {}
-        self._ended: dict[int, Answer] = {}
 
     def greeting(self) -> Answer:
         """Which meters there are."""
@@ -252,8 +249,7 @@ class Session:
                 self._stops_before = self._stops.count
                 start_s = time.monotonic()
                 time.sleep(seconds)
-                window = self._window(start_s, start_s + seconds)
-                return {**window, **pts_entries.idle_entries(window)}
+                return self._window(start_s, start_s + seconds)
             case "begin":
                 # The caller's tool must not wait for a slow meter.
                 threading.Thread(target=self._power.mark, daemon=True).start()
@@ -270,14 +266,11 @@ class Session:
                 return {}
             case "end":
                 return self._end(request)
-            case "entries":
-                trials = [{**self._ended.get(one["order"], {}), **one} for one in request["trials"]]
-                return pts_entries.entries_of({**request, "trials": trials})
             case "sync":
                 start_s = time.monotonic()
                 os.sync()
                 return {"sync_s": time.monotonic() - start_s}
-        raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, entries, sync")
+        raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, sync")
 
     def _watch_output(self, request: Answer) -> None:
         self._output, self._factors = None, {}
@@ -303,15 +296,12 @@ class Session:
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
                 body = reported([str(argument) for argument in request["tell"]], kept)
-                results = body.pop("results", None)
+                for key in OF_COMMAND:
+                    if key in body:
+                        answer[key] = body.pop(key)
                 answer["told"] = self._with_energy(body, trial.start_s)
-                if isinstance(results, list):
-                    answer["efficiency"] = pts_entries.efficiencies(body["phases"], results)
             except PowerError as error:
                 answer["not_told"] = str(error)
-        if "order" in request:
-            compared = ("readings", "efficiency")
-            self._ended[request["order"]] = {key: answer[key] for key in compared if key in answer}
         return answer
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
@@ -383,7 +373,7 @@ def send(answer: Answer, answers: TextIO) -> None:
     answers.flush()
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, kind: type[Session] = Session) -> int:
     """Serves stdin until it ends."""
     parser = argparse.ArgumentParser(prog="python3 -m eeio_power.session", description=__doc__)
     parser.add_argument("--meter", action="append", default=[], metavar="SPEC")
@@ -403,7 +393,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             send({"error": str(error)}, sys.stdout)
             return EXIT_REJECTED
         with Stops() as stops, contextlib.suppress(BrokenPipeError):
-            session = Session(power, stops)
+            session = kind(power, stops)
             send(session.greeting(), sys.stdout)
             serve(session, sys.stdin, sys.stdout)
         power.stop()

@@ -88,7 +88,7 @@ class eeio_power_trials
 				$what['tell'] = array(eeio_power_python::path(), '-m', 'eeio.exchange.pts.trial', $profile->get_identifier(), eeio_power_settings::preset(), $profile->get_install_dir());
 			}
 			// The session keeps the readings: it makes the entries of them.
-			$trial = array_merge($trial, array_diff_key($this->session->try_to_ask($what, self::ANSWER_LIMIT_S), array('readings' => 0, 'efficiency' => 0)));
+			$trial = array_merge($trial, $this->session->try_to_ask($what, self::ANSWER_LIMIT_S));
 		}
 		$this->trials[] = $trial;
 		$this->start_s = $this->pid = null;

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from tests.simulators.powercap import FakeRapl
 
+from eeio.analysis.observation import Missing
 from eeio.errors import EeioError, SchemaError
 from eeio.exchange.pts import trial as pts_trial
 from eeio.exchange.pts.composite import ResultEntry
 from eeio.exchange.pts.entry import Values, own_of
+from eeio.exchange.pts.session import bytes_per_j, measured
 from eeio.record.run import CacheLayers, Experiment, Run
-from eeio.record.tools.capture import Capture, PhaseResult
+from eeio.record.tools.capture import Capture
 from eeio_power.errors import PowerError
-from eeio_power.pts_entries import efficiencies
 from eeio_power.session import OutputFolder, reported
 
 # As a tool writes: a piece, a pause, another piece; then the file of its own that says it all.
@@ -61,8 +62,8 @@ def test_a_command_that_fails_is_reported_with_its_last_message(tmp_path: Path) 
         reported([*say, "raise SystemExit('no such thing')"], tmp_path)
     with pytest.raises(PowerError, match="exit code 0"):
         reported([*say, "print('[]')"], tmp_path)
-    with pytest.raises(PowerError, match="not one result for each phase"):
-        reported([*say, 'print(\'{"phases": [], "results": [1]}\')'], tmp_path)
+    with pytest.raises(PowerError, match="not one label for each phase"):
+        reported([*say, 'print(\'{"phases": [], "labels": [1]}\')'], tmp_path)
     with pytest.raises(PowerError, match="Expecting value"):
         reported([*say, "print('rubbish')"], tmp_path)
     with pytest.raises(PowerError, match="nowhere"):
@@ -75,8 +76,7 @@ from pathlib import Path
 capture = json.loads((Path(sys.argv[1]) / "capture.json").read_text())
 print(json.dumps({"phases": [{"name": "x", "start_s": 0.1, "end_s": 0.4},
                              {"name": "y", "start_s": None, "end_s": None}],
-                  "results": [{"words": "X", "why_no_efficiency": "as told"},
-                              {"words": "Y", "why_no_efficiency": None}],
+                  "labels": ["X", "Y"],
                   "factors": capture["factors"]}))
 """
 
@@ -113,8 +113,8 @@ def test_the_session_gives_each_phase_its_energy(tmp_path: Path) -> None:
     x, y = good["told"]["phases"]
     assert good["told"]["factors"] == {"a": "1", "b": "2 3"}
     assert sum(reading["energy_j"] for reading in x["energy"]) == pytest.approx(15, rel=0.2)
-    assert y["energy"] == [] and "results" not in good["told"]
-    assert {(e["words"], e["reason"]) for e in good["efficiency"]} == {("X", "as told")}
+    assert y["energy"] == [] and "labels" not in good["told"]
+    assert good["labels"] == ["X", "Y"]
     assert "told" not in bad and "/nowhere/eeio" in bad["not_told"]
     assert bad["readings"], "the energy of the whole trial is there all the same"
 
@@ -142,7 +142,8 @@ def test_a_real_output_reports_its_phases_and_the_drive(
     assert phase["end_s"] - phase["start_s"] == pytest.approx(0.1)
     assert body["disk_cache_found"] in ("on", "off", None)
     assert body["device"] or body["device_reason"]
-    assert body["results"] == [{"words": "Write", "why_no_efficiency": None}]
+    assert body["labels"] == ["Write"]
+    assert body["experiment"]["tool"] == "iozone"
     (tmp_path / "stdout.txt").write_text("")
     assert pts_trial.main(arguments) == 1
     assert "empty" in capsys.readouterr().err
@@ -150,66 +151,78 @@ def test_a_real_output_reports_its_phases_and_the_drive(
         pts_trial.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
 
 
-def test_what_pts_receives_of_an_efficiency_is_the_rule_of_the_run_record() -> None:
-    def why(**changes: Any) -> str | None:
-        complete: dict[str, Any] = {
-            "name": "write", "operation": "write", "spatiality": "sequential",
-            "request_size_bytes": 4096, "bytes_moved": 100, "bandwidth_bytes_per_s": 100.0,
-            "start_s": 0.0, "end_s": 1.0, "window_source": "its own clock",
-        }  # fmt: skip
-        return pts_trial._why_no_efficiency(PhaseResult(**{**complete, **changes}))
+def efficiencies(*phases: dict[str, Any]) -> list[tuple[str, float | str]]:
+    """Domain, and MB/J or why there is none, of each reading of these phases."""
+    labels = [f"Read {place}" for place in range(len(phases))]
+    answer = {
+        "readings": [], "told": {"phases": list(phases)}, "labels": labels,
+        "experiment": EXPERIMENT.to_json(),
+    }  # fmt: skip
+    known = measured(json.loads(json.dumps(answer))).phases or {}
+    values = [
+        (reading.domain, bytes_per_j(known[label], reading.key))
+        for label in labels
+        for reading in known[label].window.energy
+    ]
+    return [
+        (domain, value.reason if isinstance(value, Missing) else value / 1e6)
+        for domain, value in values
+    ]
 
-    assert why() is why(end_s=1.1) is None
-    assert (
-        why(end_s=2.0)
-        == PhaseResult("write", "write", "sequential", 4096, 100, 100.0, 0.0, 2.0, "")
-        .recorded()
-        .why_no_efficiency
+
+def test_the_efficiency_of_a_phase_is_that_of_the_run_record() -> None:
+    read = {**PHASE, "end_s": 2.5, "bytes_moved": 2_000_000}
+    assert efficiencies(PHASE) == [("package", pytest.approx(1 / 80))]
+    ((_, partial),) = efficiencies({**read, "bandwidth_bytes_per_s": 2e6})
+    assert "I/O covers 50% of the power window" in str(partial)
+    assert efficiencies({**PHASE, "invalid": ["too short", "no"]}) == [("package", "too short; no")]
+    missing = measured(
+        {"told": {"phases": [{**PHASE, "energy": []}]}, "labels": ["Read"],
+         "experiment": EXPERIMENT.to_json()}
+    )  # fmt: skip
+    assert missing.phases is not None
+    assert bytes_per_j(missing.phases["Read"], ("package", "rapl", "measured")) == Missing(
+        "no power of read: told"
     )
-    assert "I/O covers 50% of the power window" in str(why(end_s=2.0))
-    assert why(bandwidth_bytes_per_s=None) == "the tool reports no bandwidth of write"
-    assert why(start_s=None, end_s=None) == "no power of write: its own clock"
-    assert why(invalid=("too short", "no")) == "too short; no"
 
 
 def test_the_efficiency_of_a_phase_is_its_bytes_over_its_own_energy() -> None:
     good = {**READING, "power_w": 20.0}
-    none = {**READING, "domain": "dram", "power_w": None, "valid": False, "reasons": ["silent"]}
+    none = {
+        **READING, "domain": "dram", "power_w": None, "energy_j": None, "uncertainty_j": None,
+        "valid": False, "reasons": ["silent"],
+    }  # fmt: skip
     still = {**READING, "domain": "device", "power_w": 0.0}
-    unseen = {**READING, "domain": "module", "coverage": 0.3, "reasons": ["seen 30 %"]}
+    unseen = {**READING, "domain": "module", "coverage": 0.3}
     unknown = {**READING, "domain": "system", "uncertainty_j": 41.0}
-    # Of other bytes than its bandwidth: the tool's time is not that of the window.
-    phase = {**PHASE, "bandwidth_bytes_per_s": 5e7, "bytes_moved": 240_000_000}
-    phases = [
-        {**phase, "energy": [good, none, still, unseen, unknown]},
-        PHASE,
-        {**phase, "bytes_moved": None, "energy": [good]},
-        {**phase, "until_durable": {"bandwidth_bytes_per_s": 4e7, "energy": [
-            {**good, "energy_j": 120.0}
-        ]}},
+    # 4 s at 20 W.
+    phase = {**PHASE, "end_s": 4.5, "bandwidth_bytes_per_s": 6e7, "bytes_moved": 240_000_000}
+    until = {
+        "end_s": 6.5, "source": "fsync", "bandwidth_bytes_per_s": 4e7,
+        "energy": [{**good, "energy_j": 120.0}],
+    }  # fmt: skip
+    written = {**phase, "operation": "write", "until_durable": until}
+    rate_only = {**phase, "bytes_moved": None, "energy": [good]}
+    values = efficiencies({**phase, "energy": [good, none, still, unseen, unknown]}, rate_only,
+                          written)  # fmt: skip
+    assert values == [
+        ("package", pytest.approx(3.0)),
+        ("dram", "silent"),
+        ("device", "rapl: the mean power of 0 W is not above 0: not ranked and not compared"),
+        ("module",
+         "rapl: readings cover 30% of the window, less than 50%: not ranked and not compared"),
+        ("system", "the energy is known only to ±51 %: the window is too short for this meter"),
+        ("package", pytest.approx(3.0)),
+        ("package", pytest.approx(2.0)),
     ]  # fmt: skip
-    results = [{"words": "Read", "why_no_efficiency": None},
-               {"words": None, "why_no_efficiency": "computes"},
-               *[{"words": "Read", "why_no_efficiency": None}] * 2]  # fmt: skip
-    found = efficiencies(phases, results)
-    assert [(e["words"], e["domain"], e["mb_per_j"], e["reason"]) for e in found] == [
-        ("Read", "package", 3.0, None),
-        ("Read", "dram", None, "silent"),
-        ("Read", "device", None,
-         "the mean power of 0 W is not above 0: not ranked and not compared"),
-        ("Read", "module", None, "seen 30 %"),
-        ("Read", "system", None,
-         "the energy is known only to ±51 %: the window is too short for this meter"),
-        (None, "package", None, "computes"),
-        ("Read", "package", 2.5, None),
-        ("Read", "package", 2.0, None),
-    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment("filesystem", "fio", "read", "random", 4096, CacheLayers("off"))
 
 
 def run_of(**changes: Any) -> Run:
-    experiment = Experiment("filesystem", "fio", "read", "random", 4096, CacheLayers("off"))
     complete: dict[str, Any] = {
-        "experiment": experiment, "repetition": 1, "order_index": 0, "preset": "quick",
+        "experiment": EXPERIMENT, "repetition": 1, "order_index": 0, "preset": "quick",
         "started_utc": "2024-01-01T00:00:00+00:00", "started_monotonic_s": 1.0, "duration_s": 2.0,
         "exit_code": 0, "phases": (), "raw": "",
     }  # fmt: skip

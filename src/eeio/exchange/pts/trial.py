@@ -5,12 +5,12 @@ trial has ended; HOME is PTS's install folder of the profile, FOLDER contains th
 its capture.json. It prints an object:
 
     {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
-     "disk_cache_found", "results": [...]}
+     "disk_cache_found", "labels": [...], "experiment": {...}}
 
 which goes, with the energy of each phase, into the result file (`told` of a trial), where `eeio
 import` finds it again. So the record of a trial contains the same data as one of `eeio run`.
-`results` stay between the session and the module: PTS's label of each phase's result (`words`, null
-if its profile has none), and why it has no MB/J (`why_no_efficiency`, null if it has).
+The session keeps `labels` (PTS's label of each phase's result, null if its profile has none) and
+`experiment` for MB/J.
 """
 
 import json
@@ -24,15 +24,15 @@ from typing import Any
 from eeio.errors import EeioError, LimitError, SchemaError
 from eeio.exchange.pts import composite
 from eeio.exchange.pts.entry import TrialReport
+from eeio.exchange.pts.session import phase_of_result
 from eeio.measure.profiles import profile as profiles
-from eeio.measure.profiles.profile import Profile
+from eeio.measure.profiles.suite import experiment_of
 from eeio.measure.system import caches
 from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
 from eeio.record import tools, typed
 from eeio.record.consistency import disagreement
-from eeio.record.run import ContextValue, Phase, Run
-from eeio.record.tools.capture import Capture, PhaseResult
-from eeio.record.windows import why_no_efficiency
+from eeio.record.run import ContextValue, Run
+from eeio.record.tools.capture import Capture
 
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
@@ -40,9 +40,13 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
     profile = profiles.find(identifier.rpartition("/")[2])
     sizes = profile.preset_factors(preset)
     capture = Capture.load(folder)
-    capture = replace(capture, factors={**sizes, **capture.factors})
+    factors = {**sizes, **capture.factors}
+    capture = replace(capture, factors=factors)
     result = tools.parse(profile.tool, capture)
-    device, reason = _device(capture.factors, home)
+    device, reason = _device(factors, home)
+    is_device = factors.get("level") == "device" and "EEIO_DEVICE" in os.environ
+    target = "device" if is_device else "file"
+    descriptions = composite.pts_descriptions(profile.folder)
     return {
         "phases": [asdict(phase) for phase in result.phases],
         "context": [asdict(value) for value in result.context],
@@ -50,27 +54,9 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
         "device": device.name if device else None,
         "device_reason": reason,
         "disk_cache_found": caches.write_cache_found(device) if device else None,
-        "results": _results(profile, result.phases),
+        "labels": [descriptions.get(phase.name) for phase in result.phases],
+        "experiment": experiment_of(profile.tool, factors, target, None).to_json(),
     }
-
-
-def _results(profile: Profile, phases: Sequence[PhaseResult]) -> list[dict[str, str | None]]:
-    descriptions = composite.pts_descriptions(profile.folder)
-    return [
-        {"words": descriptions.get(phase.name), "why_no_efficiency": _why_no_efficiency(phase)}
-        for phase in phases
-    ]
-
-
-def _why_no_efficiency(phase: PhaseResult) -> str | None:
-    """By the rule of the run record: the same as `eeio run` reports for the phase."""
-    if phase.invalid:
-        return "; ".join(phase.invalid)
-    if phase.bandwidth_bytes_per_s is None:
-        return f"the tool reports no bandwidth of {phase.name}"
-    if phase.start_s is None or phase.end_s is None:
-        return f"no power of {phase.name}: {phase.window_source}"
-    return why_no_efficiency(phase.recorded())
 
 
 def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None, str | None]:
@@ -107,7 +93,7 @@ def with_reported(run: Run, reported: TrialReport | None) -> Run:
     try:
         described = replace(
             run,
-            phases=tuple(_phase(body) for body in reported["phases"]),
+            phases=tuple(phase_of_result(body) for body in reported["phases"]),
             context=tuple(typed.read(ContextValue, body) for body in reported["context"]),
             notes=(*run.notes, *reported["notes"]),
             device=reported["device"],
@@ -121,11 +107,6 @@ def with_reported(run: Run, reported: TrialReport | None) -> Run:
         if not phase.validity and (why := disagreement(phase)) is not None:
             return replace(described, phases=(), validity=(f"{phase.name}: {why}",))
     return described
-
-
-def _phase(body: Mapping[str, Any]) -> Phase:
-    fields = {key: value for key, value in body.items() if key != "invalid"}
-    return Phase.from_json({**fields, "validity": body["invalid"]})
 
 
 def main(arguments: Sequence[str]) -> int:

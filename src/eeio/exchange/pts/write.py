@@ -9,15 +9,16 @@ from eeio import __version__
 from eeio.analysis.observation import Observation, known, sources
 from eeio.analysis.selection import judged
 from eeio.errors import RejectedError
-from eeio.exchange.pts import composite
+from eeio.exchange.pts import composite, power_entries
 from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
-from eeio.exchange.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
+from eeio.exchange.pts.entry import Idle, TrialEntry, Values
+from eeio.exchange.pts.power_entries import Base, PowerEntry
 from eeio.exchange.pts.trial import telling
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
 from eeio.measure.profiles.profile import Profile
 from eeio.record.design import PlannedExperiment
-from eeio.record.run import MARKS, EnergyReading, Machine, Phase, Run, mark
+from eeio.record.run import EnergyReading, Machine, Phase, Run, mark
 from eeio.record.store import Campaign
 
 # Where PTS puts ours, in the words of its schema.
@@ -120,47 +121,39 @@ def _energies(
 ) -> list[Result]:
     results = []
     for source in sources(list(good.values())):
-        domain, meter, kind = source
         by_source = {k: observation.by(source) for k, observation in good.items()}
         readings = {k: observation.reading for k, observation in by_source.items()}
         valid = {k: r for k, r in readings.items() if r and r.valid and r.power_w and r.energy_j}
         if not valid:
             continue
-        trials = tuple(_trial(run, readings.get(k)) for k, run in enumerate(runs))
-        powers = [r.power_w or 0.0 for r in valid.values()]
+        trials = [_trial(run, readings.get(k)).to_json() for k, run in enumerate(runs)]
+        base = Base(bandwidth.comparison_hash, bandwidth.title, described)
+        entries = power_entries.power_and_energy(
+            base, source, list(valid.values()), {"phase": phase_name, "trials": trials}
+        )
         efficiencies = [known(by_source[k].bytes_per_j) for k in valid]
-        figures: list[tuple[str, str, str, list[float], str, QuantityEntry]] = [
-            ("Power", "W", "LIB", powers, described,
-             QuantityEntry("power_w", meter, domain, kind)),
-            ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
-             QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
-            ("Mean Energy Efficiency", "MB/J", "HIB",
-             [value / 1e6 for value in efficiencies if value is not None],
-             bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
-        ]  # fmt: skip
-        without = ", without drives" if any(r.leaves_drives_out for r in valid.values()) else ""
-        for label, scale, proportion, values, text, own in figures:
-            if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
-                continue  # metadata, other work meanwhile, or too little of the window was seen
-            excluded = without if scale == "MB/J" else ""
-            results.append(
-                Result(
-                    identifier="",
-                    title=bandwidth.title + (f" ({MARKS[kind]})" if kind in MARKS else ""),
-                    app_version=bandwidth.app_version,
-                    arguments=bandwidth.arguments,
-                    description=f"{text} - {_prefix(kind)}{label} ({meter} {domain}){excluded}",
-                    scale=scale,
-                    proportion=proportion,
-                    parent=bandwidth.comparison_hash,
-                    entries=(composite.entry_of(identifier, values, {"eeio": own.to_json()}),),
-                )
-            )
+        mb_per_j = [value / 1e6 for value in efficiencies if value is not None]
+        # Not of metadata, of other work meanwhile, or if too little of the window was seen.
+        if mb_per_j and bandwidth.scale == composite.MB_PER_S:
+            base = Base(bandwidth.comparison_hash, bandwidth.title, bandwidth.description)
+            entries.append(power_entries.efficiency(base, source, mb_per_j, list(valid.values())))
+        results += [_result(entry, identifier, bandwidth) for entry in entries]
     return results
 
 
-def _prefix(kind: str) -> str:
-    return f"{MARKS[kind]}: " if kind in MARKS else ""
+def _result(entry: PowerEntry, identifier: str, bandwidth: Result | None = None) -> Result:
+    """The entry as a result of its own, next to the bandwidth that it is derived from."""
+    return Result(
+        identifier="",
+        title=entry.title,
+        app_version=bandwidth.app_version if bandwidth else "",
+        arguments=bandwidth.arguments if bandwidth else entry.arguments or "",
+        description=entry.description,
+        scale=entry.scale,
+        proportion=entry.proportion,
+        parent=entry.base or "",
+        entries=(ResultEntry(identifier, entry.mean, ":".join(entry.texts), entry.json),),
+    )
 
 
 def _trial(run: Run, reading: EnergyReading | None) -> TrialEntry:
@@ -217,28 +210,12 @@ def _arguments(campaign: Campaign, planned: PlannedExperiment, profile: Profile)
 
 
 def _idle(campaign: Campaign, identifier: str) -> list[Result]:
-    results = []
-    own = Idle(tuple(campaign.idle))
-    for reading in campaign.idle:
-        if not reading.valid or not reading.power_w:
-            continue
-        kind = reading.kind
-        source = f"Idle Power ({reading.meter} {reading.domain})"
-        body = {"eeio": own.to_json()}
-        entry: ResultEntry = composite.entry_of(identifier, [reading.power_w], body)
-        results.append(
-            Result(
-                identifier="",
-                title="eeio: idle baseline" + (f" ({MARKS[kind]})" if kind in MARKS else ""),
-                app_version="",
-                arguments="idle",
-                description=f"{_prefix(kind)}{source}",
-                scale="W",
-                proportion="LIB",
-                entries=(entry,),
-            )
-        )
-    return results
+    baseline = Idle(tuple(campaign.idle)).to_json()["idle"]
+    return [
+        _result(power_entries.idle(reading, baseline), identifier)
+        for reading in campaign.idle
+        if reading.valid and reading.power_w
+    ]
 
 
 def _system(machine: Machine, identifier: str, created: str, notes: str) -> System:
