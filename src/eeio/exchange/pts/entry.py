@@ -1,6 +1,6 @@
 """The data under `eeio` in the JSON of an entry of a PTS result file: read and written here.
 
-PTS's module (eeio_power.pts_entries, pts_module/results.php) and `eeio export pts` write it; `eeio
+PTS's module (`session`, pts_module/results.php) and `eeio export pts` write it; `eeio
 import` reads it. Its form is entry.schema.json. Other programs' entries have no such data.
 """
 
