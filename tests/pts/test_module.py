@@ -179,10 +179,9 @@ def test_meters_that_contradict_each_other_are_reported_in_the_annotation(tmp_pa
     assert "doubtful: package (rapl)" in bandwidth["annotation"]
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
     shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
-    assert shown == {
-        "Mean Energy Efficiency (rapl package), without drives",
-        "Mean Energy Efficiency (hwmon system)",
-    }  # fmt: skip
+    # The trial is too short for the slower meter.
+    assert shown == {"Mean Energy Efficiency (rapl package), without drives"}
+    assert "no MB/J of hwmon system: the energy is known only to" in bandwidth["annotation"]
 
 
 TWELVE = [experiment(f"a={k}", *(str(10 * k + n) for n in range(1, 5))) for k in range(1, 4)]
@@ -318,13 +317,13 @@ def test_without_the_python_package_the_bandwidths_stand_alone(tmp_path: Path) -
     code, got, message = run(tmp_path / "out", [experiment("a=1", "10")], alone, **bare)
     assert code == 0, message
     assert "no power: the power session has ended: " in message
-    assert "No module named 'eeio_power'" in message
+    assert "No module named 'eeio'" in message
     assert [result["scale"] for result in got["results"]] == ["MB/s"]
     code, _, message = run(
         tmp_path / "out2", [experiment("a=1", "10")], alone, EEIO_METER="rapl", **bare
     )
     assert code == 2
-    assert "No module named 'eeio_power'" in message
+    assert "No module named 'eeio'" in message
 
 
 def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: Path) -> None:

@@ -285,7 +285,9 @@ def test_a_trial_that_fails_and_a_meter_that_dies_are_reported(tmp_path: Path) -
     efficiencies = ran.of("MB/J")[0].entries[0].values
     assert len(powers) in (1, 2)
     expected = [value / power for value, power in zip((1.5, 3.5), powers, strict=False)]
-    assert efficiencies == pytest.approx(expected, rel=1e-4)
+    # That reading may be too uncertain for a MB/J.
+    assert efficiencies == pytest.approx(expected[: len(efficiencies)], rel=1e-4)
+    assert len(efficiencies) == len(powers) or "no MB/J of rapl" in bandwidth.annotation
     assert "is Valid" in home.run("validate-result-file", "t").output
 
 
