@@ -1,5 +1,6 @@
 """Everything a test writes stays in its own temporary folder."""
 
+import gc
 import json
 import math
 import os
@@ -17,7 +18,7 @@ import hypothesis
 import pytest
 from _pytest.capture import CaptureResult
 
-from tests import limits
+from tests import limits, one_path
 from tests.mounts import attached
 from tests.processes import Code, Done, check_code, ran
 from tests.simulators import FakeRapl
@@ -41,6 +42,7 @@ def pytest_configure() -> None:
     # would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    one_path.shorten()
     limits.measure_machine()
 
 
@@ -84,6 +86,7 @@ def _same_programs() -> Iterator[None]:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
+    one_path.restore()
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and not hasattr(config, "workerinput"):
         _tell_skips(terminal, terminal.stats.get("skipped", []))
@@ -99,6 +102,19 @@ def _tell_skips(terminal: pytest.TerminalReporter, reports: Sequence[pytest.Test
     terminal.write_line(f"{reasons.total()} skipped{', for these reasons:' if reasons else ''}")
     for reason, count in reasons.most_common():
         terminal.write_line(f"  {count:4} {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Without the search for cycles, which takes a third of the time: nearly all that is made here
+    stays to the end. So it is not searched later either."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 # First: pytest selects by marker in the same hook.

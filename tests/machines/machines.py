@@ -17,6 +17,7 @@ Each is a folder: `machine.yaml` describes the machine (src/eeio/measure/machine
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,12 @@ def names() -> list[str]:
 
 
 def load(name: str) -> KnownMachine:
-    """One of them."""
-    folder = FOLDER / name
+    """One of them, read once."""
+    return _load(FOLDER / name, name)
+
+
+@cache
+def _load(folder: Path, name: str) -> KnownMachine:
     return KnownMachine(
         name, descriptions.load(folder / "machine.yaml"), Expected.load(folder / "expected.yaml")
     )

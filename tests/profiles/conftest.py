@@ -1,15 +1,16 @@
 """Installed profiles, skipped with the reason where their tool is not on the machine."""
 
-import functools
 import os
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.once import once
 from tests.plugin import ior_program
 from tests.profiles import programs
 from tests.profiles.harness import Installed, Installer
@@ -59,11 +60,9 @@ def is_present(tool: str) -> bool:
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Where install.sh of a tool's profile has installed it, once for all tests."""
-    root = tmp_path_factory.mktemp("installed")
 
-    @functools.cache
-    def install(tool: str) -> Path:
-        profile = Installed(tool, root / tool, root / "disk")
+    def install(tool: str, folder: Path) -> None:
+        profile = Installed(tool, folder / "home", folder / "disk")
         named: dict[str, Any] = {
             key: os.environ[key] for key in ("EEIO_IOR", "EEIO_IO500") if key in os.environ
         }
@@ -72,9 +71,11 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if tool == "s3":
             named["EEIO_S3_ENDPOINT"] = "http://127.0.0.1:1"  # each test names its own
         profile.install(**named)
-        return profile.home
 
-    return install
+    def installed_once(tool: str) -> Path:
+        return once(tmp_path_factory, f"installed-{tool}", partial(install, tool)) / "home"
+
+    return installed_once
 
 
 @pytest.fixture
@@ -102,9 +103,11 @@ def fio(installed: Installer) -> Installed:
 @pytest.fixture(scope="module")
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
     """The program that the module tests, which names it in PROGRAM."""
-    return programs.plain(request.module.PROGRAM, tmp_path_factory.mktemp("plain"))
+    name = request.module.PROGRAM
+    return programs.shared(tmp_path_factory, f"plain-{name}", partial(programs.plain, name))
 
 
 @pytest.fixture(scope="module")
 def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized(request.module.PROGRAM, tmp_path_factory.mktemp("sanitized"))
+    name = request.module.PROGRAM
+    return programs.shared(tmp_path_factory, f"sanitized-{name}", partial(programs.sanitized, name))

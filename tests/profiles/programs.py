@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.mounts import unmount
+from tests.once import once
 from tests.processes import ran
 from tests.profiles.harness import PROFILES, Installed
 from tests.waiting import until
@@ -134,13 +135,27 @@ def compile_program(
     need("cc")
     source = PROFILES / f"eeio-{name}-1.0.0" / f"{name}.c"
     built = folder / name
-    subprocess.run(
-        ["mpicc" if mpi else "cc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *flags,
-         f"-I{PROFILES / 'common'}",
-         "-o", str(built), str(source), "-lm"],
-        check=True, timeout=TIMEOUT_S,
-    )  # fmt: skip
+    if not built.exists():
+        subprocess.run(
+            ["mpicc" if mpi else "cc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
+             *flags, f"-I{PROFILES / 'common'}", "-o", str(built), str(source), "-lm"],
+            check=True, timeout=TIMEOUT_S,
+        )  # fmt: skip
     return Program(name, built, settings, mpi)
+
+
+def shared(
+    temporary: pytest.TempPathFactory, label: str, make: Callable[[Path], Program]
+) -> Program:
+    """What `make` compiles into a folder, compiled once for all processes of tests. Each has a copy
+    of its own, as tests look for processes that still run it."""
+
+    def compiled(folder: Path) -> None:
+        make(folder)
+
+    own = temporary.mktemp(label)
+    shutil.copytree(once(temporary, label, compiled), own, dirs_exist_ok=True)
+    return make(own)
 
 
 def plain(name: str, folder: Path, *flags: str, mpi: bool = True) -> Program:

@@ -366,9 +366,12 @@ int fdatasync(int file) { (void)file; return late(); }
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """With flushes that take 0.3 s."""
-    folder = tmp_path_factory.mktemp("slow")
-    (folder / "slow.c").write_text(SLOW)
-    return programs.plain("btio", folder, str(folder / "slow.c"))
+
+    def make(folder: Path) -> Program:
+        (folder / "slow.c").write_text(SLOW)
+        return programs.plain("btio", folder, str(folder / "slow.c"))
+
+    return programs.shared(tmp_path_factory, "slow-btio", make)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,12 @@ int fsync(int file)
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """With an fsync that takes 0.4 s."""
-    folder = tmp_path_factory.mktemp("slow")
-    (folder / "slow.c").write_text(SLOW)
-    return programs.plain("dataserver", folder, str(folder / "slow.c"))
+
+    def make(folder: Path) -> Program:
+        (folder / "slow.c").write_text(SLOW)
+        return programs.plain("dataserver", folder, str(folder / "slow.c"))
+
+    return programs.shared(tmp_path_factory, "slow-dataserver", make)
 
 
 def calls(program: Program, folder: Path, *options: str) -> list[str]:

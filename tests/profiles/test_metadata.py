@@ -41,20 +41,28 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def program(mode: str, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain(
-        "metadata", tmp_path_factory.mktemp(mode), *FLAGS[mode], mpi=mode == "mpi"
+    return _plain(tmp_path_factory, mode)
+
+
+def _plain(temporary: pytest.TempPathFactory, mode: str) -> Program:
+    return programs.shared(
+        temporary,
+        f"plain-metadata-{mode}",
+        lambda folder: programs.plain("metadata", folder, *FLAGS[mode], mpi=mode == "mpi"),
     )
 
 
 @pytest.fixture(scope="module")
 def forking(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain("metadata", tmp_path_factory.mktemp("fork"), *FLAGS["fork"], mpi=False)
+    return _plain(tmp_path_factory, "fork")
 
 
 @pytest.fixture(scope="module")
 def sanitized(mode: str, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized(
-        "metadata", tmp_path_factory.mktemp("sanitized"), *FLAGS[mode], mpi=mode == "mpi"
+    return programs.shared(
+        tmp_path_factory,
+        f"sanitized-metadata-{mode}",
+        lambda folder: programs.sanitized("metadata", folder, *FLAGS[mode], mpi=mode == "mpi"),
     )
 
 

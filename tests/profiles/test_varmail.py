@@ -22,12 +22,20 @@ TREE = "eeio-varmail.files"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.plain("varmail", tmp_path_factory.mktemp("plain"), "-pthread", mpi=False)
+    return programs.shared(
+        tmp_path_factory,
+        "plain-varmail",
+        lambda folder: programs.plain("varmail", folder, "-pthread", mpi=False),
+    )
 
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return programs.sanitized("varmail", tmp_path_factory.mktemp("asan"), "-pthread", mpi=False)
+    return programs.shared(
+        tmp_path_factory,
+        "sanitized-varmail",
+        lambda folder: programs.sanitized("varmail", folder, "-pthread", mpi=False),
+    )
 
 
 def sizes(folder: Path) -> dict[str, int]:

@@ -2,11 +2,13 @@
 
 import csv
 import math
+import pickle
 import statistics
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.once import once
 from tests.published import PUBLISHED, needs_published
 
 from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
@@ -21,9 +23,15 @@ CONFIGURATIONS = [
 
 
 @pytest.fixture(scope="module")
-def campaigns() -> dict[str, Imported]:
-    found = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PUBLISHED)
-    return {campaign.name: campaign for campaign in found.campaigns}
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Imported]:
+    """Read by one of the processes of tests; it takes seconds."""
+
+    def make(empty: Path) -> None:
+        found = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PUBLISHED)
+        (empty / "campaigns").write_bytes(pickle.dumps(found.campaigns))
+
+    stored = once(tmp_path_factory, "ccpe2017", make) / "campaigns"
+    return {campaign.name: campaign for campaign in pickle.loads(stored.read_bytes())}
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -5,8 +5,11 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
@@ -45,13 +48,18 @@ def _campaign(measurement: bool = True, kind: str = "measured", spread: float = 
     )  # fmt: skip
 
 
-def _svgs(campaign: Campaign, look: Look = SCREEN) -> dict[str, str]:
+@cache
+def _svgs(
+    measurement: bool = True, kind: str = "measured", spread: float = 1.0, look: Look = SCREEN
+) -> Mapping[str, str]:
+    """The files of `_campaign`, drawn once for all tests."""
+    campaign = _campaign(measurement, kind, spread)
     report = build([campaign])
     found = dict(machines_and_drives.drawn([campaign], look))
     for plot in (plots.bandwidth(report), plots.efficiency(report)):
         if plot is not None and plot.drawing is not None:
             found[f"report-{plot.name}"] = plot.drawing(look)
-    return {name: file_of(one, "svg").decode() for name, one in found.items()}
+    return MappingProxyType({name: file_of(one, "svg").decode() for name, one in found.items()})
 
 
 def _luminance(colour: str) -> float:
@@ -67,11 +75,11 @@ def test_colours_stand_out_on_white(colour: str) -> None:
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_quick_is_stamped_inside_every_figure(look: Look) -> None:
-    drawn = _svgs(_campaign(measurement=False), look)
+    drawn = _svgs(measurement=False, look=look)
     assert {"bandwidth-read", "idle-busy", "report-bandwidth.svg"} <= set(drawn)
     for name, svg in drawn.items():
         assert svg.count("QUICK") >= 3, name  # the name, the title, each panel
-    assert all("QUICK" not in svg for svg in _svgs(_campaign()).values())
+    assert all("QUICK" not in svg for svg in _svgs().values())
 
 
 def _readings(campaign: Campaign) -> list[PowerSeries]:
@@ -173,12 +181,12 @@ def test_the_time_of_a_fixed_work_is_drawn_where_all_repetitions_moved_it() -> N
 
 
 def test_estimates_are_stamped() -> None:
-    svg = _svgs(_campaign(kind="modelled"))["report-efficiency.svg"]
+    svg = _svgs(kind="modelled")["report-efficiency.svg"]
     assert svg.count("ESTIMATE") >= 3
 
 
 def test_axes_have_units_and_name_the_domain() -> None:
-    drawn = _svgs(_campaign())
+    drawn = _svgs()
     assert "Bandwidth (MB/s)" in drawn["bandwidth-read"]
     assert "Energy efficiency (MB/J) of system" in drawn["efficiency-read"]
     assert "Energy efficiency (MB/J) of system (meter)" in drawn["report-efficiency.svg"]
@@ -187,12 +195,12 @@ def test_axes_have_units_and_name_the_domain() -> None:
 
 def test_a_logarithmic_scale_is_marked() -> None:
     for name in ("bandwidth-read", "report-bandwidth.svg"):
-        assert "logarithmic scale" in _svgs(_campaign(spread=1000.0))[name]
-        assert "logarithmic" not in _svgs(_campaign())[name]
+        assert "logarithmic scale" in _svgs(spread=1000.0)[name]
+        assert "logarithmic" not in _svgs()[name]
 
 
 def test_who_cannot_see_it_gets_a_reason() -> None:
-    for svg in _svgs(_campaign()).values():
+    for svg in _svgs().values():
         root = documents.parse_xml(svg.encode())
         assert root.get("role") == "img" and root.get("aria-label")
         assert re.search(r"<title>.+</title><desc>.+</desc>", svg)
