@@ -17,7 +17,7 @@ SUITE = Path(__file__).parents[3] / "suites/eeio-suite"
 def test_a_former_name_gives_the_same(name: str, arguments: tuple[str, ...], code: int) -> None:
     now, then = (
         ran([sys.executable, "-P", "-m", f"{package}.{name}", *arguments], code=code)
-        for package in ("eeio.exchange.pts", "eeio.pts")
+        for package in ("eeio.pts")
     )
     assert (then.stdout, then.stderr) == (now.stdout, now.stderr)
     assert then.stdout or then.stderr

@@ -1,1 +1,0 @@
-"""Former names of modules in `eeio.exchange.pts`, which installed modules of PTS start."""
