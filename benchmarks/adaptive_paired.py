@@ -35,9 +35,9 @@ from typing import Any
 import yaml
 from scipy.special import stdtr, stdtrit
 
-from eeio.analysis.comparison.cells import BANDWIDTH, Cell, cells_of
-from eeio.analysis.comparison.drift import compared_cells
-from eeio.analysis.comparison.questions import questions
+from eeio.comparison.cells import BANDWIDTH, Cell, cells_of
+from eeio.comparison.drift import compared_cells
+from eeio.comparison.questions import questions
 from eeio.measure.profiles.suite import PROTOCOL
 from eeio.paths import shipped
 from eeio.record.store import Campaign, load

@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from eeio.machine.filesystem import BlockDevice, backing_device
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.probes import DriveView
-from eeio.measure.system.filesystem import BlockDevice, backing_device
-from eeio.measure.system.undo import UndoJournal
 
 
 def main() -> None:

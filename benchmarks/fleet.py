@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY
-from eeio.analysis.comparison.fleet import outliers_of, tests_of
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY
+from eeio.comparison.fleet import outliers_of, tests_of
 from eeio.record.design import PlannedRun
 from eeio.record.store import Store
 

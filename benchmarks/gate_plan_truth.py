@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eeio.analysis.comparison.cells import J_PER_GB, Cell, Measured
-from eeio.analysis.comparison.gate import Side, gate
-from eeio.analysis.comparison.gate_plan import gate_plan
+from eeio.comparison.cells import J_PER_GB, Cell, Measured
+from eeio.comparison.gate import Side, gate
+from eeio.comparison.gate_plan import gate_plan
 
 ROWS, EARLIER = 50, 6
 

@@ -10,8 +10,8 @@ import argparse
 import random
 from collections.abc import Sequence
 
-from eeio.analysis.comparison.cells import J_PER_GB, Cell, Measured
-from eeio.analysis.comparison.gate import Side, gate
+from eeio.comparison.cells import J_PER_GB, Cell, Measured
+from eeio.comparison.gate import Side, gate
 
 ROWS, NOISE, SHARE = 58, 0.03, 0.05
 

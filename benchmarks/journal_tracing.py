@@ -17,9 +17,9 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from eeio.machine import image
+from eeio.machine.undo import UndoJournal
 from eeio.measure.journal.trace import JournalTracer, find_ext4
-from eeio.measure.system import image
-from eeio.measure.system.undo import UndoJournal
 from eeio.traces import jbd2
 
 WRITER = """

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from eeio.machine import caches, image, other_io
+from eeio.machine.filesystem import BlockDevice, block_device, mount_of
 from eeio.measure.campaign.probes import OtherIo
-from eeio.measure.system import caches, image, other_io
-from eeio.measure.system.filesystem import BlockDevice, block_device, mount_of
 from eeio.record import tools
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import OTHER_IO, CacheLayers, Experiment, Run

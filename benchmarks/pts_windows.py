@@ -23,8 +23,8 @@ import threading
 import time
 from pathlib import Path
 
-from eeio.exchange.pts import composite
-from eeio.exchange.pts.composite import ResultFile
+from eeio.pts import composite
+from eeio.pts.composite import ResultFile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

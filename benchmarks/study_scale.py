@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from eeio.analysis.characterization import characterize
-from eeio.analysis.comparison.campaigns import compare, named_cells
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
-from eeio.analysis.comparison.effects import effects
+from eeio.comparison.campaigns import compare, named_cells
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio.comparison.effects import effects
 from eeio.record.design import PlannedExperiment
 from eeio.record.imported_design import imported
 from eeio.record.run import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run

@@ -3,7 +3,7 @@
 /**
  * A module of the Phoronix Test Suite: power, energy and MB/J of every trial, next to its bandwidth.
  *
- * eeio/exchange/pts/session.py does the sampling and all arithmetic on power, in one process per run, which
+ * eeio/pts/session.py does the sampling and all arithmetic on power, in one process per run, which
  * the module starts and queries. This file contains only the hooks that PTS calls; the classes are in
  * pts_module/.
  *

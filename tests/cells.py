@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from eeio.analysis.comparison.cells import Measured
+from eeio.comparison.cells import Measured
 
 
 def measured(

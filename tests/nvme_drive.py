@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from eeio.cli import main
-from eeio.measure.system import nvme_power
-from eeio.measure.system.nvme_power import NvmeController
+from eeio.machine import nvme_power
+from eeio.machine.nvme_power import NvmeController
 from eeio_power.meters.nvme import ADMIN_COMMAND
 from tests.simulators.nvme_states import FakeNvmeStates
 

@@ -17,7 +17,7 @@ _before: list[tuple[str, str]] = []
 def shorten() -> None:
     """Puts one folder of links in the place of the other folders of PATH, as root. Each name leads
     to the program that it led to before. Processes that this one starts inherit the short PATH."""
-    from eeio_limits.trust import why_untrusted
+    from eeio.files.trust import why_untrusted
 
     before = os.environ.get("PATH", os.defpath)
     folders = list(dict.fromkeys(before.split(os.pathsep)))

@@ -25,8 +25,8 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RejectedError
-from eeio.measure.system.below import check_storage
-from eeio.measure.system.filesystem import mount_of
+from eeio.machine.below import check_storage
+from eeio.machine.filesystem import mount_of
 from tests.executables import executable
 from tests.mounts import attached, mounted, sparse
 

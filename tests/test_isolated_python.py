@@ -80,7 +80,7 @@ def test_pts_s_module_runs_no_file_of_the_current_folder(tmp_path: Path) -> None
     ran = _trap(tmp_path, "json")
     script = (
         f"require '{ROOT}/power-monitor/pts_module/python.php';"
-        "echo json_encode(eeio_power_python::run('eeio.exchange.pts.protocol', array(), 60));"
+        "echo json_encode(eeio_power_python::run('eeio.pts.protocol', array(), 60));"
     )
     done = subprocess.run(
         ["php", "-r", script], cwd=tmp_path, check=True, capture_output=True, text=True,

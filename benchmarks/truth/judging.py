@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
-from eeio.analysis.guideline.replacement_rule import guideline
-from eeio.analysis.guideline.servers import CellValues, Server
-from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio.guideline.replacement_rule import guideline
+from eeio.guideline.servers import CellValues, Server
+from eeio.guideline.workload import CellKey, WorkloadEntry, make_workload
 from eeio.statistics.decision import Rule, change
 
 from .protocols import truth_of

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
-from eeio.analysis.comparison.drift import without_drift
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, Measured
+from eeio.comparison.drift import without_drift
 from eeio.measure.campaign.rounds import Candidate, who_goes_on
 from eeio.record.design import Protocol
 from eeio.statistics.stopping import LENGTHS_S, proven_length

@@ -1,4 +1,4 @@
-"""The lock of this machine's power, which campaigns (`eeio.measure.system.lock`) hold too."""
+"""The lock of this machine's power, which campaigns (`eeio.machine.lock`) hold too."""
 
 import fcntl
 import os

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio.record.reading import DOMAINS as DOMAINS
-from eeio.record.reading import KINDS as KINDS
-from eeio.record.reading import SEVERAL as SEVERAL
-from eeio.record.reading import Domain as Domain
-from eeio.record.reading import EnergyReading as EnergyReading
-from eeio.record.reading import Kind as Kind
+from eeio.record.energy_reading import DOMAINS as DOMAINS
+from eeio.record.energy_reading import KINDS as KINDS
+from eeio.record.energy_reading import SEVERAL as SEVERAL
+from eeio.record.energy_reading import Domain as Domain
+from eeio.record.energy_reading import EnergyReading as EnergyReading
+from eeio.record.energy_reading import Kind as Kind
 
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 

@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from eeio.errors import LimitError
 from eeio.files import inputs
-from eeio.record.reading import MARKS
+from eeio.record.energy_reading import MARKS
 from eeio.units import quantities as q
 from eeio_power import calibration, delay
 from eeio_power.calibration import Calibration

@@ -48,7 +48,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from eeio.files import inputs
-from eeio.record.reading import MARKS
+from eeio.record.energy_reading import MARKS
 from eeio.units import quantities as q
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError

@@ -2,7 +2,7 @@
 
 /**
  * Repetitions, settle pause and idle baseline: from the environment, else from the protocol.yaml of
- * the suites that are run (`python -m eeio.exchange.pts.protocol` reads it).
+ * the suites that are run (`python -m eeio.pts.protocol` reads it).
  */
 class eeio_power_protocol
 {
@@ -21,7 +21,7 @@ class eeio_power_protocol
 		{
 			$arguments[] = $folder === null ? '' : $folder;
 		}
-		list($code, $output, $words) = eeio_power_python::run('eeio.exchange.pts.protocol', $arguments, self::LIMIT_S);
+		list($code, $output, $words) = eeio_power_python::run('eeio.pts.protocol', $arguments, self::LIMIT_S);
 		if($code === self::REFUSED)
 		{
 			throw new eeio_power_refused('EEIO_PRESET=' . $preset . ': ' . $words);

@@ -67,7 +67,7 @@ class eeio_power_session
 		}
 		$this->errors = tmpfile() ?: array('file', '/dev/null', 'w');
 		$wiring = array(array('pipe', 'r'), array('pipe', 'w'), $this->errors);
-		$this->process = eeio_power_python::start('eeio.exchange.pts.session', $arguments, $wiring, $this->pipes, dirname($samples));
+		$this->process = eeio_power_python::start('eeio.pts.session', $arguments, $wiring, $this->pipes, dirname($samples));
 		if(!is_resource($this->process))
 		{
 			throw new RuntimeException(eeio_power_python::path() . ' cannot be started: EEIO_PYTHON names Python 3.11 or newer');

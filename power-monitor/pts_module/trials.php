@@ -85,7 +85,7 @@ class eeio_power_trials
 				$profile = $this->request->test_profile;
 				$what['keep'] = sprintf('%05d', $trial['order']);
 				// Reads the trial's output: the package `eeio`, where it is there.
-				$what['tell'] = array(eeio_power_python::path(), '-m', 'eeio.exchange.pts.trial', $profile->get_identifier(), eeio_power_settings::preset(), $profile->get_install_dir());
+				$what['tell'] = array(eeio_power_python::path(), '-m', 'eeio.pts.trial', $profile->get_identifier(), eeio_power_settings::preset(), $profile->get_install_dir());
 			}
 			// The session keeps the readings: it makes the entries of them.
 			$trial = array_merge($trial, $this->session->try_to_ask($what, self::ANSWER_LIMIT_S));

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from eeio.errors import ToolOutputError
-from eeio.record.reading import EnergyReading
+from eeio.record.energy_reading import EnergyReading
 from eeio.units import quantities as q
 from eeio.units.sizes import bytes_of
 

@@ -135,7 +135,7 @@ def _waiting(limit_s: float | None) -> Iterator[None]:
     if limit_s is None:
         yield
         return
-    from eeio.measure.system.lock import waiting
+    from eeio.machine.lock import waiting
 
     with waiting(limit_s):
         yield

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.plugin import Eeio
 
-from eeio.measure.system import caches
-from eeio.measure.system.filesystem import WITHOUT_STORAGE, block_device
+from eeio.machine import caches
+from eeio.machine.filesystem import WITHOUT_STORAGE, block_device
 
 
 def test_another_file_may_drop_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.plugin import DATA, Eeio
 from tests.simulators import FakeRapl
 
-from eeio.analysis.comparison.precision import half_width
+from eeio.comparison.precision import half_width
+from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign import measurement, rounds
 from eeio.measure.campaign.runner import store_lock
-from eeio.measure.system.filesystem import BlockDevice
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment
 from eeio.record.run import CacheLayers, Experiment, Phase, Run
 from eeio.record.store import Campaign, load

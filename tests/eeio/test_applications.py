@@ -16,11 +16,11 @@ from tests.processes import ran
 from tests.suites import written
 from tests.waiting import until
 
+from eeio.machine.filesystem import mounts
 from eeio.measure.campaign.plan import file_bytes_of
 from eeio.measure.journal import delayjc
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
-from eeio.measure.system.filesystem import mounts
 from eeio.schemas.published import FOLDER as SCHEMAS
 
 ROOT = Path(__file__).parents[2]

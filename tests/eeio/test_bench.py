@@ -20,15 +20,15 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
-from eeio.analysis.comparison.commands import Bench
+from eeio.comparison.commands import Bench
 from eeio.errors import RejectedError
+from eeio.machine import caches, image
+from eeio.machine.filesystem import WITHOUT_STORAGE, backing_device, mount_of
+from eeio.machine.undo import UndoJournal
 from eeio.measure.bench import plan, request, trial
 from eeio.measure.bench.plan import How
 from eeio.measure.campaign import command_bytes, volumes
 from eeio.measure.campaign.volumes import Volume
-from eeio.measure.system import caches, image
-from eeio.measure.system.filesystem import WITHOUT_STORAGE, backing_device, mount_of
-from eeio.measure.system.undo import UndoJournal
 from eeio.record.design import Options
 from eeio.record.run import DeviceCounters
 from eeio.record.store import load

@@ -18,8 +18,8 @@ from tests.mounts import attached, unmount
 from tests.plugin import Eeio
 from tests.simulators.powercap import FakeRapl
 
+from eeio.machine.owner import start_ticks
 from eeio.measure.campaign.runner import store_lock
-from eeio.measure.system.owner import start_ticks
 from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio_power.samples import SCHEMA_VERSION
 
@@ -132,7 +132,7 @@ def test_a_failing_tool_is_recorded_and_the_campaign_goes_on(
 
 
 def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
-    from eeio.measure.system.filesystem import backing_device
+    from eeio.machine.filesystem import backing_device
 
     if backing_device(home)[0] is None:
         pytest.skip("no block device lies behind the temporary directory")

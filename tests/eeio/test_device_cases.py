@@ -25,7 +25,7 @@ from tests.mounts import detach, wait_for_losetup
 from tests.plugin import Eeio
 from tests.processes import Code, Done, ran
 
-from eeio.measure.system.filesystem import mounts
+from eeio.machine.filesystem import mounts
 
 pytestmark = pytest.mark.root
 

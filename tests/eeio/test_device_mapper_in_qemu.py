@@ -22,9 +22,9 @@ import json, mmap, os, subprocess
 from dataclasses import astuple
 from pathlib import Path
 from eeio.errors import RejectedError
-from eeio.measure.system import counters
-from eeio.measure.system.device import ErasedDevice, Permission, check_erasable
-from eeio.measure.system.filesystem import block_device
+from eeio.machine import counters
+from eeio.machine.device import ErasedDevice, Permission, check_erasable
+from eeio.machine.filesystem import block_device
 from eeio.errors import EeioError
 
 LVM = "devices{use_devicesfile=0} activation{udev_sync=0 udev_rules=0 monitoring=0}"

@@ -29,7 +29,7 @@ SCRIPT = """
 import json, subprocess, sys
 from pathlib import Path
 from eeio.errors import RejectedError
-from eeio.measure.system.device import Permission, check_erasable
+from eeio.machine.device import Permission, check_erasable
 
 def do(*words):
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, stdin=-3)

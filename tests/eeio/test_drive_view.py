@@ -15,10 +15,10 @@ from tests.mounts import attached, mounted, sparse
 from tests.plugin import Eeio
 
 from eeio.errors import EeioError
+from eeio.machine.filesystem import block_device
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.probes import DriveRequests, DriveView
 from eeio.measure.journal import trace
-from eeio.measure.system.filesystem import block_device
-from eeio.measure.system.undo import UndoJournal
 from eeio.record.run import Durable, Phase
 from eeio.traces.block import Issued
 from eeio.traces.order import Request

@@ -19,12 +19,12 @@ from tests.plugin import Eeio, ior_program
 from tests.simulators.powercap import FakeRapl
 from tests.suites import QUICK, written
 
+from eeio.machine import caches
+from eeio.machine.caches import Sync, flush
+from eeio.machine.durability import why_flushes_end_early
+from eeio.machine.filesystem import Mount, backing_devices, further_devices, mount_of
 from eeio.measure.campaign.measurement import _until_durable
 from eeio.measure.campaign.probes import Flush
-from eeio.measure.system import caches
-from eeio.measure.system.caches import Sync, flush
-from eeio.measure.system.durability import why_flushes_end_early
-from eeio.measure.system.filesystem import Mount, backing_devices, further_devices, mount_of
 from eeio.record.run import CacheLayers, Durable, Experiment, Run
 from eeio.record.tools.capture import PhaseResult, ToolResult
 from eeio_power.monitor import PowerMonitor, PowerSource

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.measure.system import drive
+from eeio.machine import drive
 
 
 @pytest.fixture

@@ -33,11 +33,11 @@ from eeio.files.trust import (
     trusted_search_path,
     why_untrusted,
 )
+from eeio.machine import caches
+from eeio.measure import doctor as examination
 from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
-from eeio.measure.machine import examination
 from eeio.measure.profiles import complete
 from eeio.measure.profiles.suite import Optional
-from eeio.measure.system import caches
 from eeio.record.design import Options
 
 COPIED = (

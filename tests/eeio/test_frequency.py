@@ -21,9 +21,9 @@ from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.system import frequency, undo
-from eeio.measure.system.frequency import ordered_limits, parse_hz
-from eeio.measure.system.undo import UndoEntry, UndoJournal
+from eeio.machine import frequency, undo
+from eeio.machine.frequency import ordered_limits, parse_hz
+from eeio.machine.undo import UndoEntry, UndoJournal
 
 TIMEOUT_S = 60
 

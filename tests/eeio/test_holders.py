@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eeio.files.mounts import parse_mountinfo, unescape
-from eeio.measure.system.device import Kernel
+from eeio.machine.device import Kernel
 
 
 class Tree:

@@ -8,8 +8,8 @@ import pytest
 from tests.qemu import PACKAGES, guest
 from tests.simulators.tree import write_tree
 
-from eeio.measure.system import counters, owner
-from eeio.measure.system.undo import UndoEntry, UndoJournal
+from eeio.machine import counters, owner
+from eeio.machine.undo import UndoEntry, UndoJournal
 from eeio.record.run import DeviceCounters
 
 MODULES = (
@@ -23,9 +23,9 @@ SIZE = 16 << 20
 SCRIPT = """
 import json, os, subprocess, threading
 from pathlib import Path
-from eeio.measure.system import counters, owner
-from eeio.measure.system.filesystem import backing_device, block_device
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine import counters, owner
+from eeio.machine.filesystem import backing_device, block_device
+from eeio.machine.undo import UndoJournal
 
 def tell(name, value):
     print("case", json.dumps([name, value]), flush=True)

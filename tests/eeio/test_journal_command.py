@@ -15,9 +15,9 @@ from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.errors import EeioError
+from eeio.machine.undo import UndoJournal
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4, read_transactions
-from eeio.measure.system.undo import UndoJournal
 
 pytestmark = pytest.mark.root
 

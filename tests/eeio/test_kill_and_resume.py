@@ -21,9 +21,9 @@ from tests.plugin import Eeio
 from tests.processes import ran
 
 from eeio.cli import main
+from eeio.machine.filesystem import mounts
+from eeio.machine.owner import start_ticks
 from eeio.measure import environment
-from eeio.measure.system.filesystem import mounts
-from eeio.measure.system.owner import start_ticks
 from eeio.record.run import Tool
 from eeio.record.store import Store
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RejectedError
+from eeio.machine import caches, counters, image
+from eeio.machine.filesystem import mount_of, mounts
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign import volumes
-from eeio.measure.system import caches, counters, image
-from eeio.measure.system.filesystem import mount_of, mounts
-from eeio.measure.system.undo import UndoJournal
 
 pytestmark = pytest.mark.root
 MIB = 1 << 20

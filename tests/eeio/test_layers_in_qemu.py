@@ -22,9 +22,9 @@ import json, os, subprocess
 from pathlib import Path
 os.environ["XDG_STATE_HOME"] = "/run/state"
 from eeio.measure.campaign import volumes
-from eeio.measure.system import image, counters, caches
-from eeio.measure.system.undo import UndoJournal
-from eeio.measure.system.filesystem import mount_of
+from eeio.machine import image, counters, caches
+from eeio.machine.undo import UndoJournal
+from eeio.machine.filesystem import mount_of
 
 def tell(name, value):
     print("case", json.dumps([name, value]), flush=True)

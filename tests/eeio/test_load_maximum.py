@@ -14,8 +14,8 @@ from tests.suites import written
 from tests.throttled import throttled_directory
 
 from eeio.errors import EeioError
+from eeio.machine import other_io
 from eeio.measure.campaign.load_maximum import TITLE, Maxima, Maximum
-from eeio.measure.system import other_io
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import CacheLayers, Experiment
 from eeio.record.store import load

@@ -20,10 +20,10 @@ from tests.simulators.tree import write_tree
 
 from eeio.cli import main
 from eeio.errors import EeioError
-from eeio.measure.system import below, caches, direct_io, fscrypt
-from eeio.measure.system.below import caches_below, why_in_memory
-from eeio.measure.system.durability import why_flushes_end_early
-from eeio.measure.system.filesystem import (
+from eeio.machine import below, caches, direct_io, fscrypt
+from eeio.machine.below import caches_below, why_in_memory
+from eeio.machine.durability import why_flushes_end_early
+from eeio.machine.filesystem import (
     BlockDevice,
     Mount,
     backing_device,

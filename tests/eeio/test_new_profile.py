@@ -10,7 +10,7 @@ from tests.processes import ran
 from tests.profiles.test_definitions import SCHEMAS, schema_folder
 from tests.simulators import FakeRapl
 
-from eeio.measure.system.filesystem import WITHOUT_STORAGE, mount_of
+from eeio.machine.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.record.store import load
 
 MIB = 1 << 20

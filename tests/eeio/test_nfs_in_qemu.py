@@ -33,9 +33,9 @@ for folder in ("/sbin", "/var/lib/nfs", "/root"):
 os.symlink("/usr/bin/mount.nfs4", "/sbin/mount.nfs4")
 os.environ["XDG_STATE_HOME"] = "/run/state"
 from eeio.measure.campaign import volumes
-from eeio.measure.system import image, nfs, counters, caches
-from eeio.measure.system.undo import UndoJournal
-from eeio.measure.system.filesystem import mount_of
+from eeio.machine import image, nfs, counters, caches
+from eeio.machine.undo import UndoJournal
+from eeio.machine.filesystem import mount_of
 
 def tell(name, value):
     print("case", json.dumps([name, value]), flush=True)

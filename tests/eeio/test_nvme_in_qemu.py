@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.qemu import PACKAGES, PROFILES_RUN, Guest, guest, marks
 
+from eeio.machine import counters
 from eeio.measure.profiles import complete
-from eeio.measure.system import counters
 
 MODULES = (
     "crct10dif_common", "crct10dif_generic", "crc-t10dif", "crc64", "crc64_rocksoft_generic",
@@ -23,9 +23,9 @@ SCRIPT = """
 import json, time
 from dataclasses import asdict
 from pathlib import Path
-from eeio.measure.system import drive
-from eeio.measure.system.nvme_power import controller_of
-from eeio.measure.system.power_saving import settings
+from eeio.machine import drive
+from eeio.machine.nvme_power import controller_of
+from eeio.machine.power_saving import settings
 from eeio.errors import EeioError
 
 disk = Path("/sys/block/nvme0n1")
@@ -56,8 +56,8 @@ print("told", json.dumps({
 PASSTHROUGH = """
 import json, os
 from eeio.measure.profiles import complete
-from eeio.measure.system import counters
-from eeio.measure.system.filesystem import block_device
+from eeio.machine import counters
+from eeio.machine.filesystem import block_device
 
 device = block_device(Path("/dev/nvme0n1"))
 bytes_of = {"drive": counters.read_by_drive, "block layer": counters.read_counters}

@@ -7,13 +7,11 @@ from tests.machines.machines import FOLDER
 from tests.plugin import InProcess
 from tests.simulators.tree import write_tree
 
-from eeio.measure.campaign import plan
-from eeio.measure.profiles import suite as suites
-from eeio.measure.system import counters
-from eeio.measure.system import device as devices
-from eeio.measure.system.below import why_in_memory
-from eeio.measure.system.drive import drive_of, elsewhere
-from eeio.measure.system.filesystem import (
+from eeio.machine import counters
+from eeio.machine import device as devices
+from eeio.machine.below import why_in_memory
+from eeio.machine.drive import drive_of, elsewhere
+from eeio.machine.filesystem import (
     backing_device,
     block_device,
     drives_below,
@@ -22,6 +20,8 @@ from eeio.measure.system.filesystem import (
     one_drive,
     zone_bytes,
 )
+from eeio.measure.campaign import plan
+from eeio.measure.profiles import suite as suites
 from eeio.record.design import Options
 
 PCI = "sys/devices/pci0000:00/0000:00:01.0"

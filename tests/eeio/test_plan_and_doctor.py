@@ -9,8 +9,8 @@ from tests.executables import executable
 from tests.plugin import Eeio, InProcess
 
 from eeio.cli import main
-from eeio.measure.machine import examination
-from eeio.measure.machine.examination import Finding, can_measure
+from eeio.measure import doctor as examination
+from eeio.measure.doctor import Finding, can_measure
 
 HUGE = "eeio-suite"
 

@@ -8,9 +8,9 @@ import pytest
 from tests.plugin import Eeio
 
 from eeio.errors import EeioError
+from eeio.machine.power_saving import KEYS, Setting, settings
+from eeio.machine.undo import UndoJournal
 from eeio.measure.drives.states import Measured, StateReading, of_setting
-from eeio.measure.system.power_saving import KEYS, Setting, settings
-from eeio.measure.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 
 

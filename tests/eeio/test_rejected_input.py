@@ -171,8 +171,8 @@ def test_a_campaign_of_nothing_is_rejected(home: Path, eeio: Eeio) -> None:
 
 
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
-    from eeio.measure.system.filesystem import backing_device
-    from eeio.measure.system.lock import drive_lock
+    from eeio.machine.filesystem import backing_device
+    from eeio.machine.lock import drive_lock
 
     target = home / "target"
     device, _ = backing_device(target)
@@ -187,7 +187,7 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
 def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a chroot whose root is no mount point: it stands in no mount table."""
     from eeio.errors import RejectedError
-    from eeio.measure.system import filesystem
+    from eeio.machine import filesystem
 
     monkeypatch.setattr(filesystem, "mounts", lambda root: [])
     with pytest.raises(RejectedError, match=f"no mount at {home} or a folder above it, not even /"):

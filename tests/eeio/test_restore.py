@@ -19,9 +19,9 @@ from tests.plugin import Eeio, InProcess
 from eeio.cli import main
 from eeio.errors import EeioError
 from eeio.files.trust import make_folder, why_untrusted
-from eeio.measure.system import owner, undo
-from eeio.measure.system.owner import Owner, start_ticks, this_process
-from eeio.measure.system.undo import UndoEntry, UndoJournal
+from eeio.machine import owner, undo
+from eeio.machine.owner import Owner, start_ticks, this_process
+from eeio.machine.undo import UndoEntry, UndoJournal
 
 OTHER_BOOT = "12345678-1234-1234-1234-123456789abc"
 
@@ -175,7 +175,7 @@ def test_a_container_with_the_same_home_leaves_a_running_campaign_alone(
     """It unmounted the campaign's file system and deleted its image."""
     changes = textwrap.dedent("""
         import sys, pathlib
-        from eeio.measure.system.undo import UndoEntry, UndoJournal
+        from eeio.machine.undo import UndoEntry, UndoJournal
         journal = UndoJournal()
         image = pathlib.Path(sys.argv[1])
         journal.add(UndoEntry("file", str(image)))

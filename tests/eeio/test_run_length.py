@@ -13,7 +13,7 @@ from tests.plugin import Eeio
 from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
-from eeio.analysis.comparison.cells import cells_of
+from eeio.comparison.cells import cells_of
 from eeio.errors import EeioError
 from eeio.measure.campaign import pilot_store, pilots
 from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot

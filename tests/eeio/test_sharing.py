@@ -17,8 +17,8 @@ from tests.plugin import InProcess
 from tests.simulators import FakeRapl
 
 from eeio.cli import main
+from eeio.machine.owner import this_process
 from eeio.measure.campaign.sharing import Sharing, missing
-from eeio.measure.system.owner import this_process
 from eeio.record.run import EnergyReading
 from eeio.record.store import load
 

@@ -10,8 +10,8 @@ from tests.dummy import suite
 from tests.plugin import Eeio
 
 from eeio.errors import RejectedError
-from eeio.measure.system import frequency
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine import frequency
+from eeio.machine.undo import UndoJournal
 
 ARGUMENTS = "level=filesystem operation=read spatiality=sequential sleep_s=0.1"
 

@@ -17,8 +17,8 @@ from tests.simulators.powercap import FakeRapl
 from tests.waiting import until
 
 from eeio.errors import EeioError
-from eeio.measure.system import nvme_power
-from eeio.measure.system.nvme_power import NvmeController, controller_of
+from eeio.machine import nvme_power
+from eeio.machine.nvme_power import NvmeController, controller_of
 
 # Little of its own: a counter that a busy machine writes late is wrong by this power.
 WATTS = 1.0

@@ -13,11 +13,11 @@ from tests.eeio_results.made import EXPERIMENT, design, phase, run
 from tests.plugin import Eeio
 
 from eeio.cli import main
+from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign import runner
 from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.rounds import WriteBudget
 from eeio.measure.profiles import profile as profiles
-from eeio.measure.system.filesystem import BlockDevice
 from eeio.record.design import Wear
 from eeio.record.store import load
 

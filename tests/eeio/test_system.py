@@ -13,13 +13,13 @@ from tests.mounts import attached, detach, unmount
 from tests.processes import ran
 
 from eeio.errors import EeioError, RejectedError
+from eeio.machine import caches, counters, device, image
+from eeio.machine.below import check_directory
+from eeio.machine.device import Permission
+from eeio.machine.filesystem import backing_device, block_device, mount_of
+from eeio.machine.undo import UndoEntry, UndoJournal
 from eeio.measure.campaign.plan import of_design
 from eeio.measure.campaign.volumes import Volumes
-from eeio.measure.system import caches, counters, device, image
-from eeio.measure.system.below import check_directory
-from eeio.measure.system.device import Permission
-from eeio.measure.system.filesystem import backing_device, block_device, mount_of
-from eeio.measure.system.undo import UndoEntry, UndoJournal
 from eeio.record.design import Options
 from eeio.record.run import CacheLayers, DeviceCounters, Experiment
 from eeio.record.tools.capture import PhaseResult

@@ -17,8 +17,8 @@ from tests.executables import executable
 from tests.plugin import Eeio
 from tests.processes import ran
 
+from eeio.machine.filesystem import mount_of
 from eeio.measure import tracers, writeback
-from eeio.measure.system.filesystem import mount_of
 from eeio.report.documents.traced import Traced, table
 from eeio.report.table_and_plot import Table
 from eeio.report.text import render_table

@@ -8,9 +8,9 @@ import pytest
 from tests.executables import executable
 
 from eeio.errors import EeioError
-from eeio.measure.system import caches
-from eeio.measure.system.filesystem import BlockDevice
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine import caches
+from eeio.machine.filesystem import BlockDevice
+from eeio.machine.undo import UndoJournal
 
 pytestmark = pytest.mark.root
 

@@ -18,7 +18,7 @@ from tests.simulators.powercap import FakeRapl
 from tests.waiting import until
 
 from eeio.errors import RejectedError
-from eeio.measure.system.lock import machine_lock
+from eeio.machine.lock import machine_lock
 from eeio_power import samples
 from eeio_power.session import process_state, wait_for_end
 from eeio_power.suspension import STOPPED

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.measure.machine import capture
+from eeio.machine.as_data import capture
 from eeio.report.campaign.verification import verification_notes
 from eeio_power.errors import PowerError
 from eeio_power.meters import about, about_all, meter_names, verifications

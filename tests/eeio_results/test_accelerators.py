@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eeio.analysis.characterization import characterize
-from eeio.analysis.comparison.cells import EFFICIENCY, J_PER_GB, J_PER_GB_OF, POWER, cells_of
+from eeio.comparison.cells import EFFICIENCY, J_PER_GB, J_PER_GB_OF, POWER, cells_of
 from eeio.record.contradictions import contradictions
 from eeio.record.reasons import NO_COST_OF_ACCELERATOR
 from eeio.record.run import EnergyReading, Experiment

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.analysis.comparison.cells import cells_of
-from eeio.analysis.comparison.remarks import domain_warnings
 from eeio.analysis.meter_agreement import agreement
+from eeio.comparison.cells import cells_of
+from eeio.comparison.remarks import domain_warnings
 from eeio.record.run import EnergyReading
 from eeio.record.store import Campaign
 from eeio.report import page

@@ -183,7 +183,7 @@ def _executions(phases: Sequence[Phase]) -> list[Phase]:
 
 
 def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path: Path) -> None:
-    from eeio.analysis.comparison import commands
+    from eeio.comparison import commands
     from eeio.report.document import render_terminal
     from eeio.report.documents import bench
 
@@ -211,7 +211,7 @@ def test_energy_until_durable_is_not_compared_with_one_that_ends_before(tmp_path
 
 def test_a_bench_names_caches_below_the_drive(tmp_path: Path) -> None:
     """Bytes from the page cache of an image are not the drive's: no MB/J."""
-    from eeio.analysis.comparison import commands
+    from eeio.comparison import commands
     from eeio.report.document import render_terminal
     from eeio.report.documents import bench
 
@@ -227,7 +227,7 @@ def test_a_bench_names_caches_below_the_drive(tmp_path: Path) -> None:
 def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
     command, phases = _command("cp a b"), _executions(writes())
     campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
-    from eeio.analysis.comparison import commands
+    from eeio.comparison import commands
     from eeio.report.document import render_markdown, render_terminal
     from eeio.report.documents import bench
 

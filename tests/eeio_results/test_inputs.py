@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from eeio.analysis.characterization import characterize
-from eeio.analysis.comparison.cells import POWER, cells_of
+from eeio.comparison.cells import POWER, cells_of
 from eeio.errors import EeioError, LimitError, SchemaError, ToolOutputError
-from eeio.exchange.pts import composite
 from eeio.files import documents, inputs
+from eeio.pts import composite
 from eeio.record import store, tools, typed
 from eeio.record.run import EnergyReading
 from eeio.record.tools.capture import Capture

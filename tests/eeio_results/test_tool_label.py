@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from eeio.analysis.characterization import characterize
-from eeio.analysis.comparison.cells import cells_of
-from eeio.analysis.comparison.changes import PLACE
+from eeio.comparison.cells import cells_of
+from eeio.comparison.changes import PLACE
 from eeio.measure.profiles import suite as suites
 from eeio.record import store
 from eeio.record.run import CacheLayers, Experiment

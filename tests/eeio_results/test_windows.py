@@ -13,10 +13,10 @@ import pytest
 
 import eeio_results
 from eeio.analysis.characterization import characterize
-from eeio.analysis.guideline.measured import measured_domains
 from eeio.analysis.observation import Missing
 from eeio.analysis.ranking import Rules
 from eeio.analysis.rows import Row
+from eeio.guideline.measured import measured_domains
 from eeio.record.run import EnergyReading, Experiment, Phase
 from eeio.record.store import Campaign
 from eeio.record.windows import flush_of, known, window_of

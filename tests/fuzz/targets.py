@@ -21,24 +21,24 @@ from unittest.mock import patch
 import yaml
 
 from eeio.analysis import characterization
-from eeio.analysis.comparison import cells as comparison
-from eeio.analysis.guideline import cost_inputs, workload_file
+from eeio.comparison import cells as comparison
 from eeio.errors import EeioError, LimitError, ToolOutputError
 from eeio.exchange.importing import mapping, outputs, power_logs, power_of_results, results, runs
 from eeio.exchange.importing import processor as processors
 from eeio.exchange.importing import testlog as testlogs
-from eeio.exchange.pts import composite
-from eeio.exchange.pts import read as pts
-from eeio.exchange.pts.read import experiments_of, machine_of, run_of
 from eeio.files import inputs
+from eeio.guideline import cost_inputs, workload_file
+from eeio.machine import counters, device, drive
+from eeio.machine.as_data import capture as machine_capture
+from eeio.machine.as_data import description as machine_description
 from eeio.measure import power_of_nodes as cluster
 from eeio.measure.calibration import clock
 from eeio.measure.campaign import pilot_store, server_power
-from eeio.measure.machine import capture as machine_capture
-from eeio.measure.machine import description as machine_description
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
-from eeio.measure.system import counters, device, drive
+from eeio.pts import composite
+from eeio.pts import read as pts
+from eeio.pts.read import experiments_of, machine_of, run_of
 from eeio.record import store, tools, typed
 from eeio.record.tools.capture import Capture
 from eeio.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace

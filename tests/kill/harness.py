@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import EeioError
-from eeio.measure.system.owner import start_ticks
+from eeio.machine.owner import start_ticks
 from eeio.record.store import load, read_design
 from eeio_power.suspension import STOPPED
 from tests.cpufreq import bytes_of, pstate_tree

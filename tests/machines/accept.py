@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.machine import capture
-from eeio.measure.machine import description as descriptions
-from eeio.measure.machine.description import Description, MeterReadings
-from eeio.measure.machine.replay import DOCTOR
-from eeio.measure.system import power_saving
-from eeio.measure.system.filesystem import block_device
+from eeio.machine import power_saving
+from eeio.machine.as_data import capture
+from eeio.machine.as_data import description as descriptions
+from eeio.machine.as_data.description import Description, MeterReadings
+from eeio.machine.as_data.replay import DOCTOR
+from eeio.machine.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, discover, open_meters
 from tests.machines import machines

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from eeio.measure.machine.description import lay_out
+from eeio.machine.as_data.description import lay_out
 from eeio_power.meters import Meter, close_meters, open_meters, perf
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, Samples, meter_info

@@ -1,6 +1,6 @@
 """The machines of tests/data/machines: what they are, what is expected of them, and how they live.
 
-Each is a folder: `machine.yaml` describes the machine (src/eeio/measure/machine/description.py);
+Each is a folder: `machine.yaml` describes the machine (src/eeio/machine/as_data/description.py);
 `expected.yaml` is the table of what must be found on it:
 
     meters:                 # what `auto` or a spec of a meter gives; any other meter is not there
@@ -23,8 +23,8 @@ from typing import Any
 
 import yaml
 
-from eeio.measure.machine import description as descriptions
-from eeio.measure.machine.description import Description
+from eeio.machine.as_data import description as descriptions
+from eeio.machine.as_data.description import Description
 from tests.simulators.files import write_in_place
 
 FOLDER = Path(__file__).parents[1] / "data/machines"

@@ -10,11 +10,11 @@ import pytest
 
 from eeio.cli import main
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.machine import capture
-from eeio.measure.machine.anonymous import Replacer
-from eeio.measure.machine.description import MeterReadings, lay_out
-from eeio.measure.system import counters, drive, power_saving
-from eeio.measure.system.filesystem import block_device
+from eeio.machine import counters, drive, power_saving
+from eeio.machine.as_data import capture
+from eeio.machine.as_data.anonymous import Replacer
+from eeio.machine.as_data.description import MeterReadings, lay_out
+from eeio.machine.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, contents_of, discover, open_meters
 from tests.machines import accept, machines, page

@@ -11,17 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from eeio.analysis.comparison.cells import J_PER_GB, Cell
-from eeio.analysis.comparison.changes import (
-    Changes,
-    ExperimentChange,
-    MetricChange,
-    Verdict,
-    change_metrics,
-)
-from eeio.analysis.guideline.replacement_rule import guideline
-from eeio.analysis.guideline.servers import CellValues, Server
-from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.comparison.cells import J_PER_GB, Cell
+from eeio.comparison.changes import Changes, ExperimentChange, MetricChange, Verdict, change_metrics
+from eeio.guideline.replacement_rule import guideline
+from eeio.guideline.servers import CellValues, Server
+from eeio.guideline.workload import CellKey, WorkloadEntry, make_workload
 from eeio.report import page
 from eeio.report.campaign.characterized import build
 from eeio.report.page import guideline as guideline_page

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.analysis.comparison.campaigns import compare, named_cells
+from eeio.comparison.campaigns import compare, named_cells
 from eeio.report import page
 from eeio.report.campaign.characterized import build
 from tests.page.made import campaign, power

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio.machine import caches, counters, image
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign import volumes
-from eeio.measure.system import caches, counters, image
-from eeio.measure.system.undo import UndoJournal
 from eeio.record import tools
 from tests.profiles.harness import Installer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eeio.exchange.pts import entry
+from eeio.pts import entry
 from tests.clock import Clock
 from tests.executables import executable
 from tests.own_meter import BENCH

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
-from eeio.exchange.pts import composite
+from eeio.pts import composite
 from tests.plugin import Eeio
 from tests.pts.harness import PtsHome, running
 from tests.pts.test_with_pts import QUICK

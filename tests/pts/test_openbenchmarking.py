@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.exchange.pts import composite, read
+from eeio.pts import composite, read
 from tests.processes import ran
 from tests.pts.harness import ROOT, PtsHome, why_not
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.exchange.pts import composite
+from eeio.pts import composite
 from tests.profiles.conftest import is_present
 from tests.pts.harness import ROOT, PtsHome
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
-from eeio.exchange.pts import composite, entry
-from eeio.exchange.pts.composite import Result, ResultFile
+from eeio.pts import composite, entry
+from eeio.pts.composite import Result, ResultFile
 from tests.profiles.harness import FOLDERS, copy_of
 from tests.pts.harness import ROOT, TRIVIAL, Done, PtsHome, make_trivial_profile, running
 from tests.waiting import until

@@ -1,6 +1,4 @@
-"""What records mean: observation -> metric -> summary -> characterization; comparisons of
-campaigns; guidelines and costs.
+"""What records mean: observation -> metric -> summary -> characterization.
 
-May import `eeio.record`, `eeio.traces`, `eeio.statistics`, `eeio.units` and `eeio.files`. The
-documents of its findings are in `eeio.report.documents`.
+May import `eeio.record`, `eeio.traces`, `eeio.statistics`, `eeio.units` and `eeio.files`.
 """

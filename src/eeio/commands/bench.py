@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.analysis.comparison.commands import Comparison, benches, comparisons
 from eeio.commands import campaign_options
 from eeio.commands.arguments import AnyOrder, OptionGroup, add_help_all
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
+from eeio.comparison.commands import Comparison, benches, comparisons
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, LimitError, RejectedError
 from eeio.measure.bench import plan as plans
 from eeio.measure.bench import request, trial

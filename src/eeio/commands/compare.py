@@ -28,9 +28,9 @@ from eeio.report.document import Document
 from eeio.units.external_text import shown
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.campaigns import Comparison
-    from eeio.analysis.comparison.cells import Cell
-    from eeio.analysis.comparison.gate import Gate, Side
+    from eeio.comparison.campaigns import Comparison
+    from eeio.comparison.cells import Cell
+    from eeio.comparison.gate import Gate, Side
     from eeio.record.store import Campaign
     from eeio.statistics.decision import Rule
 
@@ -121,7 +121,7 @@ def compare(arguments: argparse.Namespace) -> int:
 def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
     """The answer for single campaigns, and its gates."""
     with analysis():
-        from eeio.analysis.comparison import campaigns as comparison
+        from eeio.comparison import campaigns as comparison
         from eeio.report.documents import comparison as report
     campaigns = load_campaigns(arguments.campaigns)
     reject_mixed_demo(campaigns)
@@ -169,7 +169,7 @@ def _undecided(arguments: argparse.Namespace) -> Literal["pass", "fail"]:
 
 def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     """Groups of campaigns, each of one machine, the first against each other one."""
-    from eeio.analysis.comparison.sessions import compare_groups
+    from eeio.comparison.sessions import compare_groups
     from eeio.report.documents import sessions as report
 
     for name, given in (
@@ -223,9 +223,9 @@ def _gates(
     if requested is None:
         return ()
     with analysis():
-        from eeio.analysis.comparison.cells import fits, why_too_slow
-        from eeio.analysis.comparison.gate import Side, gate
         from eeio.analysis.observation import Missing
+        from eeio.comparison.cells import fits, why_too_slow
+        from eeio.comparison.gate import Side, gate
     where = dict(word.split("=", 1) for word in arguments.where)
     (name, cells, campaigns), *others = sides
     before = Side(
@@ -264,7 +264,7 @@ def _gates(
 def _bench_runs(before: "Side", found: "Gate") -> int | None:
     """The runs of each command with which the gate finds its change in 9 of 10 comparisons."""
     with analysis():
-        from eeio.analysis.comparison.gate_plan import gate_plan
+        from eeio.comparison.gate_plan import gate_plan
     return gate_plan(before, found.share, found.metric, found.to_detect).repetitions
 
 

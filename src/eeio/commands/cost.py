@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.analysis.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.arguments import OptionGroup, add_help_all, former
@@ -20,13 +19,14 @@ from eeio.commands.experiments import (
 )
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
+from eeio.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio.record.publication import warnings_of
 from eeio.report.document import Document
 from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio.analysis.guideline.measured import Choice
-    from eeio.analysis.guideline.servers import Server
+    from eeio.guideline.measured import Choice
+    from eeio.guideline.servers import Server
     from eeio.record.store import Campaign
 
 
@@ -177,9 +177,9 @@ def cost_of(arguments: argparse.Namespace) -> int:
 def document_of(arguments: argparse.Namespace) -> Document:
     """The answer for the campaigns."""
     with analysis():
-        from eeio.analysis.guideline.cost import costs
-        from eeio.analysis.guideline.measured import domain_remark, unranked_remarks
-        from eeio.analysis.guideline.workload_file import load_workload
+        from eeio.guideline.cost import costs
+        from eeio.guideline.measured import domain_remark, unranked_remarks
+        from eeio.guideline.workload_file import load_workload
         from eeio.report.documents import cost as report
     names = arguments.campaigns
     try:
@@ -280,8 +280,8 @@ def _idle(
 def _system(
     campaign: "Campaign", choice: "Choice", domain: str, idle_power_w: float | None
 ) -> "Server":
-    from eeio.analysis.guideline.measured import LeftOut, cells
-    from eeio.analysis.guideline.servers import Server
+    from eeio.guideline.measured import LeftOut, cells
+    from eeio.guideline.servers import Server
 
     left_out: LeftOut = {}
     found = cells(campaign, choice, domain, left_out)

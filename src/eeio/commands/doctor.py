@@ -12,9 +12,9 @@ from pathlib import Path
 from eeio.commands import restore, setup
 from eeio.commands.arguments import add_format
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
-from eeio.measure.machine import capture, readings
-from eeio.measure.machine.examination import Finding, can_measure, examine, examine_replay
-from eeio.measure.machine.replay import replayed
+from eeio.machine.as_data import capture, readings
+from eeio.machine.as_data.replay import replayed
+from eeio.measure.doctor import Finding, can_measure, examine, examine_replay
 from eeio.report import terminal
 from eeio.units.external_text import shown
 

@@ -13,8 +13,8 @@ from eeio.record.run import DOMAINS
 from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.cells import Cell
-    from eeio.analysis.guideline.measured import Choice
+    from eeio.comparison.cells import Cell
+    from eeio.guideline.measured import Choice
     from eeio.record.store import Campaign
 
 
@@ -65,14 +65,14 @@ def number_of(quantity: q.Quantity) -> Callable[[str], float]:
 
 
 def choice_of(arguments: argparse.Namespace) -> "Choice":
-    from eeio.analysis.guideline.measured import Choice
+    from eeio.guideline.measured import Choice
 
     return Choice(arguments.tool, arguments.level, arguments.domain, arguments.max_p99)
 
 
 def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     """Raises RejectedError where no domain has experiments in every campaign, with what to type."""
-    from eeio.analysis.guideline.measured import LeftOut, cells, domain_of
+    from eeio.guideline.measured import LeftOut, cells, domain_of
 
     domain = domain_of(campaigns, choice)
     without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
@@ -93,14 +93,14 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
 
 
 def _has(campaign: "Campaign", choice: "Choice", domain: str) -> bool:
-    from eeio.analysis.guideline.measured import cells
+    from eeio.guideline.measured import cells
 
     return bool(cells(campaign, choice, domain, {}))
 
 
 def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     """Which other domain, or which other tool, to type: those with all that a cost needs."""
-    from eeio.analysis.guideline.measured import is_enough, measured_domains
+    from eeio.guideline.measured import is_enough, measured_domains
 
     known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
     if not known:

@@ -16,8 +16,8 @@ from eeio.record.publication import QUICK_WARNING
 from eeio.units import quantities as q
 
 if TYPE_CHECKING:
-    from eeio.analysis.guideline.answer import Cost, Guideline, LessPerTb
-    from eeio.analysis.guideline.servers import Costs, Server
+    from eeio.guideline.answer import Cost, Guideline, LessPerTb
+    from eeio.guideline.servers import Costs, Server
     from eeio.record.store import Campaign
 
 _SIDES = ("traditional", "low_power")
@@ -68,9 +68,9 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio.analysis.guideline.measured import domain_remark
-        from eeio.analysis.guideline.replacement_rule import guideline
-        from eeio.analysis.guideline.workload_file import load_workload
+        from eeio.guideline.measured import domain_remark
+        from eeio.guideline.replacement_rule import guideline
+        from eeio.guideline.workload_file import load_workload
         from eeio.report.documents import guideline as report
     if arguments.workload is None:
         raise RejectedError("--workload MIX.yaml is missing: the guideline is for one workload mix")
@@ -122,7 +122,7 @@ def _render_html(made: "Guideline", quick: "Sequence[str]") -> str:
 
 
 def _costs(arguments: argparse.Namespace) -> "Costs | None":
-    from eeio.analysis.guideline.servers import Costs
+    from eeio.guideline.servers import Costs
 
     embodied = any(getattr(arguments, f"{side}_embodied_kg") for side in _SIDES)
     if embodied and arguments.years is None:
@@ -146,8 +146,8 @@ def _per_tb(
     arguments: argparse.Namespace, made: "Guideline", systems: "Sequence[Server]"
 ) -> "tuple[tuple[Cost, ...], tuple[LessPerTb, ...]]":
     """Cost per TB on each system, and which is cheaper."""
-    from eeio.analysis.guideline.cost import costs
-    from eeio.analysis.guideline.cost_inputs import CostInputs, grid_of
+    from eeio.guideline.cost import costs
+    from eeio.guideline.cost_inputs import CostInputs, grid_of
 
     embodied = [getattr(arguments, f"{side}_embodied_kg") for side in _SIDES]
     try:
@@ -183,8 +183,8 @@ def _system(
     arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]", domain: str
 ) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio.analysis.guideline.measured import LeftOut, cells
-    from eeio.analysis.guideline.servers import Server
+    from eeio.guideline.measured import LeftOut, cells
+    from eeio.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
     if len(machines) > 1:

@@ -11,7 +11,7 @@ from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED, LimitError
 from eeio.exchange.importing import imported, mapping, power_later, result_tables, results, runs
-from eeio.exchange.pts import read as pts
+from eeio.pts import read as pts
 from eeio.report import text
 from eeio.units.external_text import shown
 from eeio.units.number_text import number

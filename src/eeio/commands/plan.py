@@ -13,6 +13,7 @@ from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.doctor import add_replay
 from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
 from eeio.errors import EXIT_DONE, EeioError, RejectedError
+from eeio.machine.as_data.replay import replayed
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import plan_text, safety
 from eeio.measure.campaign.detection import (
@@ -22,8 +23,7 @@ from eeio.measure.campaign.detection import (
     gate_detection,
     newest,
 )
-from eeio.measure.machine.examination import recorded
-from eeio.measure.machine.replay import replayed
+from eeio.measure.doctor import recorded
 from eeio.measure.profiles import suite as suites
 from eeio.record.design import Options
 from eeio.units.external_text import shown

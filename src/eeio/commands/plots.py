@@ -28,8 +28,8 @@ def plot_files(
     screen. `where` selects experiments (FACTOR=LEVEL); plots that need all of them are then left
     out. A plot that exists as SVG only is in no other format, and stderr names it."""
     with analysis():
-        from eeio.analysis.comparison.campaigns import named_cells
-        from eeio.analysis.comparison.cells import fits
+        from eeio.comparison.campaigns import named_cells
+        from eeio.comparison.cells import fits
         from eeio.measure.power_series import power_series
         from eeio.report.campaign.contents import drawings
         from eeio.report.figures import drawing, machines_and_drives

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio.analysis.comparison.drift import compared_cells
-from eeio.analysis.comparison.layers import matches, on_one_drive
-from eeio.analysis.comparison.pareto import choices
 from eeio.analysis.ranking import Rules
 from eeio.commands.amounts import duty, share
 from eeio.commands.arguments import OptionGroup, add_help_all, former
@@ -17,6 +14,9 @@ from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document, write_file
 from eeio.commands.plots import CHARTS, WIDTHS, chart_files, plot_files, write_plots
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
+from eeio.comparison.drift import compared_cells
+from eeio.comparison.layers import matches, on_one_drive
+from eeio.comparison.pareto import choices
 from eeio.errors import EXIT_DONE, EeioError, RejectedError
 from eeio.record import store
 from eeio.record.run import LEVELS
@@ -159,7 +159,7 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
         return built
     try:
         with analysis():
-            from eeio.analysis.comparison.layer_costs import layer_costs
+            from eeio.comparison.layer_costs import layer_costs
             from eeio.report.campaign.answers import answers
     except EeioError as error:
         print(f"no table that needs a test: {error}", file=sys.stderr)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EeioError
-from eeio.measure.system.undo import orphans
+from eeio.machine.undo import orphans
 from eeio.record.store import half_made, remove_half_made
 
 

@@ -79,7 +79,7 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
     campaign = load(store.folder)
     _check(campaign, arguments.most)
     with analysis():
-        from eeio.analysis.comparison.questions import repetitions_requested
+        from eeio.comparison.questions import repetitions_requested
         from eeio.report.campaign.answers import answers, rule_of
     now = answers(campaign)
     adaptive = campaign.design.protocol.adaptive

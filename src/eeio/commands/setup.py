@@ -61,5 +61,5 @@ def _steps(step: str, flags: list[str]) -> int:
         "EEIO_SETUP_PROFILES": str(profiles),
         "EEIO_SETUP_IOR": str(profiles.parent / "docker/ior"),  # only a checkout has it
     }
-    steps = ["sh", str(_PACKAGE / "setup/steps.sh"), step, *flags]
+    steps = ["sh", str(_PACKAGE / "installation/steps.sh"), step, *flags]
     return subprocess.run(steps, env=environment, check=False).returncode

@@ -1,4 +1,4 @@
-"""Campaigns from and to other formats: imports, PTS result files, tables for Parquet, bundles.
+"""Campaigns from and to other formats: imports, tables for Parquet, bundles.
 
-May import what `eeio.measure` may, and `eeio.measure`; `eeio.commands` imports it.
+May import what `eeio.measure` may, `eeio.measure` and `eeio.pts`; `eeio.commands` imports it.
 """

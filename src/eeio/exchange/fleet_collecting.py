@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.analysis.comparison.fleet import NodeResults
+from eeio.comparison.fleet import NodeResults
 from eeio.errors import EeioError, RejectedError
-from eeio.exchange.pts import read as pts
 from eeio.measure.fleet_jobs import LOGS, NODES, Submission, read_submission
 from eeio.paths import temporary_folder
+from eeio.pts import read as pts
 from eeio.record.run import Machine
 from eeio.record.store import Campaign, load
 from eeio.units.external_text import shown

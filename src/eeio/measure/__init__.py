@@ -1,5 +1,5 @@
-"""What is measured: the plan and the runs of a campaign, and the machine that they run on.
+"""What is measured: the plan and the runs of a campaign, benches, drives, traces of programs.
 
-May import `eeio_power`, `eeio_results`, `eeio_parsers`, `eeio_limits`, `eeio.errors` and
-`eeio.paths`. `eeio.commands` and `eeio.exchange` import it.
+May import `eeio.machine` and what is below it, `eeio_power`, `eeio_parsers`, `eeio.pts` and
+`eeio.exchange`.
 """

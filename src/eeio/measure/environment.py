@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from eeio.errors import EeioError
-from eeio.measure.machine.root import memory_bytes
-from eeio.measure.system.drive import Drive, drive_of, network_file_system
-from eeio.measure.system.filesystem import BlockDevice, Mount, mount_of
-from eeio.measure.system.limits import known_limits
-from eeio.measure.system.undo import run_command
+from eeio.machine.as_data.root import memory_bytes
+from eeio.machine.drive import Drive, drive_of, network_file_system
+from eeio.machine.filesystem import BlockDevice, Mount, mount_of
+from eeio.machine.limits import known_limits
+from eeio.machine.undo import run_command
 from eeio.record.run import Machine, Tool
 from eeio.units.external_text import shown
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from eeio.measure.system.owner import start_ticks
-from eeio.measure.system.undo import UndoEntry, UndoJournal, end_group, mark
+from eeio.machine.owner import start_ticks
+from eeio.machine.undo import UndoEntry, UndoJournal, end_group, mark
 
 GATE = """
 import os, signal, sys, warnings

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from eeio.machine.undo import UndoJournal
 from eeio.measure.signals import signals_raise
-from eeio.measure.system.undo import UndoJournal
 
 
 @contextmanager

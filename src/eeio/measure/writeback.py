@@ -6,9 +6,9 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.files.mounts import Mount
-from eeio.measure.system import caches
-from eeio.measure.system.durability import why_flushes_end_early
-from eeio.measure.system.filesystem import IN_MEMORY, backing_devices, mount_of
+from eeio.machine import caches
+from eeio.machine.durability import why_flushes_end_early
+from eeio.machine.filesystem import IN_MEMORY, backing_devices, mount_of
 from eeio.traces.account import Writeback
 
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from eeio.record.energy_reading import EnergyReading
 from eeio.record.phase_times import lasted_s
-from eeio.record.reading import EnergyReading
 from eeio.record.run import IdleMedian
 from eeio.units.quantities import DURATION
 

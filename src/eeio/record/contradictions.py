@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Protocol, TypeVar
 
-from eeio.record.reading import MARKS, SEVERAL
+from eeio.record.energy_reading import MARKS, SEVERAL
 
 INSIDE: Mapping[str, tuple[str, ...]] = {
     "system": ("module", "package", "dram", "device", "accelerator"),

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 from eeio.analysis.characterization import ContextRowBody
-from eeio.analysis.comparison.layer_costs import LayerCostBody
-from eeio.analysis.comparison.pareto import ParetoPointBody
 from eeio.analysis.rows import RowBody
-from eeio.exchange.pts import entry_form
-from eeio.measure.machine.description import VERSION, Description
+from eeio.comparison.layer_costs import LayerCostBody
+from eeio.comparison.pareto import ParetoPointBody
+from eeio.machine.as_data.description import VERSION, Description
+from eeio.pts import entry_form
 from eeio.record.design import StoredDesign
 from eeio.record.run import SCHEMA_VERSION, Run
 from eeio.record.tools.capture import StoredCapture

@@ -29,7 +29,7 @@ from eeio.studies import Chapter, Study
 from eeio.units.number_text import number
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.cells import Cell
+    from eeio.comparison.cells import Cell
 from eeio.record.store import Campaign
 
 MOST_DEVIATION = 0.02
@@ -129,7 +129,7 @@ def _because(nothing: Proportionality, reason: str) -> Proportionality:
 
 def load_curves(campaign: "Campaign") -> list[list[Step]]:
     """The curves of a campaign, each from idle to its highest load; none without a `load`."""
-    from eeio.analysis.comparison.cells import cells_of
+    from eeio.comparison.cells import cells_of
 
     groups: dict[str, list[tuple[int, Cell]]] = {}
     if not campaign.has_load:
@@ -161,7 +161,7 @@ def _why_idle_unsure(campaign: "Campaign", domain: str) -> str | None:
 
 
 def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> list[Step]:
-    from eeio.analysis.comparison.cells import POWER
+    from eeio.comparison.cells import POWER
 
     domain = next(
         (d for d in COST_DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
@@ -197,7 +197,7 @@ def _step(
     domain: str | None,
     metrics: Sequence[Mapping[str, float]],
 ) -> Step:
-    from eeio.analysis.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER, largest_uncertainty
+    from eeio.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER, largest_uncertainty
 
     power = POWER[domain or "system"]
     bandwidth, power_w, joules = cell.known(BANDWIDTH), None, None

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from eeio.machine.other_io import Target
 from eeio.measure.campaign.command_bytes import Counted, at_drive, without_drive
-from eeio.measure.system.other_io import Target
 from eeio.record.reasons import WROTE_NOTHING
 from eeio.record.run import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
 from eeio.record.tools.capture import PhaseResult

@@ -17,10 +17,8 @@ from tests.executables import executable
 from tests.processes import ran
 
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
-from eeio.measure.campaign.sharing import Sharing, missing
-from eeio.measure.system import image
-from eeio.measure.system.device import (
+from eeio.machine import image
+from eeio.machine.device import (
     ErasedDevice,
     Permission,
     Signature,
@@ -33,8 +31,10 @@ from eeio.measure.system.device import (
     signatures_found,
     zero_share,
 )
-from eeio.measure.system.lock import lock_folders
-from eeio.measure.system.owner import Owner, this_process
+from eeio.machine.lock import lock_folders
+from eeio.machine.owner import Owner, this_process
+from eeio.measure.campaign.safety import MADE, SCRATCH, left_files, permission, used_bytes
+from eeio.measure.campaign.sharing import Sharing, missing
 from eeio.record.design import Options
 from eeio.record.run import EnergyReading
 
@@ -244,7 +244,7 @@ def test_only_programs_with_the_mark_are_ended() -> None:
     """Each starts a process that goes on in another group, and ends."""
     script = (
         "import os, subprocess\n"
-        "from eeio.measure.system.owner import Orphans\n"
+        "from eeio.machine.owner import Orphans\n"
         "orphans = Orphans({'MARK': 'ours'})\n"
         "found = []\n"
         "for mark in ('ours', 'other'):\n"

@@ -11,7 +11,7 @@ import pytest
 from tests.once import once
 from tests.published import PUBLISHED, needs_published
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 from eeio.exchange.importing import mapping, runs
 from eeio.exchange.importing.imported import Imported
 

@@ -16,11 +16,12 @@ from tests.simulators.files import write_in_place
 
 from eeio.cli import main
 from eeio.errors import LimitError, RejectedError
-from eeio.measure.machine import capture, description, examination, readings
-from eeio.measure.machine.anonymous import Replacer, own_serials
-from eeio.measure.machine.description import Command, Description
-from eeio.measure.machine.replay import replayed
-from eeio.measure.machine.root import user_id, which
+from eeio.machine.as_data import capture, description, readings
+from eeio.machine.as_data.anonymous import Replacer, own_serials
+from eeio.machine.as_data.description import Command, Description
+from eeio.machine.as_data.replay import replayed
+from eeio.machine.as_data.root import user_id, which
+from eeio.measure import doctor as examination
 from eeio_power.meters import discover
 
 NO_OUTPUT = json.dumps({"findings": []})

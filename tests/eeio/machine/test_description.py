@@ -10,8 +10,8 @@ from tests.processes import ran
 
 from eeio.errors import RejectedError
 from eeio.files import inputs
-from eeio.measure.machine import description as descriptions
-from eeio.measure.machine.description import Command, Description
+from eeio.machine.as_data import description as descriptions
+from eeio.machine.as_data.description import Command, Description
 from eeio_power.meters import open_meters
 
 # Names of a laptop's powercap; the DCMI answer is 152 W, as DCMI 1.5, table 6-16 writes it.

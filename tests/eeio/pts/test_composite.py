@@ -15,11 +15,11 @@ from eeio import paths
 from eeio.analysis.characterization import characterize
 from eeio.cli import main
 from eeio.errors import SchemaError
-from eeio.exchange.pts import composite
-from eeio.exchange.pts.composite import Result, ResultEntry, ResultFile, System
-from eeio.exchange.pts.trial import with_reported
-from eeio.exchange.pts.write import result_file
 from eeio.files import inputs
+from eeio.pts import composite
+from eeio.pts.composite import Result, ResultEntry, ResultFile, System
+from eeio.pts.trial import with_reported
+from eeio.pts.write import result_file
 from eeio.record import store
 from eeio.record.run import Durable
 

@@ -9,9 +9,9 @@ import pytest
 
 from eeio.cli import main
 from eeio.errors import SchemaError
-from eeio.exchange.pts import composite, entry, entry_form
-from eeio.exchange.pts.composite import ResultEntry
-from eeio.exchange.pts.entry import Idle, QuantityEntry, Values, own_of
+from eeio.pts import composite, entry, entry_form
+from eeio.pts.composite import ResultEntry
+from eeio.pts.entry import Idle, QuantityEntry, Values, own_of
 from eeio.record import run
 from eeio.schemas.published import published
 

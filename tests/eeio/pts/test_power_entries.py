@@ -7,7 +7,7 @@ from typing import Any
 from tests.eeio_results.made import EXPERIMENT, energy, phase
 
 from eeio.analysis.observation import observed
-from eeio.exchange.pts.session import Entries, Measured
+from eeio.pts.session import Entries, Measured
 from eeio.units.number_text import pts_number
 
 READING = energy(20.0, domain="package")

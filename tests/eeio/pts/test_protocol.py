@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RejectedError
-from eeio.exchange.pts import protocol
 from eeio.measure.profiles import suite as suites
+from eeio.pts import protocol
 
 SUITES = Path(__file__).parents[3] / "suites"
 

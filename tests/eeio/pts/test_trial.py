@@ -13,10 +13,10 @@ from tests.simulators.powercap import FakeRapl
 
 from eeio.analysis.observation import Missing
 from eeio.errors import EeioError, SchemaError
-from eeio.exchange.pts import trial as pts_trial
-from eeio.exchange.pts.composite import ResultEntry
-from eeio.exchange.pts.entry import Values, own_of
-from eeio.exchange.pts.session import bytes_per_j, measured
+from eeio.pts import trial as pts_trial
+from eeio.pts.composite import ResultEntry
+from eeio.pts.entry import Values, own_of
+from eeio.pts.session import bytes_per_j, measured
 from eeio.record.run import CacheLayers, Experiment, Run
 from eeio.record.tools.capture import Capture
 from eeio_power.errors import PowerError

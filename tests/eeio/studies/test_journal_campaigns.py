@@ -19,12 +19,12 @@ from tests.waiting import until
 
 from eeio.cli import main
 from eeio.errors import RejectedError
+from eeio.machine import frequency
+from eeio.machine.lock import drive_lock
 from eeio.measure.campaign import rounds
 from eeio.measure.campaign.plan import of_design
 from eeio.measure.campaign.variants import study_settings
 from eeio.measure.journal import delayjc
-from eeio.measure.system import frequency
-from eeio.measure.system.lock import drive_lock
 from eeio.record.design import Design, Protocol, StudyProtocol
 from eeio.schemas.published import FOLDER as SCHEMAS
 

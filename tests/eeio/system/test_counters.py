@@ -8,10 +8,10 @@ from tests.campaigns import records
 from tests.simulators.tree import write_tree
 
 from eeio.cli import main
+from eeio.machine import caches, counters
+from eeio.machine.filesystem import BlockDevice, backing_device, block_device
 from eeio.measure.campaign import measurement
 from eeio.measure.campaign.volumes import Volume
-from eeio.measure.system import caches, counters
-from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import CacheLayers, DeviceCounters, Experiment, Run
 from eeio.record.tools.capture import Capture, PhaseResult, ToolResult

@@ -7,10 +7,10 @@ import pytest
 from tests.eeio_results import made
 from tests.simulators.tree import write_tree
 
-from eeio.analysis.comparison.cells import cells_of, machine_names
+from eeio.comparison.cells import cells_of, machine_names
 from eeio.errors import EeioError
-from eeio.measure.system.drive import drive_of, network_file_system
-from eeio.measure.system.filesystem import Mount, named_device
+from eeio.machine.drive import drive_of, network_file_system
+from eeio.machine.filesystem import Mount, named_device
 from eeio.record.run import Machine
 from eeio.record.store import Campaign
 

@@ -11,11 +11,11 @@ import pytest
 from tests.mounts import attached, sparse
 from tests.simulators.tree import write_tree
 
+from eeio.machine import drive as drive_module
+from eeio.machine import limits
+from eeio.machine.device_limits import Sample, device_limits, reached_by
+from eeio.machine.filesystem import BlockDevice, block_device, named_device
 from eeio.measure.campaign.machine_limits import MachineLimits
-from eeio.measure.system import drive as drive_module
-from eeio.measure.system import limits
-from eeio.measure.system.device_limits import Sample, device_limits, reached_by
-from eeio.measure.system.filesystem import BlockDevice, block_device, named_device
 from eeio.record.run import CacheLayers, Durable, Experiment, Phase, Run
 
 V2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
@@ -390,7 +390,7 @@ def test_a_real_group_s_limit_is_known(tmp_path: Path, group: Path) -> None:
         limit.write_text(f"{device.major}:{device.minor} 20000000\n")
         script = (
             f"open('{group}/cgroup.procs', 'w').write('0')\n"
-            "from eeio.measure.system.limits import known_limits\nprint(known_limits())"
+            "from eeio.machine.limits import known_limits\nprint(known_limits())"
         )
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
@@ -405,7 +405,7 @@ _READER = """
 import mmap, os, sys, time
 from pathlib import Path
 from eeio.measure.campaign.machine_limits import MachineLimits
-from eeio.measure.system.filesystem import block_device
+from eeio.machine.filesystem import block_device
 from tests.eeio.system.test_limits import a_run
 from dataclasses import replace
 group, node = sys.argv[1:]

@@ -11,8 +11,8 @@ import pytest
 from tests.plugin import InProcess
 
 from eeio.errors import RejectedError
-from eeio.measure.system.lock import FolderLock, drive_lock, lock_folders, machine_lock, waiting
-from eeio.measure.system.owner import this_process
+from eeio.machine.lock import FolderLock, drive_lock, lock_folders, machine_lock, waiting
+from eeio.machine.owner import this_process
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_lock_is_waited_for(
         if len(looks) == 3:
             other.__exit__()
 
-    monkeypatch.setattr("eeio.measure.system.lock.time.sleep", sleep)
+    monkeypatch.setattr("eeio.machine.lock.time.sleep", sleep)
     with waiting(math.inf), drive_lock("sdx"):
         assert len(looks) == 3
     message = capsys.readouterr().err
@@ -182,10 +182,8 @@ def test_a_campaign_that_never_ends_is_waited_for_no_longer_than_allowed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [0.0]
-    monkeypatch.setattr("eeio.measure.system.lock.time.monotonic", lambda: now_s[0])
-    monkeypatch.setattr(
-        "eeio.measure.system.lock.time.sleep", lambda s: now_s.append(now_s.pop() + s)
-    )
+    monkeypatch.setattr("eeio.machine.lock.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("eeio.machine.lock.time.sleep", lambda s: now_s.append(now_s.pop() + s))
     with drive_lock("sdx"), waiting(90.0), pytest.raises(RejectedError, match="waited 90 s"):
         drive_lock("sdx").__enter__()
     assert now_s == [90.0]
@@ -194,7 +192,7 @@ def test_a_campaign_that_never_ends_is_waited_for_no_longer_than_allowed(
 def test_a_folder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = FolderLock(tmp_path, "it")
     other.__enter__()
-    monkeypatch.setattr("eeio.measure.system.lock.time.sleep", lambda _: other.__exit__())
+    monkeypatch.setattr("eeio.machine.lock.time.sleep", lambda _: other.__exit__())
     with waiting(math.inf), FolderLock(tmp_path, "it"):
         assert (tmp_path / ".eeio-lock").exists()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RejectedError
-from eeio.measure.system import image, nfs
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine import image, nfs
+from eeio.machine.undo import UndoJournal
 
 root = pytest.mark.root
 

@@ -12,16 +12,9 @@ import pytest
 from tests.mounts import attached, mounted, sparse
 from tests.simulators.tree import write_tree
 
-from eeio.measure.campaign import probes
-from eeio.measure.system import caches
-from eeio.measure.system.filesystem import (
-    BlockDevice,
-    Mount,
-    backing_device,
-    block_device,
-    mount_of,
-)
-from eeio.measure.system.other_io import (
+from eeio.machine import caches
+from eeio.machine.filesystem import BlockDevice, Mount, backing_device, block_device, mount_of
+from eeio.machine.other_io import (
     PROGRAMS,
     OtherIo,
     Target,
@@ -29,7 +22,8 @@ from eeio.measure.system.other_io import (
     other_io,
     readahead_bytes,
 )
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine.undo import UndoJournal
+from eeio.measure.campaign import probes
 from eeio.record import tools
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import OTHER_IO, READ_BACK, CacheLayers, DeviceCounters, Experiment, Run

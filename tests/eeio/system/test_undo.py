@@ -18,8 +18,8 @@ from tests.processes import ran
 from tests.simulators.tree import write_tree
 
 from eeio.errors import EeioError
-from eeio.measure.system.owner import Owner, start_ticks, this_process
-from eeio.measure.system.undo import (
+from eeio.machine.owner import Owner, start_ticks, this_process
+from eeio.machine.undo import (
     Found,
     UndoEntry,
     UndoJournal,
@@ -32,8 +32,8 @@ from eeio.measure.system.undo import (
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
-    from eeio.measure.system.owner import start_ticks
-    from eeio.measure.system.undo import UndoEntry, UndoJournal
+    from eeio.machine.owner import start_ticks
+    from eeio.machine.undo import UndoEntry, UndoJournal
     journal = UndoJournal()
     setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     journal.add(UndoEntry("setting", str(setting), setting.read_text()))

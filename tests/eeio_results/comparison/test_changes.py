@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from tests.cells import measured
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
-from eeio.analysis.comparison.changes import Changes, changes
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
+from eeio.comparison.changes import Changes, changes
 from eeio.report.documents import changes as report
 from eeio.statistics.decision import Rule
 

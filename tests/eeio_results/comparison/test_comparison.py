@@ -19,8 +19,9 @@ from tests.eeio_results.made import (
     written,
 )
 
-from eeio.analysis.comparison import campaigns as comparisons
-from eeio.analysis.comparison.cells import (
+from eeio.cli import main
+from eeio.comparison import campaigns as comparisons
+from eeio.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     P99,
@@ -31,11 +32,10 @@ from eeio.analysis.comparison.cells import (
     machine_names,
     why_too_slow,
 )
-from eeio.analysis.comparison.effects import effects
-from eeio.analysis.comparison.idle import idle_and_busy
-from eeio.analysis.comparison.pairing import Index, pairs
-from eeio.analysis.comparison.remarks import domain_warnings, unmatched
-from eeio.cli import main
+from eeio.comparison.effects import effects
+from eeio.comparison.idle import idle_and_busy
+from eeio.comparison.pairing import Index, pairs
+from eeio.comparison.remarks import domain_warnings, unmatched
 from eeio.record.run import CacheLayers, EnergyReading, Machine, Phase, Run
 from eeio.record.store import Campaign
 from eeio.report.documents import comparison as report

@@ -10,10 +10,10 @@ from scipy import stats
 from tests.cells import measured
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, in_turn, run, written
 
-from eeio.analysis.comparison.campaigns import named_cells
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
-from eeio.analysis.comparison.differences import differences, values_to_test
-from eeio.analysis.comparison.drift import compared_cells, rounds_of, trends, without_drift
+from eeio.comparison.campaigns import named_cells
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio.comparison.differences import differences, values_to_test
+from eeio.comparison.drift import compared_cells, rounds_of, trends, without_drift
 from eeio.record.design import AdaptiveProtocol
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import build

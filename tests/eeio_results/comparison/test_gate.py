@@ -13,10 +13,10 @@ from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
 from tests.plugin import InProcess
 
-from eeio.analysis.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
-from eeio.analysis.comparison.gate import Gate, Side, gate
 from eeio.analysis.metrics import gated
 from eeio.cli import main
+from eeio.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
+from eeio.comparison.gate import Gate, Side, gate
 from eeio.errors import EeioError
 from eeio.record.store import Campaign
 from eeio.report.documents import gate as report

@@ -11,9 +11,9 @@ from scipy.stats import nct
 from scipy.stats import t as student
 from tests.eeio_results.comparison.test_changes import around, cell
 
-from eeio.analysis.comparison.cells import Cell
-from eeio.analysis.comparison.gate import Side
-from eeio.analysis.comparison.gate_plan import GatePlan, Unanswered, gate_plan, power
+from eeio.comparison.cells import Cell
+from eeio.comparison.gate import Side
+from eeio.comparison.gate_plan import GatePlan, Unanswered, gate_plan, power
 from eeio.errors import EeioError
 from eeio.statistics.moderation import moderated
 

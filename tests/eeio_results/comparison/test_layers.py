@@ -9,9 +9,9 @@ import pytest
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 import eeio_results
-from eeio.analysis.comparison.cells import cells_of
-from eeio.analysis.comparison.layer_costs import layer_costs
-from eeio.analysis.comparison.layers import (
+from eeio.comparison.cells import cells_of
+from eeio.comparison.layer_costs import layer_costs
+from eeio.comparison.layers import (
     DEVICE,
     FILE_SYSTEM,
     HDF5,

@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cells import measured
 
-from eeio.analysis.comparison.cells import (
-    BANDWIDTH,
-    EFFICIENCY,
-    J_PER_GB,
-    P99,
-    S_PER_GB,
-    UNCERTAINTY,
-    Cell,
-)
-from eeio.analysis.comparison.pareto import Choice, choices
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, P99, S_PER_GB, UNCERTAINTY, Cell
+from eeio.comparison.pareto import Choice, choices
 from eeio.report.documents.pareto import pareto_table, to_json
 
 

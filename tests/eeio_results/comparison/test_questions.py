@@ -2,13 +2,8 @@
 
 from dataclasses import replace
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, Cell, Measured
-from eeio.analysis.comparison.questions import (
-    against_itself,
-    counted,
-    questions,
-    repetitions_requested,
-)
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, Cell, Measured
+from eeio.comparison.questions import against_itself, counted, questions, repetitions_requested
 from eeio.statistics.decision import Rule
 
 RULE = Rule()

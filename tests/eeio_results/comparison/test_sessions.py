@@ -9,9 +9,9 @@ import pytest
 from tests.cells import measured
 from tests.eeio_results.made import MACHINE
 
-from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell
-from eeio.analysis.comparison.sessions import check_one_machine, joined, session_effects
 from eeio.analysis.observation import Missing
+from eeio.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio.comparison.sessions import check_one_machine, joined, session_effects
 from eeio.errors import EeioError
 from eeio.record.store import Campaign
 from eeio.statistics.decision import Rule, change

@@ -8,13 +8,13 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 from eeio.analysis.characterization import characterize
-from eeio.analysis.comparison.campaigns import compare, named_cells
-from eeio.analysis.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
-from eeio.analysis.comparison.fleet import NodeResults, fleet
-from eeio.analysis.comparison.gate import Side, gate
-from eeio.analysis.comparison.history import history
-from eeio.analysis.comparison.remarks import domain_warnings
-from eeio.analysis.comparison.sessions import compare_groups
+from eeio.comparison.campaigns import compare, named_cells
+from eeio.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
+from eeio.comparison.fleet import NodeResults, fleet
+from eeio.comparison.gate import Side, gate
+from eeio.comparison.history import history
+from eeio.comparison.remarks import domain_warnings
+from eeio.comparison.sessions import compare_groups
 from eeio.record.run import EnergyReading, Experiment
 from eeio.record.store import Campaign
 from eeio.statistics.decision import Rule

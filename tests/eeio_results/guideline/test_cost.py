@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from eeio.analysis.guideline.answer import ANSWERS, HEADLINES, Cost
-from eeio.analysis.guideline.cost import costs
-from eeio.analysis.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
-from eeio.analysis.guideline.servers import CellValues, Server
-from eeio.analysis.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
 from eeio.errors import EeioError
+from eeio.guideline.answer import ANSWERS, HEADLINES, Cost
+from eeio.guideline.cost import costs
+from eeio.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
+from eeio.guideline.servers import CellValues, Server
+from eeio.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
 from eeio.statistics.bootstrap import RESAMPLES, median_interval
 
 READ = CellKey("read", "sequential", 4 << 20, "off")

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio.analysis.guideline.answer import Deployment, Guideline
-from eeio.analysis.guideline.money import KWH_PER_W_YEAR
-from eeio.analysis.guideline.replacement_rule import guideline
-from eeio.analysis.guideline.servers import CellValues, Costs, Server
-from eeio.analysis.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
-from eeio.analysis.guideline.workload_file import load_workload
 from eeio.errors import EeioError
+from eeio.guideline.answer import Deployment, Guideline
+from eeio.guideline.money import KWH_PER_W_YEAR
+from eeio.guideline.replacement_rule import guideline
+from eeio.guideline.servers import CellValues, Costs, Server
+from eeio.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
+from eeio.guideline.workload_file import load_workload
 from eeio.report.document import render_json, render_markdown, render_terminal
 from eeio.report.documents import guideline as report
 from eeio.report.figures import guideline_map

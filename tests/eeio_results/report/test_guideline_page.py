@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from eeio.analysis.guideline.replacement_rule import guideline
-from eeio.analysis.guideline.servers import CellValues, Server
-from eeio.analysis.guideline.workload import CellKey, WorkloadEntry, make_workload
+from eeio.guideline.replacement_rule import guideline
+from eeio.guideline.servers import CellValues, Server
+from eeio.guideline.workload import CellKey, WorkloadEntry, make_workload
 from eeio.report.page import guideline as page
 
 READ = CellKey("read", "sequential", 32768, "off")

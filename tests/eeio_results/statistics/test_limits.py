@@ -15,7 +15,7 @@ from eeio.statistics.break_even import break_even
 from eeio.statistics.change_points import LEAST_SEGMENT, _best_split, change_points
 from eeio.statistics.decision import Rule, change
 from eeio.statistics.normality import lilliefors, shapiro_wilk
-from eeio.statistics.pairs import dunn_p, smallest_p
+from eeio.statistics.rank_tests import dunn_p, smallest_p
 from eeio.statistics.round_effects import round_effects
 from eeio.statistics.stopping import proven_length
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from eeio.analysis.comparison.detection import POWER, deviation_factor, repetitions_to_detect
+from eeio.comparison.detection import POWER, deviation_factor, repetitions_to_detect
 from eeio.errors import EeioError
 from eeio.statistics.decision import Rule, change
 

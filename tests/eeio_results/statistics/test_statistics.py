@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eeio.errors import EeioError
-from eeio.statistics import adjustment, bootstrap, normality, pairs
+from eeio.statistics import adjustment, bootstrap, normality
+from eeio.statistics import rank_tests as pairs
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
 

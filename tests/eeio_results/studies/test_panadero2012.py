@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.cells import measured
 
-from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell, Measured
 from eeio.analysis.observation import Missing
+from eeio.comparison.cells import BANDWIDTH, POWER, Cell, Measured
 from eeio.report.document import render_terminal
 from eeio.studies.panadero2012 import references as report
 from eeio.studies.panadero2012.references import references

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.cells import measured
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio.report.figures.drawing import SCREEN, WIDTHS, Look
 from eeio.report.table_and_plot import Plot
 from eeio.studies.panadero2012.plots import plots

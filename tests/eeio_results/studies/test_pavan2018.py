@@ -6,7 +6,7 @@ import pytest
 from tests.cells import measured
 from tests.published import PUBLISHED, needs_published
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
 from eeio.exchange.importing import mapping, runs
 from eeio.report.document import render_markdown, render_terminal
 from eeio.studies import Source

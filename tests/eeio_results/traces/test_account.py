@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.eeio_results import made
 
-from eeio.record.reading import EnergyReading
+from eeio.record.energy_reading import EnergyReading
 from eeio.traces import account
 from eeio.traces.account import Row, Writeback, rows_of
 from eeio.traces.events import ALL_FILES, Event, find_phases, not_flushed

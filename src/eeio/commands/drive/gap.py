@@ -15,14 +15,14 @@ from eeio.errors import (
     EeioError,
     RejectedError,
 )
+from eeio.machine.device import check_readable, check_unused
+from eeio.machine.lock import drive_lock, machine_lock
+from eeio.machine.power_saving import drive_at
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives import gap as power_gap
 from eeio.measure.power import check_meters
 from eeio.measure.restoring import restoring
-from eeio.measure.system.device import check_readable, check_unused
-from eeio.measure.system.lock import drive_lock, machine_lock
-from eeio.measure.system.power_saving import drive_at
-from eeio.measure.system.undo import UndoJournal
 from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
 

@@ -12,18 +12,18 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import add_wait
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, RejectedError
+from eeio.machine import nvme_power, power_saving
+from eeio.machine.device import check_readable, check_unused
+from eeio.machine.filesystem import BlockDevice
+from eeio.machine.lock import drive_lock, machine_lock
+from eeio.machine.nvme_power import NvmeController
+from eeio.machine.power_saving import KEYS, Setting, settings
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives.listing import power_saving_of
 from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.measure.power import check_meters
 from eeio.measure.restoring import restoring
-from eeio.measure.system import nvme_power, power_saving
-from eeio.measure.system.device import check_readable, check_unused
-from eeio.measure.system.filesystem import BlockDevice
-from eeio.measure.system.lock import drive_lock, machine_lock
-from eeio.measure.system.nvme_power import NvmeController
-from eeio.measure.system.power_saving import KEYS, Setting, settings
-from eeio.measure.system.undo import UndoJournal
 from eeio.paths import temporary_folder
 from eeio_power.monitor import PowerMonitor, open_source
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from eeio.commands.campaign_folders import campaign_folder
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
-from eeio.exchange.pts import composite, write
+from eeio.pts import composite, write
 from eeio.record import store
 from eeio.units.external_text import shown
 from eeio.units.names import campaign_name

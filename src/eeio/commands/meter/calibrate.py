@@ -12,9 +12,9 @@ from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.meter.meters import seconds
 from eeio.commands.output_file import check_writable, write_file
 from eeio.errors import EXIT_DONE, RejectedError
+from eeio.machine.lock import machine_lock
 from eeio.measure.calibration import against, clock, delay
-from eeio.measure.system.lock import machine_lock
-from eeio.record.reading import MARKS
+from eeio.record.energy_reading import MARKS
 from eeio_power import alignment, calibration
 from eeio_power.errors import PowerError
 from eeio_power.meters import LoggedMeter, Meter, close_meters, open_meters

@@ -11,9 +11,9 @@ from typing import Any
 from eeio.commands.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.measure.machine.readings import first_and_last
-from eeio.measure.machine.replay import Replay, replayed
-from eeio.record.reading import MARKS
+from eeio.machine.as_data.readings import first_and_last
+from eeio.machine.as_data.replay import Replay, replayed
+from eeio.record.energy_reading import MARKS
 from eeio.units.number_text import number
 from eeio_power import calibration
 from eeio_power.calibration import Calibration

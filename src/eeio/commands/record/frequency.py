@@ -11,12 +11,12 @@ from pathlib import Path
 from eeio.commands.arguments import OptionGroup, add_format, add_help_all
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.machine import frequency as frequencies
+from eeio.machine.frequency import Processors
+from eeio.machine.lock import drive_lock
+from eeio.machine.undo import UndoJournal
 from eeio.measure import foreground
 from eeio.measure.restoring import restoring
-from eeio.measure.system import frequency as frequencies
-from eeio.measure.system.frequency import Processors
-from eeio.measure.system.lock import drive_lock
-from eeio.measure.system.undo import UndoJournal
 
 SCHEMA_VERSION = 1
 

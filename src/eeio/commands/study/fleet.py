@@ -20,7 +20,7 @@ from eeio.units.external_text import shown
 from eeio.units.names import campaign_name
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.fleet import NodeResults
+    from eeio.comparison.fleet import NodeResults
 
 _TEMPLATE_BYTES = 1 << 20
 
@@ -152,7 +152,7 @@ def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
 
 def collect(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio.analysis.comparison.fleet import fleet
+        from eeio.comparison.fleet import fleet
         from eeio.exchange import fleet_collecting as collecting
         from eeio.report.documents.fleet import document
     found = collecting.collect(arguments.paths)

@@ -87,7 +87,7 @@ def show(arguments: argparse.Namespace) -> int:
         raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
     campaigns = _without_demo(campaigns)
     with analysis():
-        from eeio.analysis.comparison.history import history
+        from eeio.comparison.history import history
         from eeio.report.documents.history import document
     warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
     found = history(suite, campaigns, arguments.metric)

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from eeio.errors import EeioError, LimitError, RejectedError
-from eeio.exchange.pts import read as pts
 from eeio.files import inputs
+from eeio.pts import read as pts
 from eeio_parsers import formats
 from eeio_parsers.darshan import report as darshan
 from eeio_parsers.format import Format

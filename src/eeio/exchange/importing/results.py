@@ -20,8 +20,8 @@ from eeio.exchange.importing.imported import store
 from eeio.exchange.importing.power_later import Added, add_of_files, with_energy
 from eeio.exchange.importing.power_of_results import UsedLog
 from eeio.exchange.importing.rows import campaigns, names_of, slug
-from eeio.exchange.pts import read as pts
 from eeio.measure.campaign.runner import store_lock
+from eeio.pts import read as pts
 from eeio.record.store import load
 from eeio_parsers.rules import FoundFile
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.errors import RejectedError
+from eeio.machine import caches
 from eeio.measure.bench.request import Command
 from eeio.measure.campaign.plan import Plan, in_rounds, order
 from eeio.measure.profiles import profile as profiles
-from eeio.measure.system import caches
 from eeio.record.design import AdaptiveProtocol, Options, PlannedExperiment, Protocol
 from eeio.record.run import CacheLayers, Experiment
 

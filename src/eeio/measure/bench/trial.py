@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import EeioError, RejectedError
+from eeio.machine.caches import flush
+from eeio.machine.counters import read_counters
+from eeio.machine.filesystem import BlockDevice, backing_device
+from eeio.machine.owner import Orphans
+from eeio.machine.undo import mark
 from eeio.measure.bench.plan import How
 from eeio.measure.bench.request import Command
 from eeio.measure.campaign import command_bytes
 from eeio.measure.campaign.pilots import READINGS
-from eeio.measure.system.caches import flush
-from eeio.measure.system.counters import read_counters
-from eeio.measure.system.filesystem import BlockDevice, backing_device
-from eeio.measure.system.owner import Orphans
-from eeio.measure.system.undo import mark
 from eeio.paths import temporary_folder
 
 _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eeio.errors import EeioError, RejectedError
+from eeio.machine.lock import machine_lock
 from eeio.measure.calibration import steps
 from eeio.measure.calibration.fit import Fit, fit
-from eeio.measure.system.lock import machine_lock
 from eeio_power import calibration
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters, parse_spec

@@ -8,7 +8,7 @@ for. It is compared with the drive's count, in both directions
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from eeio.measure.system import other_io
+from eeio.machine import other_io
 from eeio.record.reasons import WROTE_NOTHING
 from eeio.record.run import COMMAND_READ, COMMAND_WRITTEN, DeviceCounters
 from eeio.record.tools.capture import PhaseResult

@@ -16,8 +16,8 @@ from eeio.record.store import Campaign, load, read_design
 from eeio.units.external_text import shown
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.detection import Needed
-    from eeio.analysis.comparison.gate_plan import GatePlan
+    from eeio.comparison.detection import Needed
+    from eeio.comparison.gate_plan import GatePlan
 
 _LINES = 12
 
@@ -141,7 +141,7 @@ class Detection:
 
 def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
     """Raises RejectedError if the earlier campaign shows no spread."""
-    from eeio.analysis.comparison.detection import hardest, needed
+    from eeio.comparison.detection import hardest, needed
     from eeio.statistics.decision import Rule
 
     adaptive = plan.protocol.adaptive
@@ -217,9 +217,9 @@ def gate_detection(
 ) -> GateDetection:
     """Raises RejectedError for a gate that no result could decide, and where the earlier campaign
     does not have the metric."""
-    from eeio.analysis.comparison.cells import cells_of
-    from eeio.analysis.comparison.gate import Side
-    from eeio.analysis.comparison.gate_plan import gate_plan
+    from eeio.comparison.cells import cells_of
+    from eeio.comparison.gate import Side
+    from eeio.comparison.gate_plan import gate_plan
 
     side = Side(earlier.name, cells_of(earlier), [earlier])
     try:

@@ -12,8 +12,8 @@ from typing import IO
 
 from eeio.errors import EeioError
 from eeio.files import inputs
-from eeio.measure.system.owner import Orphans, start_ticks
-from eeio.measure.system.undo import UndoEntry, UndoJournal, end_group, mark
+from eeio.machine.owner import Orphans, start_ticks
+from eeio.machine.undo import UndoEntry, UndoJournal, end_group, mark
 from eeio.record.tools.capture import Capture, Stamp
 
 TIMED_OUT = 124  # as timeout(1)

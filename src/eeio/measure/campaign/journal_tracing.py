@@ -10,13 +10,13 @@ from pathlib import Path
 
 from eeio import studies
 from eeio.errors import EeioError
+from eeio.machine.image import DELAYJC
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.probes import Environment, Probe
 from eeio.measure.campaign.variants import VARIANTS
 from eeio.measure.campaign.volumes import Volume
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4
-from eeio.measure.system.image import DELAYJC
-from eeio.measure.system.undo import UndoJournal
 from eeio.record.design import PlannedExperiment, StudyProtocol
 from eeio.record.run import Run
 from eeio.record.tools.capture import PhaseResult, ToolResult

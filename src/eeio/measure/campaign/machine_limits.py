@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eeio.machine import limits
+from eeio.machine.device_limits import PERIOD_S, Sample, device_limits, reached_by
+from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign.probes import Sampling
-from eeio.measure.system import limits
-from eeio.measure.system.device_limits import PERIOD_S, Sample, device_limits, reached_by
-from eeio.measure.system.filesystem import BlockDevice
 from eeio.record.run import LIMIT, STOLEN, THROTTLED, Run
 
 

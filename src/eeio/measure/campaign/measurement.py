@@ -15,6 +15,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import EeioError, ToolOutputError
+from eeio.machine import caches, counters, frequency, other_io
+from eeio.machine import device as devices
+from eeio.machine.below import CacheBelow, caches_below, why_in_memory
+from eeio.machine.counters import read_counters
+from eeio.machine.direct_io import why_file_not_direct
+from eeio.machine.drive import elsewhere
+from eeio.machine.durability import why_flushes_end_early
+from eeio.machine.filesystem import (
+    BlockDevice,
+    further_devices,
+    is_served_by_a_program,
+    mount_of,
+    zone_bytes,
+)
+from eeio.machine.undo import UndoJournal, run_command
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.invocation import TIMED_OUT, invoke
 from eeio.measure.campaign.journal_tracing import JournalWatch
@@ -36,21 +51,6 @@ from eeio.measure.campaign.server_power import Energy, NodePower, ServerPower
 from eeio.measure.campaign.volumes import Volume, Volumes, raw_device
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation
-from eeio.measure.system import caches, counters, frequency, other_io
-from eeio.measure.system import device as devices
-from eeio.measure.system.below import CacheBelow, caches_below, why_in_memory
-from eeio.measure.system.counters import read_counters
-from eeio.measure.system.direct_io import why_file_not_direct
-from eeio.measure.system.drive import elsewhere
-from eeio.measure.system.durability import why_flushes_end_early
-from eeio.measure.system.filesystem import (
-    BlockDevice,
-    further_devices,
-    is_served_by_a_program,
-    mount_of,
-    zone_bytes,
-)
-from eeio.measure.system.undo import UndoJournal, run_command
 from eeio.record import tools
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio.record.reasons import WROTE_NOTHING

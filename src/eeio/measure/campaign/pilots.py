@@ -29,13 +29,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from eeio.errors import EeioError, RejectedError
+from eeio.machine.counters import read_counters
+from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign import pilot_store, safety
 from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot
 from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.probes import Sampling
 from eeio.measure.profiles.profile import Profile
-from eeio.measure.system.counters import read_counters
-from eeio.measure.system.filesystem import BlockDevice
 from eeio.record.design import AdaptiveProtocol, NotMeasured, Options, PlannedExperiment, Protocol
 from eeio.record.run import Machine, Phase, Run
 from eeio.statistics.stopping import proven_length

@@ -19,24 +19,24 @@ from typing import Any
 from eeio import studies
 from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.files import inputs
-from eeio.measure.campaign import sweep
-from eeio.measure.campaign.safety import SCRATCH, check_folder, check_targets, used_bytes
-from eeio.measure.campaign.variants import Processors, Setting, processor_settings, study_settings
-from eeio.measure.machine.root import HERE, memory_bytes
-from eeio.measure.profiles import profile as profiles
-from eeio.measure.profiles.profile import Profile
-from eeio.measure.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
-from eeio.measure.system import caches
-from eeio.measure.system.below import check_directory, check_not_in_memory, check_storage
-from eeio.measure.system.drive import elsewhere
-from eeio.measure.system.filesystem import (
+from eeio.machine import caches
+from eeio.machine.as_data.root import HERE, memory_bytes
+from eeio.machine.below import check_directory, check_not_in_memory, check_storage
+from eeio.machine.drive import elsewhere
+from eeio.machine.filesystem import (
     backing_device,
     backing_devices,
     block_device,
     mount_of,
     zone_bytes,
 )
-from eeio.measure.system.image import OVERHEAD_BYTES, in_the_way
+from eeio.machine.image import OVERHEAD_BYTES, in_the_way
+from eeio.measure.campaign import sweep
+from eeio.measure.campaign.safety import SCRATCH, check_folder, check_targets, used_bytes
+from eeio.measure.campaign.variants import Processors, Setting, processor_settings, study_settings
+from eeio.measure.profiles import profile as profiles
+from eeio.measure.profiles.profile import Profile
+from eeio.measure.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.record import tools
 from eeio.record.design import (
     AdaptiveProtocol,

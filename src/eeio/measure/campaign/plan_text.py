@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import RejectedError
+from eeio.machine import device as devices
+from eeio.machine.drive import drive_of, elsewhere, percentage_used
+from eeio.machine.filesystem import BlockDevice, backing_device, block_device
 from eeio.measure import hostnames
 from eeio.measure.campaign.forecast import (
     Forecast,
@@ -22,9 +25,6 @@ from eeio.measure.campaign.progress import duration_text
 from eeio.measure.power import check_meters
 from eeio.measure.profiles import installation
 from eeio.measure.profiles.suite import Suite
-from eeio.measure.system import device as devices
-from eeio.measure.system.drive import drive_of, elsewhere, percentage_used
-from eeio.measure.system.filesystem import BlockDevice, backing_device, block_device
 from eeio.paths import install_root
 from eeio.record.design import Options, PlannedExperiment
 from eeio.units.external_text import shown

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Self
 
 from eeio.errors import EeioError
+from eeio.machine import caches, counters, image, other_io
+from eeio.machine.filesystem import IN_MEMORY, BlockDevice
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign import command_bytes
 from eeio.measure.journal.trace import TracefsInstance
-from eeio.measure.system import caches, counters, image, other_io
-from eeio.measure.system.filesystem import IN_MEMORY, BlockDevice
-from eeio.measure.system.undo import UndoJournal
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import OTHER_IO, READ_BACK, DeviceCounters, Phase, ProcessorSeries, Run
 from eeio.record.tools import about

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eeio import studies
-from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
-from eeio.analysis.comparison.precision import known_worst
+from eeio.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
+from eeio.comparison.precision import known_worst
 from eeio.measure.campaign.plan import Plan
 from eeio.record.design import MOST, PRECISE, AdaptiveProtocol, PlannedExperiment
 from eeio.record.run import Run

@@ -12,6 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.errors import EeioError, InterruptedCampaignError, LimitError, RejectedError
+from eeio.machine import frequency, image
+from eeio.machine.drive import wear
+from eeio.machine.filesystem import BlockDevice, backing_devices
+from eeio.machine.lock import FolderLock, drive_lock, machine_lock
+from eeio.machine.undo import UndoJournal
 from eeio.measure import environment
 from eeio.measure.campaign import rounds, safety, server_power
 from eeio.measure.campaign.annotations import annotated
@@ -30,11 +35,6 @@ from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation, Program
 from eeio.measure.restoring import tell
 from eeio.measure.signals import signals_raise
-from eeio.measure.system import frequency, image
-from eeio.measure.system.drive import wear
-from eeio.measure.system.filesystem import BlockDevice, backing_devices
-from eeio.measure.system.lock import FolderLock, drive_lock, machine_lock
-from eeio.measure.system.undo import UndoJournal
 from eeio.record import typed
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun, SteadyProtocol, Wear
 from eeio.record.run import MARKS, Run, Tool

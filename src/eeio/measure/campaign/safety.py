@@ -11,13 +11,13 @@ from pathlib import Path
 from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.files import inputs
 from eeio.files.trust import risk_of_device, risk_of_folder, risk_of_scratch
-from eeio.measure.machine.root import HERE
-from eeio.measure.system import caches
-from eeio.measure.system import device as devices
-from eeio.measure.system.below import check_not_in_memory
-from eeio.measure.system.filesystem import backing_device, block_device, mount_of
-from eeio.measure.system.image import check
-from eeio.measure.system.undo import run_command
+from eeio.machine import caches
+from eeio.machine import device as devices
+from eeio.machine.as_data.root import HERE
+from eeio.machine.below import check_not_in_memory
+from eeio.machine.filesystem import backing_device, block_device, mount_of
+from eeio.machine.image import check
+from eeio.machine.undo import run_command
 from eeio.record.design import Options
 
 SCRATCH = "eeio-scratch"

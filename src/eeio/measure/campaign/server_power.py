@@ -24,19 +24,12 @@ from pathlib import Path
 
 from eeio.errors import EeioError, RejectedError
 from eeio.files import inputs
+from eeio.machine.owner import start_ticks
+from eeio.machine.undo import UndoEntry, UndoJournal, end_group, mark, memory_file, printed_in
 from eeio.measure import power_of_nodes as cluster
 from eeio.measure.campaign.probes import Environment, Probe
 from eeio.measure.power import recorded
 from eeio.measure.profiles.profile import Profile
-from eeio.measure.system.owner import start_ticks
-from eeio.measure.system.undo import (
-    UndoEntry,
-    UndoJournal,
-    end_group,
-    mark,
-    memory_file,
-    printed_in,
-)
 from eeio.record.run import EnergyReading
 from eeio.record.tools.capture import Capture
 from eeio_power.monitor import PowerMonitor

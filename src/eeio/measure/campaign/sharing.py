@@ -15,8 +15,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.measure.system.lock import lock_folders
-from eeio.measure.system.owner import NAME, this_process
+from eeio.machine.lock import lock_folders
+from eeio.machine.owner import NAME, this_process
 from eeio.record.run import EnergyReading, Phase, Run
 
 _PREFIX = "eeio-sharing-"

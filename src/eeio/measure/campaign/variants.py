@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eeio import studies
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.system import frequency
+from eeio.machine import frequency
 from eeio.record.design import StudyProtocol
 
 

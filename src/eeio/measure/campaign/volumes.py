@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import EeioError
-from eeio.measure.campaign.plan import Plan
-from eeio.measure.campaign.safety import MADE, SCRATCH, check_folder, permission
-from eeio.measure.system import image
-from eeio.measure.system.below import why_any_in_memory
-from eeio.measure.system.device import ErasedDevice
-from eeio.measure.system.filesystem import (
+from eeio.machine import image
+from eeio.machine.below import why_any_in_memory
+from eeio.machine.device import ErasedDevice
+from eeio.machine.filesystem import (
     WITHOUT_STORAGE,
     BlockDevice,
     backing_device,
@@ -18,7 +16,9 @@ from eeio.measure.system.filesystem import (
     log_devices,
     mount_of,
 )
-from eeio.measure.system.undo import UndoJournal
+from eeio.machine.undo import UndoJournal
+from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.safety import MADE, SCRATCH, check_folder, permission
 
 
 @dataclass(frozen=True)

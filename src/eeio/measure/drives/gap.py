@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import EeioError
+from eeio.machine.caches import flush, read_direct
+from eeio.machine.filesystem import BlockDevice, backing_device, mounts
+from eeio.machine.power_saving import AtaDrive, Drive
+from eeio.machine.undo import UndoJournal
 from eeio.measure import foreground
 from eeio.measure.drives.states import energy_columns
 from eeio.measure.power import recorded
-from eeio.measure.system.caches import flush, read_direct
-from eeio.measure.system.filesystem import BlockDevice, backing_device, mounts
-from eeio.measure.system.power_saving import AtaDrive, Drive
-from eeio.measure.system.undo import UndoJournal
 from eeio.record.run import EnergyReading, mark
 from eeio.record.windows import known
 from eeio.report.document import Document

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import EeioError
-from eeio.measure.system import nvme_power, power_saving
-from eeio.measure.system.filesystem import BlockDevice
-from eeio.measure.system.nvme_power import NvmeController, PowerState
-from eeio.measure.system.power_saving import Setting, settings
+from eeio.machine import nvme_power, power_saving
+from eeio.machine.filesystem import BlockDevice
+from eeio.machine.nvme_power import NvmeController, PowerState
+from eeio.machine.power_saving import Setting, settings
 from eeio.report.document import Document
 from eeio.report.table_and_plot import Table
 from eeio.units.number_text import number

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import EeioError
+from eeio.machine import power_saving
+from eeio.machine.caches import read_direct
+from eeio.machine.nvme_power import NvmeController
+from eeio.machine.power_saving import Setting
+from eeio.machine.undo import UndoEntry, UndoJournal
 from eeio.measure.power import recorded
-from eeio.measure.system import power_saving
-from eeio.measure.system.caches import read_direct
-from eeio.measure.system.nvme_power import NvmeController
-from eeio.measure.system.power_saving import Setting
-from eeio.measure.system.undo import UndoEntry, UndoJournal
 from eeio.record.run import EnergyReading, mark
 from eeio.record.windows import known
 from eeio.report.document import Document

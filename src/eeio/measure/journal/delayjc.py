@@ -16,7 +16,7 @@ from pathlib import Path
 
 from eeio.errors import EeioError, LimitError
 from eeio.files import inputs
-from eeio.measure.system.undo import UndoEntry, UndoJournal
+from eeio.machine.undo import UndoEntry, UndoJournal
 
 NAME = "libdelayjc.so"
 INSTALLED = Path("usr/local/libexec") / NAME

@@ -11,11 +11,11 @@ from typing import Any
 
 from eeio import studies
 from eeio.errors import EeioError, RejectedError
+from eeio.machine.undo import UndoJournal
 from eeio.measure import foreground
 from eeio.measure.journal import delayjc
 from eeio.measure.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.measure.signals import signals_raise
-from eeio.measure.system.undo import UndoJournal
 from eeio.paths import make_trace_folder
 from eeio.report.table_and_plot import Table
 from eeio.traces import jbd2

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eeio.errors import EeioError
-from eeio.measure.system.filesystem import backing_device, mount_of
-from eeio.measure.system.owner import own_name
-from eeio.measure.system.undo import UndoEntry, UndoJournal, run_command
+from eeio.machine.filesystem import backing_device, mount_of
+from eeio.machine.owner import own_name
+from eeio.machine.undo import UndoEntry, UndoJournal, run_command
 from eeio.paths import state_root
 from eeio.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from eeio.analysis.comparison.drift import compared_cells
-from eeio.analysis.comparison.questions import FACTORS, Question, counted, questions
+from eeio.comparison.drift import compared_cells
+from eeio.comparison.questions import FACTORS, Question, counted, questions
 from eeio.record.design import AdaptiveProtocol, Design
 from eeio.record.store import Campaign
 from eeio.report.documents.changes import header_and_unit

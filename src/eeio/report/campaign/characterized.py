@@ -22,8 +22,8 @@ from eeio.studies import Chapter
 from eeio.units.number_text import number
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.layer_costs import LayerCost
-    from eeio.analysis.comparison.pareto import Choice
+    from eeio.comparison.layer_costs import LayerCost
+    from eeio.comparison.pareto import Choice
     from eeio.report.campaign.answers import Answers
 
 

@@ -5,8 +5,8 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from eeio.analysis.comparison.cells import cells_of
-from eeio.analysis.comparison.drift import Trend, power_effects, rounds_of, trends
+from eeio.comparison.cells import cells_of
+from eeio.comparison.drift import Trend, power_effects, rounds_of, trends
 from eeio.record.design import MOST, PRECISE
 from eeio.record.store import Campaign
 from eeio.report.table_and_plot import Table

@@ -38,7 +38,7 @@ from eeio.units.number_text import number
 from eeio.units.sizes import format_size, prefixed
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.layer_costs import LayerCost
+    from eeio.comparison.layer_costs import LayerCost
 
 ESTIMATE = "ESTIMATE"
 

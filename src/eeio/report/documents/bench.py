@@ -8,7 +8,7 @@ from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from eeio.analysis.comparison.commands import FIGURES, Bench, Comparison, benches, comparisons
+from eeio.comparison.commands import FIGURES, Bench, Comparison, benches, comparisons
 from eeio.record.publication import short_stamp, stamp_of, warnings_of
 from eeio.record.run import DEMO, Phase, mark
 from eeio.record.store import Campaign

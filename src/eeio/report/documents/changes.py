@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EXECUTION_S, POWER
-from eeio.analysis.comparison.changes import (
+from eeio.analysis.metrics import METRICS
+from eeio.comparison.cells import BANDWIDTH, EXECUTION_S, POWER
+from eeio.comparison.changes import (
     OF_DRIVE,
     PLACE,
     Changes,
@@ -13,7 +14,6 @@ from eeio.analysis.comparison.changes import (
     Verdict,
     change_metrics,
 )
-from eeio.analysis.metrics import METRICS
 from eeio.report.campaign.columns import NONE, plain
 from eeio.report.table_and_plot import Table
 from eeio.units.number_text import number

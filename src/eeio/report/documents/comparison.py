@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eeio.analysis.comparison.campaigns import Comparison, Group
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
-from eeio.analysis.comparison.differences import Difference
-from eeio.analysis.comparison.effects import FACTORS, Effect
-from eeio.analysis.comparison.idle import IdleBusy
-from eeio.analysis.comparison.normality import NormalityCount
+from eeio.comparison.campaigns import Comparison, Group
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
+from eeio.comparison.differences import Difference
+from eeio.comparison.effects import FACTORS, Effect
+from eeio.comparison.idle import IdleBusy
+from eeio.comparison.normality import NormalityCount
 from eeio.record.run import SCHEMA_VERSION
 from eeio.report.campaign.columns import plain
 from eeio.report.document import Document, flat

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from eeio.analysis.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
+from eeio.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
 from eeio.record.run import SCHEMA_VERSION
 from eeio.report.campaign.columns import plain
 from eeio.report.document import Document, flat

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from eeio.analysis.comparison.fleet import FALSE_SHARE, Fleet, NodeSummary, Outlier
 from eeio.analysis.metrics import named
+from eeio.comparison.fleet import FALSE_SHARE, Fleet, NodeSummary, Outlier
 from eeio.record.publication import short_stamp
 from eeio.report.campaign.columns import NONE
 from eeio.report.document import Document, flat

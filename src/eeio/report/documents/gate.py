@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from eeio.analysis.comparison.gate import Gate, GateRow
+from eeio.comparison.gate import Gate, GateRow
 from eeio.report.campaign.columns import NONE
 from eeio.report.table_and_plot import Table
 from eeio.units.number_text import number

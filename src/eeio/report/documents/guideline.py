@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eeio.analysis.guideline.answer import (
+from eeio.guideline.answer import (
     CHOICES,
     Change,
     Cost,
@@ -14,7 +14,7 @@ from eeio.analysis.guideline.answer import (
     Money,
     ServerFigures,
 )
-from eeio.analysis.guideline.workload import Workload
+from eeio.guideline.workload import Workload
 from eeio.record.run import SCHEMA_VERSION
 from eeio.report.campaign.columns import NONE, plain
 from eeio.report.document import Document, flat

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from eeio.analysis.comparison.history import History, Series, Step
 from eeio.analysis.metrics import named
+from eeio.comparison.history import History, Series, Step
 from eeio.record.publication import short_stamp
 from eeio.report.campaign.columns import NONE
 from eeio.report.document import Document

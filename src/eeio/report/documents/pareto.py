@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eeio.analysis.comparison.pareto import Choice
+from eeio.comparison.pareto import Choice
 from eeio.report.campaign.columns import plain
 from eeio.report.table_and_plot import Table
 from eeio.units.sizes import MB

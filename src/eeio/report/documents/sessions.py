@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from eeio.analysis.comparison.cells import IOPS, TIME
-from eeio.analysis.comparison.detection import deviation_factor
-from eeio.analysis.comparison.sessions import SessionEffect, Sessions
+from eeio.comparison.cells import IOPS, TIME
+from eeio.comparison.detection import deviation_factor
+from eeio.comparison.sessions import SessionEffect, Sessions
 from eeio.record.run import SCHEMA_VERSION
 from eeio.report.document import Document, flat
 from eeio.report.documents import changes

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from eeio.analysis.guideline.answer import Guideline
+from eeio.guideline.answer import Guideline
 from eeio.record.publication import QUICK
 from eeio.report.documents.guideline import Point, point_text, points
 from eeio.report.figures.drawing import (

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from eeio.analysis.comparison.campaigns import named_cells
-from eeio.analysis.comparison.cells import size_label
 from eeio.analysis.domain_figures import DomainFigures
 from eeio.analysis.rows import Row
 from eeio.analysis.selection import is_powered
 from eeio.analysis.summary import Quartiles
+from eeio.comparison.campaigns import named_cells
+from eeio.comparison.cells import size_label
 from eeio.record.publication import stamp_of
 from eeio.record.run import DOMAINS
 from eeio.record.store import Campaign

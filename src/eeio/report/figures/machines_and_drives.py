@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eeio.analysis.comparison.cells import (
+from eeio.analysis.summary import quartiles
+from eeio.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     POWER,
@@ -23,8 +24,7 @@ from eeio.analysis.comparison.cells import (
     machine_names,
     size_label,
 )
-from eeio.analysis.comparison.idle import IdleBusy, idle_and_busy
-from eeio.analysis.summary import quartiles
+from eeio.comparison.idle import IdleBusy, idle_and_busy
 from eeio.record.publication import stamp_of
 from eeio.record.store import Campaign
 from eeio.report.figures import run_figures

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from eeio.analysis.comparison.cells import Cell, size_label
 from eeio.analysis.io_label import io_label
+from eeio.comparison.cells import Cell, size_label
 from eeio.record.run import DOMAINS, Phase, ProcessorSeries, Run
 from eeio.record.store import Campaign
 from eeio.report.figures.drawing import (

@@ -25,7 +25,7 @@ from eeio.report.table_and_plot import Plot, Table
 from eeio.studies import Chapter
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.changes import Changes
+    from eeio.comparison.changes import Changes
 
 _LONGEST_TABLE = 300
 """Rows of a table below the first one; longer ones would say everything of it again."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eeio.analysis.comparison.commands import Bench
+from eeio.comparison.commands import Bench
 from eeio.report.page.panels import Bar, Panel, Part, bars
 from eeio.units.number_text import page_number
 from eeio.units.sizes import prefixed

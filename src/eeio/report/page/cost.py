@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from eeio.analysis.guideline.answer import Cost, CostAtDuty
+from eeio.guideline.answer import Cost, CostAtDuty
 from eeio.report.page.panels import Axes, Bar, Line, Panel, Part, bars, crossing, lines
 from eeio.units.number_text import page_number
 

@@ -11,7 +11,7 @@ from eeio.units.external_text import shown
 from eeio.units.number_text import page_number
 
 if TYPE_CHECKING:
-    from eeio.analysis.comparison.changes import Changes
+    from eeio.comparison.changes import Changes
     from eeio.statistics.decision import Change
 
 _WIDTH, _HEIGHT = 180, 20
@@ -120,7 +120,7 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
 
 def delta_table(changes: "Changes") -> Markup:
     """The headline's metric of all experiments, then each other metric that was measured."""
-    from eeio.analysis.comparison.changes import change_metrics
+    from eeio.comparison.changes import change_metrics
     from eeio.report.documents import changes as texts
 
     metrics = [changes.headline, *(m for m in change_metrics() if m != changes.headline)]

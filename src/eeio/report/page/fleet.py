@@ -1,6 +1,6 @@
 """The charts of the fleet page: every node against the others of its kind, with the outliers."""
 
-from eeio.analysis.comparison.fleet import Fleet
+from eeio.comparison.fleet import Fleet
 from eeio.report.page.panels import Axes, Line, Panel, lines
 
 _NAMED = 6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from eeio.analysis.guideline.answer import Guideline
+from eeio.guideline.answer import Guideline
 from eeio.report.documents import guideline as texts
 from eeio.report.documents.guideline import Point, interval, point_text, points
 from eeio.report.page.answer import Mark, Part, Tile

@@ -1,7 +1,7 @@
 """The charts of the history page: each experiment over the campaigns, with its changes."""
 
-from eeio.analysis.comparison.history import History, Series
 from eeio.analysis.metrics import named
+from eeio.comparison.history import History, Series
 from eeio.report.page.panels import Axes, Line, Panel, lines
 from eeio.units.number_text import page_number
 

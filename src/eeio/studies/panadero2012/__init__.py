@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None":
-    from eeio.analysis.comparison.cells import cells_of
+    from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.references import document, references
 
     cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
@@ -42,7 +42,7 @@ _SUITE = "eeio-panadero2012"
 
 def _remark(item: "Reference", percent: float | None) -> str:
     """What the deviation is of, or why there is none."""
-    from eeio.analysis.comparison.cells import POWER
+    from eeio.comparison.cells import POWER
 
     if item.reference is None:
         return item.reason or "no reference"
@@ -57,7 +57,7 @@ def _remark(item: "Reference", percent: float | None) -> str:
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     """Table I next to the figures of each campaign with BT-IO."""
-    from eeio.analysis.comparison.cells import POWER, cells_of
+    from eeio.comparison.cells import POWER, cells_of
     from eeio.studies.panadero2012.references import references
 
     found = []
@@ -95,7 +95,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
 def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
     """For campaigns of its suite; others have other request sizes, and different figures."""
-    from eeio.analysis.comparison.cells import cells_of
+    from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.plots import plots
 
     mine = [one for one in campaigns if Path(one.design.suite).name == _SUITE]

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio.analysis.summary import quartiles
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio.report.figures.drawing import (
     COLOURS,
     GREY,

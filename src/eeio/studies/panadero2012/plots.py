@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eeio.analysis.comparison.cells import BANDWIDTH, Cell
+from eeio.comparison.cells import BANDWIDTH, Cell
 from eeio.report.table_and_plot import Plot
 from eeio.studies.panadero2012.references import Reference, references
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from eeio.analysis.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio.comparison.cells import BANDWIDTH, POWER, Cell
 from eeio.record.run import SCHEMA_VERSION
 from eeio.report.campaign.columns import plain
 from eeio.report.document import Document, flat

@@ -27,7 +27,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
 
 def _figures(campaign: "Campaign") -> list[PaperFigure]:
-    from eeio.analysis.comparison.cells import POWER, cells_of
+    from eeio.comparison.cells import POWER, cells_of
 
     metric = POWER["system"]
     cells = cells_of(campaign)

@@ -29,7 +29,7 @@ def _answer(sources: Sequence[Source], form: str) -> "Document":
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
-    from eeio.analysis.comparison.cells import machine_names
+    from eeio.comparison.cells import machine_names
     from eeio.report.figures.drawing import SCREEN, svg_of
     from eeio.report.figures.machines_and_drives import drawn
     from eeio.report.figures.run_figures import processors

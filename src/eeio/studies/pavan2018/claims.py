@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
-from eeio.analysis.comparison.differences import Difference, differences, largest
-from eeio.analysis.comparison.normality import NormalityCount, normality_counts
-from eeio.analysis.comparison.pairing import pairs
 from eeio.analysis.printed_figures import VERDICTS, Verdict, agreement
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
+from eeio.comparison.differences import Difference, differences, largest
+from eeio.comparison.normality import NormalityCount, normality_counts
+from eeio.comparison.pairing import pairs
 from eeio.errors import EeioError
 from eeio.report.document import Document, flat
 from eeio.report.documents.comparison import normality_table

@@ -9,9 +9,9 @@ Like the paper's figure, ours is the largest difference of the medians of all pa
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
-from eeio.analysis.comparison.idle import idle_and_busy
-from eeio.analysis.comparison.pairing import pairs
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
+from eeio.comparison.idle import idle_and_busy
+from eeio.comparison.pairing import pairs
 from eeio.record.store import Campaign
 from eeio.studies import PaperFigure
 from eeio.studies.pavan2018.printed import Claim, printed

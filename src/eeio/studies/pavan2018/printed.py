@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from eeio.analysis.comparison.cells import BANDWIDTH, EFFICIENCY, POWER
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER
 from eeio.errors import EeioError
 from eeio.units.sizes import format_size, parse_size
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from eeio.analysis.comparison.cells import (
+from eeio.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     J_PER_GB,
@@ -17,9 +17,9 @@ from eeio.analysis.comparison.cells import (
     cells_of,
     fits,
 )
-from eeio.analysis.comparison.differences import Difference, differences, largest
-from eeio.analysis.comparison.pairing import pairs
-from eeio.statistics.pairs import mann_whitney
+from eeio.comparison.differences import Difference, differences, largest
+from eeio.comparison.pairing import pairs
+from eeio.statistics.rank_tests import mann_whitney
 from eeio.studies import Source
 from eeio.units.sizes import KIB, MIB, format_size
 

@@ -1,1 +1,0 @@
-"""The number of low-power servers that replace a traditional one, and the cost."""

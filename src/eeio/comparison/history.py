@@ -1,0 +1,154 @@
+"""The history of a suite: each experiment's values over campaigns, and when they changed."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+from eeio.analysis.metrics import METRICS, named
+from eeio.comparison.campaigns import named_cells
+from eeio.comparison.cells import J_PER_GB, Cell
+from eeio.comparison.changes import OF_EFFICIENCY, PLACE, What, by_what
+from eeio.record.run import Machine
+from eeio.record.store import Campaign
+from eeio.statistics.change_points import LEAST_VALUES, change_points
+
+_IDENTITY = ("hostname", "drive_id", "drive_label")
+_LEAST_CHANGE = 0.01
+"""Smaller changes are not worth an alarm, however sure they are."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The median of one campaign."""
+
+    campaign: str
+    utc: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """From the campaign on the values are `change` larger (0.05: 5 %), by the geometric means of
+    the segments. `machine` is what differs from the campaign before."""
+
+    campaign: str
+    utc: str
+    change: float
+    p: float
+    machine: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One experiment on one machine; `reason` is why no change can be found."""
+
+    machine: str
+    label: str
+    points: tuple[Point, ...]
+    steps: tuple[Step, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """All experiments of a suite, machine by machine."""
+
+    suite: str
+    metric: str
+    campaigns: tuple[str, ...]
+    series: tuple[Series, ...]
+
+
+_Place = tuple[str, str, str, What]
+"""Machine, drive, power domain with its meter, experiment."""
+
+
+def _place_of(campaign: Campaign, experiment: What, cell: Cell, key: str) -> _Place:
+    """Another drive is another series, and energy of another domain or by another meter."""
+    domain, meter = next(iter(cell.meters.items()), ("", ""))
+    source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
+    # The number of a loop device is another one each time.
+    drive = re.sub(r"^(loop|nbd|zram)\d+$", r"\1", campaign.machine.drive_name)
+    return campaign.machine.hostname, drive, source, experiment
+
+
+def _distinguish(labels: dict[_Place, str]) -> None:
+    """Adds what tells several series of one experiment apart: the drive, and the source."""
+    kinds: dict[tuple[object, object], list[_Place]] = {}
+    for place in labels:
+        kinds.setdefault((place[0], place[3]), []).append(place)
+    for places in kinds.values():
+        drives, sources = {place[1] for place in places}, {place[2] for place in places}
+        for place in places:
+            drive = place[1] if len(drives) > 1 else ""
+            source = place[2] if len(sources) > 1 else ""
+            labels[place] = ", ".join(filter(None, (labels[place], drive, source)))
+
+
+def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None) -> History:
+    """Of campaigns of one suite. `metric` is the name of one that `compare` gates; without it J/GB,
+    or MB/s where no campaign has energy."""
+    ordered = sorted(campaigns, key=lambda campaign: campaign.design.created_utc)
+    cells = named_cells(ordered)
+    key = named(metric).key if metric is not None else J_PER_GB
+    if metric is None and not any(cell.known(key) for of_one in cells for cell in of_one):
+        key = named("MB/s").key
+    found: dict[_Place, list[tuple[Campaign, Point]]] = {}
+    labels: dict[_Place, str] = {}
+    for campaign, of_one in zip(ordered, cells, strict=True):
+        for experiment, cell in by_what(of_one).items():
+            value = cell.known(key)
+            if value is None or value <= 0:
+                continue
+            place = _place_of(campaign, experiment, cell, key)
+            labels.setdefault(place, cell.label(PLACE, tool=True))
+            point = Point(campaign.name, campaign.design.created_utc, value)
+            found.setdefault(place, []).append((campaign, point))
+    _distinguish(labels)
+    return History(
+        suite=suite,
+        metric=next(one.name for one in METRICS if one.key == key),
+        campaigns=tuple(campaign.name for campaign in ordered),
+        series=tuple(_series(place[0], labels[place], values) for place, values in found.items()),
+    )
+
+
+def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) -> Series:
+    points = tuple(point for _, point in values)
+    if len(points) < LEAST_VALUES:
+        reason = f"{len(points)} campaigns; no change can be sure in fewer than {LEAST_VALUES}"
+        return Series(machine, label, points, (), reason)
+    logs = [math.log(point.value) for point in points]
+    places = change_points(logs)
+    edges = [0, *(one.place for one in places), len(points)]
+    means = [math.fsum(logs[a:b]) / (b - a) for a, b in pairwise(edges)]
+    steps = []
+    for number, one in enumerate(places):
+        change = math.exp(means[number + 1] - means[number]) - 1.0
+        if abs(change) < _LEAST_CHANGE:
+            continue
+        before, after = (values[place][0].machine for place in (one.place - 1, one.place))
+        point = points[one.place]
+        steps.append(
+            Step(point.campaign, point.utc, change, one.p, machine_differences(before, after))
+        )
+    return Series(machine, label, points, tuple(steps))
+
+
+def machine_differences(before: Machine, after: Machine) -> tuple[str, ...]:
+    """`kernel: 6.1.0 -> 6.12.9`, of all that describes the machine and its tools."""
+    found = [
+        f"{field.name}: {one} -> {other}"
+        for field in fields(Machine)
+        if field.name not in (*_IDENTITY, "tools", "programs", "limits", "missing")
+        and (one := getattr(before, field.name)) != (other := getattr(after, field.name))
+    ]
+    old, new = ({tool.name: tool.version for tool in m.tools} for m in (before, after))
+    found += [
+        f"{name}: {old.get(name, 'none')} -> {new.get(name, 'none')}"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+    return tuple(found)

@@ -1,1 +1,0 @@
-"""The system under test: devices, file systems, cache layers and frequency."""
