@@ -33,7 +33,9 @@ def test_the_packages_are_those_of_the_architecture() -> None:
             if folder.count("/") == 2 or folder.startswith(("scripts/", "src/eeio/")):
                 path = ROOT / folder / part
                 assert path.exists() or path.with_suffix(".py").exists(), f"{folder}{part}"
-    for package in ("power-monitor/eeio_power/", "src/eeio/", "src/eeio/measure/"):
+    packages = {path.parent.name for path in (ROOT / "src/eeio").glob("*/__init__.py")}
+    assert {f"src/eeio/{package}/" for package in packages} <= set(named)
+    for package in ("power-monitor/eeio_power/", "src/eeio/measure/"):
         folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
         assert folders <= {part.rstrip("/") for part in named[package]}
 
