@@ -18,7 +18,7 @@ import hypothesis
 import pytest
 from _pytest.capture import CaptureResult
 
-from tests import limits, one_path
+from tests import limits
 from tests.mounts import attached
 from tests.processes import Code, Done, check_code, ran
 from tests.simulators import FakeRapl
@@ -42,7 +42,6 @@ def pytest_configure() -> None:
     # would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    one_path.shorten()
     limits.measure_machine()
 
 
@@ -86,7 +85,6 @@ def _same_programs() -> Iterator[None]:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
-    one_path.restore()
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and not hasattr(config, "workerinput"):
         _tell_skips(terminal, terminal.stats.get("skipped", []))
