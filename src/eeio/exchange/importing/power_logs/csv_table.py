@@ -5,6 +5,7 @@ It is read by the meter `csv` (docs/reference/meters.md), with all of its option
 
 from pathlib import Path
 
+from eeio.exchange.importing.power_logs.one_meter import check_one_meter
 from eeio.exchange.importing.power_logs.series import ReadLog, Series
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters, parse_spec
@@ -30,6 +31,8 @@ def read_table(spec: str) -> ReadLog:
         raise PowerError("one reading is too few")
     info = meter_info(meter, 1.0 / meter.native_period_s)
     (channel,) = info.channels
+    if channel.quantity == "power_w":
+        check_one_meter(meter.name, list(zip(times_s, values, strict=True)))
     series = Series(
         meter=meter.name,
         domain=channel.domain,
