@@ -13,7 +13,8 @@ from tests.executables import executable
 
 from eeio.errors import RejectedError
 from eeio.measure.campaign import server_power
-from eeio.measure.power_of_nodes import (
+from eeio_power.meters import Channel
+from eeio_power.power_of_nodes import (
     Clocks,
     Node,
     NodeRecording,
@@ -24,7 +25,6 @@ from eeio.measure.power_of_nodes import (
     samples_path,
     window,
 )
-from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import SCHEMA_VERSION, reading_json
 from eeio_power.samples import MeterInfo, MeterSamples, Samples, header_line, sample_lines

@@ -18,12 +18,11 @@ from tests.plugin import DATA, Eeio
 from tests.processes import ran
 
 from eeio.errors import EeioError
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.invocation import invoke
 from eeio.measure.campaign.runner import _storable
 from eeio.pts import composite
-from eeio.record import typed
 from eeio.record.store import Store, load
 from eeio.traces import darshan
 

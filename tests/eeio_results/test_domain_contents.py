@@ -11,7 +11,7 @@ import pytest
 
 import eeio_results
 from eeio.errors import LimitError
-from eeio.record import typed
+from eeio.files import typed
 from eeio.record.run import EnergyReading, Run
 from eeio.record.store import Campaign
 from eeio.report import page, text

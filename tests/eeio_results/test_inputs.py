@@ -12,9 +12,9 @@ import pytest
 from eeio.analysis.characterization import characterize
 from eeio.comparison.cells import POWER, cells_of
 from eeio.errors import EeioError, LimitError, SchemaError, ToolOutputError
-from eeio.files import documents, inputs
+from eeio.files import documents, inputs, typed
 from eeio.pts import composite
-from eeio.record import store, tools, typed
+from eeio.record import store, tools
 from eeio.record.run import EnergyReading
 from eeio.record.tools.capture import Capture
 from eeio.traces import jbd2, strace

@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 
 from eeio.errors import LimitError
-from eeio.record import typed
+from eeio.files import typed
+from eeio.files.typed import LATER
 from eeio.record.design import Design, NotMeasured, StudyProtocol
 from eeio.record.run import ContextValue, ProcessorSeries, Run
 from eeio.record.tools.capture import Capture, Stamp, StoredCapture
-from eeio.record.typed import LATER
 from eeio.schemas import from_types
 from eeio.schemas.published import FOLDER, published
 from eeio.units import quantities as q

@@ -26,12 +26,11 @@ from eeio.errors import EeioError, LimitError, ToolOutputError
 from eeio.exchange.importing import mapping, outputs, power_logs, power_of_results, results, runs
 from eeio.exchange.importing import processor as processors
 from eeio.exchange.importing import testlog as testlogs
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.guideline import cost_inputs, workload_file
 from eeio.machine import counters, device, drive
 from eeio.machine.as_data import capture as machine_capture
 from eeio.machine.as_data import description as machine_description
-from eeio.measure import power_of_nodes as cluster
 from eeio.measure.calibration import clock
 from eeio.measure.campaign import pilot_store, server_power
 from eeio.measure.profiles import profile as profiles
@@ -39,7 +38,7 @@ from eeio.measure.profiles import suite as suites
 from eeio.pts import composite
 from eeio.pts import read as pts
 from eeio.pts.read import experiments_of, machine_of, run_of
-from eeio.record import store, tools, typed
+from eeio.record import store, tools
 from eeio.record.tools.capture import Capture
 from eeio.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio.units import quantities
@@ -50,6 +49,7 @@ from eeio_parsers.darshan.tests import test_report as imports_darshan
 from eeio_parsers.lmbench import run as lmbench
 from eeio_power import alignment, calibration, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
+from eeio_power import power_of_nodes as cluster
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio.measure import power_of_nodes as cluster
 from eeio.record.tools.capture import Capture
+from eeio_power import power_of_nodes as cluster
 from tests.campaigns import records
 from tests.executables import executable
 from tests.processes import ran

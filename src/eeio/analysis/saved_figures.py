@@ -17,8 +17,9 @@ from typing import Any, overload
 
 from eeio import analysis, files, record, statistics, traces, units
 from eeio.errors import EeioError, LimitError
+from eeio.files import typed
 from eeio.files.trust import make_folder
-from eeio.record import store, typed
+from eeio.record import store
 from eeio.record.run import Run
 from eeio.record.store import Campaign
 

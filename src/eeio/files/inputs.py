@@ -129,7 +129,7 @@ def read_json(path: Path, most_bytes: int = JSON_BYTES, typed: bool = False) -> 
 def parse_json(text: str | bytes, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
     """JSON of limited length, depth and numbers; NaN and infinities are invalid.
 
-    With `typed`, the caller reads all of it by types (eeio.record.typed), which limit numbers and
+    With `typed`, the caller reads all of it by types (eeio.files.typed), which limit numbers and
     depth. Raises LimitError.
     """
     return _parsed(text, most_bytes, (_QUICK if typed else _CAREFUL).decode, typed)

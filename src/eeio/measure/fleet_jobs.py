@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import EeioError, LimitError, RejectedError, SchemaError
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.paths import make_output_folder
-from eeio.record import typed
 from eeio.units.external_text import shown
 
 NODES = "nodes"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eeio.errors import LimitError, RejectedError
-from eeio.record import typed
+from eeio.files import typed
 from eeio.record.run import EnergyReading, IdleMedian
 from eeio.units.quantities import MEAN_POWER
 from eeio_power.errors import PowerError

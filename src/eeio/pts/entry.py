@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eeio.errors import LimitError, SchemaError
+from eeio.files import typed
 from eeio.pts import entry_form
 from eeio.pts.composite import ResultEntry
-from eeio.record import typed
 from eeio.record.run import EnergyReading, Experiment
 from eeio.units import quantities as q
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from eeio.files.typed import LATER
 from eeio.record.phase_times import Stretch
 from eeio.record.run import (
     DOMAINS,
@@ -16,7 +17,6 @@ from eeio.record.run import (
     Experiment,
     Switch,
 )
-from eeio.record.typed import LATER
 from eeio.units import quantities as q
 
 _PLACE = q.Quantity("place", "", 0, 1e6, whole=True)

@@ -36,9 +36,10 @@ from eeio.analysis.observation import (
     observed,
 )
 from eeio.errors import LimitError, SchemaError
+from eeio.files import typed
 from eeio.pts import power_entries
 from eeio.pts.power_entries import Base, PowerEntry
-from eeio.record import typed, windows
+from eeio.record import windows
 from eeio.record.energy_reading import COST_DOMAINS, EnergyReading
 from eeio.record.run import Experiment, Phase
 from eeio_power import session

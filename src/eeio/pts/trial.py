@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import EeioError, LimitError, SchemaError
+from eeio.files import typed
 from eeio.machine import caches
 from eeio.machine.filesystem import BlockDevice, backing_device, block_device
 from eeio.measure.profiles import profile as profiles
@@ -29,7 +30,7 @@ from eeio.measure.profiles.suite import experiment_of
 from eeio.pts import composite
 from eeio.pts.entry import TrialReport
 from eeio.pts.session import phase_of_result
-from eeio.record import tools, typed
+from eeio.record import tools
 from eeio.record.consistency import disagreement
 from eeio.record.run import ContextValue, Run
 from eeio.record.tools.capture import Capture

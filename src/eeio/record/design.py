@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from eeio.errors import EeioError, LimitError
-from eeio.record import typed
+from eeio.files import typed
+from eeio.files.typed import LATER
 from eeio.record.run import SCHEMA_VERSION, Experiment
-from eeio.record.typed import LATER
 from eeio.statistics.checks import check_rule
 from eeio.statistics.stopping import LENGTHS_S
 from eeio.units import quantities as q

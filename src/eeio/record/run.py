@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from eeio.errors import LimitError
+from eeio.files import typed
+from eeio.files.typed import LATER, PAIRS
 from eeio.record import energy_reading as readings
-from eeio.record import typed
 from eeio.record.energy_reading import MARKS as MARKS
 from eeio.record.energy_reading import EnergyReading as EnergyReading
 from eeio.record.phase_times import Stretch, impossible_figures, impossible_stretches, lasted_s
 from eeio.record.reasons import partial_io
-from eeio.record.typed import LATER, PAIRS
 from eeio.units import quantities as q
 
 SCHEMA_VERSION = 2

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
 from eeio.errors import EeioError, LimitError, SchemaError
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.files.trust import make_folder, why_untrusted
-from eeio.record import typed
 from eeio.record.consistency import idle_disagreement
 from eeio.record.design import Design, PlannedRun
 from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run

@@ -29,8 +29,8 @@ from eeio.analysis import metrics
 from eeio.analysis.domain_figures import DomainFiguresBody
 from eeio.analysis.rows import RowBody
 from eeio.analysis.summary import Quartiles
+from eeio.files.typed import PAIRS, key_of, may_lack
 from eeio.record.run import SCHEMA_VERSION
-from eeio.record.typed import PAIRS, key_of, may_lack
 from eeio.units.quantities import Quantity
 
 FOLDER = Path(__file__).parent

@@ -14,9 +14,9 @@ from pathlib import Path
 from eeio.commands.meter.meters import add_meters, opened
 from eeio.commands.output_file import write_file
 from eeio.errors import RejectedError
-from eeio.measure import power_of_nodes as cluster
 from eeio.measure.signals import signals_raise
 from eeio.paths import make_output_folder, temporary_folder
+from eeio_power import power_of_nodes as cluster
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
 from eeio_power.recording import record, to_json

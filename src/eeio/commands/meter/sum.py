@@ -9,8 +9,8 @@ from pathlib import Path
 from eeio.commands.arguments import add_format
 from eeio.commands.meter.meters import line
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
-from eeio.measure import power_of_nodes as cluster
 from eeio.measure import slurm
+from eeio_power import power_of_nodes as cluster
 from eeio_power.recording import reading_json
 
 _SUM_SCHEMA = 1

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eeio.errors import LimitError, RejectedError
-from eeio.files import documents
-from eeio.record import typed
+from eeio.files import documents, typed
+from eeio.files.typed import LATER
 from eeio.record.run import DEMO, DOMAINS, KINDS
-from eeio.record.typed import LATER
 from eeio.units import quantities as q
 from eeio.units.names import campaign_name
 from eeio_parsers import formats

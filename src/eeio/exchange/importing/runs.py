@@ -18,9 +18,8 @@ from eeio.exchange.importing.processor import read_processor
 from eeio.exchange.importing.tables import read_table
 from eeio.exchange.importing.testlog import Span
 from eeio.exchange.importing.testlog import read as read_log
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.measure.profiles.suite import experiment_of
-from eeio.record import typed
 from eeio.record.consistency import disagreement
 from eeio.record.run import (
     ContextValue,

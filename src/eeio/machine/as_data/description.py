@@ -30,9 +30,8 @@ from typing import Annotated, Any
 import yaml
 
 from eeio.errors import LimitError, RejectedError
-from eeio.files import documents, inputs
-from eeio.record import typed
-from eeio.record.typed import LATER
+from eeio.files import documents, inputs, typed
+from eeio.files.typed import LATER
 from eeio.units.external_text import shown
 from eeio.units.quantities import COUNTER_SAMPLE, DURATION, Quantity, shortened
 

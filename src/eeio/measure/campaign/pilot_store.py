@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal
 
 from eeio import paths
 from eeio.errors import EeioError, LimitError
-from eeio.files import inputs
+from eeio.files import inputs, typed
 from eeio.files.trust import make_folder
 from eeio.measure import environment
-from eeio.record import typed
 from eeio.record.run import Experiment, Machine
 from eeio.units import quantities as q
 from eeio.units.external_text import shown

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.errors import EeioError, InterruptedCampaignError, LimitError, RejectedError
+from eeio.files import typed
 from eeio.machine import frequency, image
 from eeio.machine.drive import wear
 from eeio.machine.filesystem import BlockDevice, backing_devices
@@ -35,7 +36,6 @@ from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation, Program
 from eeio.measure.restoring import tell
 from eeio.measure.signals import signals_raise
-from eeio.record import typed
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun, SteadyProtocol, Wear
 from eeio.record.run import MARKS, Run, Tool
 from eeio.record.steady_state import goes_on, state

@@ -26,12 +26,12 @@ from eeio.errors import EeioError, RejectedError
 from eeio.files import inputs
 from eeio.machine.owner import start_ticks
 from eeio.machine.undo import UndoEntry, UndoJournal, end_group, mark, memory_file, printed_in
-from eeio.measure import power_of_nodes as cluster
 from eeio.measure.campaign.probes import Environment, Probe
 from eeio.measure.power import recorded
 from eeio.measure.profiles.profile import Profile
 from eeio.record.run import EnergyReading
 from eeio.record.tools.capture import Capture
+from eeio_power import power_of_nodes as cluster
 from eeio_power.monitor import PowerMonitor
 
 BEGUN = b"recording\n"

@@ -13,10 +13,9 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from eeio.errors import EeioError, LimitError, RejectedError
-from eeio.files import documents, inputs
+from eeio.files import documents, inputs, typed
 from eeio.files.trust import why_untrusted
 from eeio.paths import check_definition, search_path
-from eeio.record import typed
 from eeio.record.design import AdaptiveProtocol, Protocol, SteadyProtocol, StudyProtocol
 from eeio.record.run import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
 from eeio.units import quantities as q

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 from eeio.errors import LimitError, ToolOutputError
-from eeio.files import inputs
-from eeio.record import consistency, typed
+from eeio.files import inputs, typed
+from eeio.files.typed import LATER
+from eeio.record import consistency
 from eeio.record.phase_times import Stretch, impossible_figures, impossible_stretches
 from eeio.record.run import ContextValue, Durable, EnergyReading, Phase, impossible_durable
-from eeio.record.typed import LATER
 from eeio.units import quantities as q
 
 CAPTURE_FILE = "capture.json"

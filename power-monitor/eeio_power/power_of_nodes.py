@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import LimitError, RejectedError
-from eeio.files import inputs
-from eeio.record import typed
-from eeio.record.run import EnergyReading as RecordedReading
+from eeio.files import inputs, typed
 from eeio.units import quantities as q
 from eeio_power import samples as power_samples
 from eeio_power.errors import PowerError
@@ -135,8 +133,9 @@ def _reading(fields: Mapping[str, Any]) -> EnergyReading:
     known = {n: fields[n] for n in READING_FIELDS if n in fields or n not in LATER_FIELDS}
     texts = {n: tuple(known.get(n, ())) for n in ("reasons", "includes", "leaves_out")}
     reading = {**known, **texts}
-    typed.check(RecordedReading(**reading))
-    return EnergyReading(**reading)
+    checked = EnergyReading(**reading)
+    typed.check(checked)
+    return checked
 
 
 def add(recordings: Sequence[NodeRecording]) -> Sum:
