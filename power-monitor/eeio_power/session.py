@@ -60,7 +60,7 @@ from eeio_power.suspension import STOPPED, Stops, invalid
 STREAMS = ("stdout", "stderr")
 REPORT_LIMIT_S = 30.0
 OF_COMMAND = ("labels", "experiment")
-"""What the command `tell` says besides the data of the trial."""
+"""Keys of the command's answer that are not data of the trial."""
 
 
 class OutputFolder:

@@ -134,7 +134,7 @@ class Row:
     device_checks: tuple[str, ...] = ()
     """Its runs' remarks on the comparison with the device's counters (Run.device_check)."""
     remarks: Mapping[str, str] = field(default_factory=dict)
-    """What else decided its figures, by kind (Run.remarks), of its first run that has one."""
+    """Further causes of its figures, by kind (Run.remarks), of its first run that has one."""
     flush: str | None = None
     """none, end, each or unknown; None for rows that write no data."""
     durable: bool | None = None
