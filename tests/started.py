@@ -139,10 +139,10 @@ def _main() -> None:
     requests = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
-    from eeio import commands
+    from eeio.commands import registry
     from tests.shared_disk import allow_other_io
 
-    commands.import_all()
+    registry.import_all()
     allow_other_io()
     for name in _SLOW_TO_IMPORT:
         importlib.import_module(name)

@@ -176,7 +176,7 @@ def test_what_one_adds_touches_one_place() -> None:
     assert [path for path in added if not path.startswith("tests/")] == [
         "src/eeio/commands/size.py"
     ]
-    assert changed == ["src/eeio/commands/__init__.py"]
+    assert changed == ["src/eeio/commands/registry.py"]
 
 
 @pytest.mark.fast_variants(1)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from eeio import __version__, commands
-from eeio.commands import aliases
+from eeio import __version__
+from eeio.commands import aliases, registry
 from eeio.commands.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
@@ -49,17 +49,17 @@ class _TopParser(Parser):
             for choice in action._choices_actions
         }
         lines = ["usage: eeio COMMAND ...", "", self.description or "", ""]
-        for title, group in commands.GROUPS.items():
+        for title, group in registry.GROUPS.items():
             lines.append(f"{title}:")
             for command in group:
-                other = commands.NEXT_TO.get(command)
+                other = registry.NEXT_TO.get(command)
                 name = f"{command}, {other}" if other else command
                 text = helps.get(command, "")
                 lines.append(f"  {name:12}{text}{f'; {helps[other]}' if other else ''}")
             lines.append("")
-        shown = [*commands.NEXT_TO.values()]
+        shown = [*registry.NEXT_TO.values()]
         lines.append("Also:")
-        lines += [f"  {name:12}{helps[name]}" for name in commands.FURTHER if name not in shown]
+        lines += [f"  {name:12}{helps[name]}" for name in registry.FURTHER if name not in shown]
         lines += ["", _EXAMPLES, "options:", "  -h, --help  also of a command: eeio run --help",
                   "  --version", "", self.epilog or "", ""]  # fmt: skip
         return "\n".join(lines)
@@ -81,8 +81,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = top.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for name in commands.COMMANDS if only is None else [only]:
-        commands.add(subparsers, name)
+    for name in registry.COMMANDS if only is None else [only]:
+        registry.add(subparsers, name)
     return top
 
 
@@ -155,7 +155,7 @@ def _main(argv: Sequence[str] | None) -> int:
     # Shell completion needs all commands.
     if not command_line and "_ARGCOMPLETE" not in os.environ:
         command_line = ["--help"]
-    alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.COMMANDS, "--version")
+    alone = "_ARGCOMPLETE" not in os.environ and first in (*registry.COMMANDS, "--version")
     top = parser(first if alone else None)
     if "_ARGCOMPLETE" in os.environ:
         with suppress(ImportError):

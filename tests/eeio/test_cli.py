@@ -9,8 +9,8 @@ import pytest
 from tests.plugin import Eeio, InProcess
 from tests.processes import ran
 
-from eeio import commands
 from eeio.cli import parser
+from eeio.commands import registry
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import EeioError
 from eeio.record.tools import native
@@ -37,7 +37,7 @@ def _imported(*arguments: str) -> set[str]:
 def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     text = parser().format_help()
     shown = re.findall(r"^  ([a-z, -]+?)  +\S", text, re.MULTILINE)
-    for command in commands.COMMANDS:
+    for command in registry.COMMANDS:
         assert command in ", ".join(shown).split(", ")
         alone = parser(command)
         with pytest.raises(SystemExit):
@@ -47,7 +47,7 @@ def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_without_a_command_the_groups_and_examples_are_shown(in_process: InProcess) -> None:
     text = in_process().out
-    assert re.findall(r"^(\w+):$", text, re.MULTILINE)[:4] == list(commands.GROUPS)
+    assert re.findall(r"^(\w+):$", text, re.MULTILINE)[:4] == list(registry.GROUPS)
     examples = re.findall(r"^  eeio (.*?)(?:   |$)", text, re.MULTILINE)
     assert len(examples) == 3
     for example in examples:
