@@ -12,7 +12,7 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	export HWLOC_COMPONENTS="${HWLOC_COMPONENTS:+$HWLOC_COMPONENTS,}-gl"
 	# With EEIO_NODE_POWER="[--meter SPEC] DIR" one rank of each node records the node's energy.
 	# shellcheck disable=SC2086 # words
-	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
+	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio meter node $EEIO_NODE_POWER -- "$@"
 	# Inside a Slurm job its own launcher knows the nodes.
 	if [ -n "${SLURM_JOB_ID:-}" ] && command -v srun >/dev/null; then
 		# A site that names no way for ranks to join leaves PMIx, which MPIs of today know.
@@ -27,8 +27,10 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		refuse "$mpirun is missing: install the packages openmpi-bin and libopenmpi-dev"
 	# The installation has looked at another one, or some time ago.
 	check_own EEIO_MPIRUN "$(command -v "$mpirun")"
-	[ -z "${EEIO_HOSTFILE:-}" ] || [ -r "$EEIO_HOSTFILE" ] ||
-		refuse "EEIO_HOSTFILE=$EEIO_HOSTFILE: cannot be read"
+	if [ -n "${EEIO_HOSTFILE:-}" ]; then
+		[ -r "$EEIO_HOSTFILE" ] || refuse "EEIO_HOSTFILE=$EEIO_HOSTFILE: cannot be read"
+		check_own EEIO_HOSTFILE "$EEIO_HOSTFILE"
+	fi
 	case $("$mpirun" --version 2>/dev/null | head -n 1) in
 	*"Open MPI"* | *OpenRTE*)
 		choose_io

@@ -24,7 +24,7 @@ start() { # ARGUMENTS...
 	set -- "$HOME/metadata-fork" "$@"
 	# As launch does: with the energy of this node.
 	# shellcheck disable=SC2086 # words
-	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
+	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio meter node $EEIO_NODE_POWER -- "$@"
 	"$@"
 }
 

@@ -896,6 +896,7 @@ def test_root_asks_no_program_of_another_user_for_its_options(
     [
         ("btio", "EEIO_MPIRUN", "eeio-btio.sh class=S processes=4"),
         ("btio", "EEIO_NPB", "eeio-btio.sh class=S processes=4"),
+        ("btio", "EEIO_HOSTFILE", "eeio-btio.sh class=S processes=4"),
         ("io500", "EEIO_IO500_INI", "pre.sh"),
         ("io500", "EEIO_DROP_CACHES", "pre.sh"),
     ],
@@ -916,8 +917,9 @@ def test_a_run_uses_no_file_of_another_user_that_a_variable_names(
     named = {
         "EEIO_MPIRUN": mpirun, "EEIO_NPB": base / "bt.S.4.mpi_io_full",
         "EEIO_IO500_INI": base / "ini", "EEIO_DROP_CACHES": base / "drop_caches",
+        "EEIO_HOSTFILE": base / "hosts",
     }[variable]  # fmt: skip
-    for name in ("ini", "drop_caches"):
+    for name in ("ini", "drop_caches", "hosts"):
         (base / name).write_text("[debug]\n")
     environment = {
         **os.environ, "HOME": str(home), "EEIO_MPIRUN": str(mpirun),
