@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import eeio_results
 from eeio.analysis.characterization import characterize
 from eeio.analysis.summary import quartiles
 from eeio.record.run import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
@@ -23,6 +22,7 @@ from eeio.report.campaign.contents import document
 from eeio.report.campaign.tables import tables
 from eeio.report.document import render_csv, render_html, render_markdown, render_terminal
 from eeio.report.figures import plots
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio.units.number_text import number
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 from tests.eeio_results.report.visible_text import visible_text
@@ -135,7 +135,7 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     written = render_terminal(document(report))
     assert "metadata, create: 900 [800 - 925] operations/s" in written
     assert "MB/s, MB/J: metadata operations move no data" in written
-    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    schema = SCHEMAS / "report.schema.json"
     jsonschema.validate(json.loads(json.dumps(to_json(report))), json.loads(schema.read_text()))
 
 
@@ -278,7 +278,7 @@ def test_estimates_are_not_ranked() -> None:
 def test_json_follows_its_schema_and_keeps_every_digit() -> None:
     report = build(_report_campaigns())
     made = json.loads(json.dumps(to_json(report)))
-    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    schema = SCHEMAS / "report.schema.json"
     jsonschema.validate(made, json.loads(schema.read_text()))
     row = next(r for r in made["characterization"] if r["n"] == 3)
     joules, efficiency = row["energy_j_per_gb"], row["efficiency_bytes_per_j"]
@@ -391,7 +391,7 @@ def test_each_row_names_what_else_decided_its_figures() -> None:
     runs[2] = replace(runs[2], remarks={"limit": "at another", "other I/O": "it read 9 MB"})
     report = build([_campaign(*runs)])
     body = json.loads(json.dumps(to_json(report)))
-    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    schema = SCHEMAS / "report.schema.json"
     jsonschema.validate(body, json.loads(schema.read_text()))
     row = next(row for row in body["characterization"] if row["n"])
     assert row["remarks"] == {

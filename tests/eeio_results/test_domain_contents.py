@@ -9,7 +9,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import eeio_results
 from eeio.errors import LimitError
 from eeio.files import typed
 from eeio.record.run import EnergyReading, Run
@@ -19,10 +18,10 @@ from eeio.report.campaign.characterized import Report, build, to_json
 from eeio.report.campaign.contents import document
 from eeio.report.campaign.tables import tables
 from eeio.report.document import render_csv, render_markdown
+from eeio.schemas.published import FOLDER as SCHEMAS
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from tests.eeio_results.report.visible_text import visible_text
 
-SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 DOUBT = "system (plug) and package (rapl): the part draws more than the whole"
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-import eeio_results
 from eeio.analysis.characterization import characterize
 from eeio.analysis.observation import Missing
 from eeio.analysis.ranking import Rules
@@ -27,6 +26,7 @@ from eeio.report.campaign.tables import tables
 from eeio.report.document import RENDERERS, render_csv, render_terminal
 from eeio.report.figures import machines_and_drives, plots
 from eeio.report.table_and_plot import Table
+from eeio.schemas.published import FOLDER as SCHEMAS
 from tests.eeio_results.made import (
     EXPERIMENT,
     MACHINE,
@@ -332,7 +332,7 @@ def test_a_row_names_its_drive_or_reports_why_not() -> None:
 def test_the_report_of_writes_follows_its_schema() -> None:
     campaign = _campaign(written(metrics={"iops": 3.0, "latency_p50_s": 0.1}), written())
     body = json.loads(json.dumps(to_json(build([campaign], Rules(busy=0.5)))))
-    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    schema = SCHEMAS / "report.schema.json"
     jsonschema.validate(body, json.loads(schema.read_text()))
     for row in body["characterization"]:
         missing = [name for name in ("iops", "latency_s", "energy_j_per_gb", "duration_s")

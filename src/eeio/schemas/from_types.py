@@ -1,6 +1,6 @@
 """JSON schemas of our files, made from the types that `typed` checks.
 
-    python -m eeio.record.schemas       # writes them anew, after a change of a type
+    python -m eeio.schemas              # writes them anew, after a change of a type
 
 The files next to this one are published for other programs. A class's docstring and those of its
 fields become descriptions.

@@ -8,7 +8,6 @@ import jsonschema
 import pytest
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
-import eeio_results
 from eeio.comparison.cells import cells_of
 from eeio.comparison.layer_costs import layer_costs
 from eeio.comparison.layers import (
@@ -27,6 +26,7 @@ from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import build, to_json
 from eeio.report.campaign.contents import document
 from eeio.report.document import render_terminal
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio.statistics.bootstrap import difference_interval
 
 FS = replace(WRITE, flush="end")
@@ -164,7 +164,7 @@ def test_the_report_contains_the_layers() -> None:
     page = render_terminal(document(report))
     assert "Cost per layer" in page and "costs more" in page
     body = json.loads(json.dumps(to_json(report)))
-    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    schema = SCHEMAS / "report.schema.json"
     jsonschema.validate(body, json.loads(schema.read_text()))
     first = body["layers"][0]
     assert first["layer"] == POSIX and first["below"] == FILE_SYSTEM

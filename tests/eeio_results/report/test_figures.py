@@ -266,7 +266,7 @@ def test_a_matplotlibrc_in_the_current_folder_has_no_effect(tmp_path: Path) -> N
     )
     (tmp_path / "empty").mkdir()
     code = (
-        "from eeio.report import drawing; f = drawing.sheet(4, 3, ['a']); "
+        "from eeio.report.figures import drawing; f = drawing.sheet(4, 3, ['a']); "
         "f.subplots().plot([1, 2], [3, 4], label='a'); "
         "print(drawing.svg_of(drawing.finished(f, 'b', [], 'c'))); "
         "import matplotlib; print(matplotlib.rcParams)"

@@ -8,15 +8,15 @@ import jsonschema
 import pytest
 from tests.eeio_results.made import EXPERIMENT, design, energy, phase, run, stored
 
-import eeio_results
 from eeio.record.design import PlannedRun, SteadyProtocol, Wear
 from eeio.record.run import EnergyReading
 from eeio.record.store import Campaign, Store, load
 from eeio.report.campaign.characterized import build, to_json
 from eeio.report.campaign.contents import contents
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio.studies.drive import points
 
-SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+SCHEMA = SCHEMAS / "report.schema.json"
 READ = replace(
     EXPERIMENT, level="device", spatiality="random",
     arguments=(("engine", "libaio"), ("iodepth", "32"), ("precondition", "200")),

@@ -8,14 +8,14 @@ import jsonschema
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
-import eeio_results
 from eeio.record.run import ContextValue, EnergyReading, Phase, Run
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import build, to_json
 from eeio.report.campaign.contents import contents
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio.studies.io500 import points
 
-SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+SCHEMA = SCHEMAS / "report.schema.json"
 IO500 = replace(
     EXPERIMENT, level="application", tool="io500", operation="mixed", spatiality="mixed",
     request_size_bytes=None, arguments=(("processes", "2"),),

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.eeio_results.made import EXPERIMENT, design, energy, in_turn, phase, run, stored
 from tests.plugin import DATA
 
-import eeio_results
 from eeio.record.run import EnergyReading
 from eeio.record.store import Campaign, load
 from eeio.report.campaign.characterized import build, to_json
 from eeio.report.campaign.contents import contents
+from eeio.schemas.published import FOLDER as SCHEMAS
 from eeio.studies.load import Step, load_curves, proportionality
 
-SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+SCHEMA = SCHEMAS / "report.schema.json"
 MOST = 400e6
 
 
