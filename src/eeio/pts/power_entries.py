@@ -43,9 +43,7 @@ class PowerEntry:
 
     @property
     def mean(self) -> str:
-        """Of the values as they are printed."""
-        texts = self.texts
-        return texts[0] if len(texts) == 1 else pts_number(statistics.fmean(map(float, texts)))
+        return pts_number(statistics.fmean(self.values))
 
     @property
     def json(self) -> dict[str, Any]:
