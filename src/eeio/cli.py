@@ -20,7 +20,7 @@ from eeio.errors import (
     SchemaError,
 )
 from eeio.files.trust import TEMPORARY, risk_of_folder, trusted_search_path
-from eeio.report.terminal import harmless_streams
+from eeio.units.terminal import harmless_streams
 from eeio_power.errors import PowerError
 
 _EXIT_CODES = """\

@@ -167,10 +167,10 @@ def test_rows_are_sorted_the_best_first(
 def test_on_a_terminal_every_line_fits(
     campaign: str, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eeio.report.terminal.width", lambda: 80)
+    monkeypatch.setattr("eeio.units.terminal.width", lambda: 80)
     lines = in_process("report", campaign).out.splitlines()
     assert max(map(len, lines)) <= 80
-    monkeypatch.setattr("eeio.report.terminal.width", lambda: None)
+    monkeypatch.setattr("eeio.units.terminal.width", lambda: None)
     assert max(map(len, in_process("report", campaign).out.splitlines())) > 120
 
 

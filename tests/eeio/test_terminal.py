@@ -12,7 +12,7 @@ from tests.eeio_results import made
 from tests.plugin import Eeio
 
 from eeio.files import documents
-from eeio.report.terminal import HarmlessStream, harmless_streams, raw
+from eeio.units.terminal import HarmlessStream, harmless_streams, raw
 
 HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"
 PROFILE = Path(__file__).parents[1] / "data/profiles"

@@ -15,7 +15,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.machine.as_data import capture, readings
 from eeio.machine.as_data.replay import replayed
 from eeio.measure.doctor import Finding, can_measure, examine, examine_replay
-from eeio.report import terminal
+from eeio.units import terminal
 from eeio.units.external_text import shown
 
 SCHEMA_VERSION = 1

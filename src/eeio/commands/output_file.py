@@ -16,8 +16,8 @@ from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
 from eeio.files.trust import open_stream
 from eeio.paths import check_output_folder, make_output_folder
-from eeio.report import terminal
 from eeio.report.document import RENDERERS, Document, render_terminal
+from eeio.units import terminal
 
 _FORMATS = {
     ".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",

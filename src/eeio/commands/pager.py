@@ -7,8 +7,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from eeio.report.terminal import raw
 from eeio.units.external_text import shown_lines
+from eeio.units.terminal import raw
 
 # As git sets it: end at once where all fits on a screen, leave colours and the screen as they are.
 _LESS = "FRX"

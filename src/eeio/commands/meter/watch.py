@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from eeio.commands.meter.meters import add_meters, kind_word, opened, seconds
 from eeio.errors import EXIT_DONE
-from eeio.report.terminal import raw
 from eeio.units.external_text import shown
+from eeio.units.terminal import raw
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import NOWHERE, Sampler
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from eeio.commands.arguments import OptionGroup, add_format, add_help_all
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, EeioError, RejectedError
 from eeio.measure.journal import delayjc, program
-from eeio.report import terminal
 from eeio.report.text import render_table
 from eeio.traces import jbd2
+from eeio.units import terminal
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -12,11 +12,11 @@ from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, EeioError, RejectedError
 from eeio.measure import traced, tracers
 from eeio.paths import check_output_folder, make_output_folder
-from eeio.report import terminal
 from eeio.report.document import RENDERERS, Document, render_terminal
 from eeio.report.documents.traced import Traced, document
 from eeio.traces import logs
 from eeio.traces.events import GAP_S, transfers
+from eeio.units import terminal
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -17,10 +17,10 @@ from eeio.record.design import PlannedRun
 from eeio.record.run import EnergyReading, Experiment, Phase, Run
 from eeio.record.run import mark as mark_of
 from eeio.report.campaign.columns import WITHOUT_DRIVES
-from eeio.report.terminal import raw
 from eeio.units.external_text import shown, shown_lines
 from eeio.units.number_text import number
 from eeio.units.sizes import MB, percent
+from eeio.units.terminal import raw
 
 ESTIMATE = "ESTIMATE"
 
