@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from eeio.exchange.importing import power_logs
+from eeio.exchange.importing.power_logs.csv_table import read_table
 from eeio.exchange.importing.power_logs.one_meter import check_equal_times, check_one_meter
 from eeio.exchange.importing.power_of_results import Alignment, Window, energy_of
 from eeio_power.errors import PowerError
@@ -217,3 +218,20 @@ def test_logs_of_two_supplies_are_doubtful(
         assert ("their sum" in " ".join(reading.reasons)) == doubtful
     (alone,) = energy_of(window, [(logs[0], Alignment(0.0))])
     assert not alone.doubtful
+
+
+def test_a_table_of_two_meters_in_turn_is_rejected(tmp_path: Path) -> None:
+    noise = random.Random(3)
+    both = [
+        (START_S + second + half, watts(second, noise) if half else 8.0)
+        for second in range(300)
+        for half in (0.0, 0.5)
+    ]
+    for name, rows in (("one", both[1::2]), ("two", both)):
+        lines = "".join(f"{time_s:.1f},{power_w:.1f}\n" for time_s, power_w in rows)
+        (tmp_path / f"{name}.csv").write_text("time,watts\n" + lines)
+    spec = "csv:{},map=time:time+power_w:watts,accuracy=0.01,resolution=0.1"
+    log = read_table(spec.format(tmp_path / "one.csv"))
+    assert len(log.series[0].times_s) == 300
+    with pytest.raises(PowerError, match="the powers repeat every 2 readings"):
+        read_table(spec.format(tmp_path / "two.csv"))
