@@ -73,6 +73,10 @@ def install() -> None:
 
 
 class _FormerNames(MetaPathFinder, Loader):
+    def __init__(self) -> None:
+        self._specs: dict[str, ModuleSpec | None] = {}
+        """Of the modules of today, by their former names."""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -84,13 +88,13 @@ class _FormerNames(MetaPathFinder, Loader):
         module = importlib.import_module(name)
         if hasattr(module, "__path__"):
             return _FormerPackage(spec.name, module)
-        self._spec_of_today = module.__spec__
+        self._specs[spec.name] = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has replaced it by that of the former name.
-        if not isinstance(module, _FormerPackage):
-            module.__spec__ = self._spec_of_today
+        if not isinstance(module, _FormerPackage) and module.__spec__ is not None:
+            module.__spec__ = self._specs.pop(module.__spec__.name)
 
 
 class _FormerPackage(ModuleType):

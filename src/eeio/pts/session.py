@@ -22,7 +22,7 @@ This process needs only the standard library.
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,10 +65,10 @@ class Measured:
         return next((reading for reading in self.readings if reading.key == source), None)
 
 
-def phase_of_result(phases: Body) -> Phase:
+def phase_of_result(reported: Body) -> Phase:
     """A phase as a trial reports it (`trial`), with its energies."""
-    body = {key: value for key, value in phases.items() if key != "invalid"}
-    return Phase.from_json({**body, "validity": phases["invalid"]})
+    body = {key: value for key, value in reported.items() if key != "invalid"}
+    return Phase.from_json({**body, "validity": reported["invalid"]})
 
 
 def measured(answer: Body) -> Measured:
@@ -152,60 +152,73 @@ class Entries:
 
     def _add(self, source: Key) -> None:
         """All that one meter measured of one domain."""
-        domain, meter, _ = source
+        trials = self.experiment["trials"]
+        succeeded = [place for place, trial in enumerate(trials) if not trial["failed"]]
+        readings = {place: self.known[place].by(source) for place in succeeded}
+        valid = {place: reading for place, reading in readings.items() if reading and reading.valid}
         first = self.experiment["results"][0]
-        taken = [k for k, trial in enumerate(self.experiment["trials"]) if not trial["failed"]]
-        readings = {k: self.known[k].by(source) for k in taken}
-        valid = {k: reading for k, reading in readings.items() if reading and reading.valid}
-        if len(valid) < len(taken):
-            invalid = [reading for k, reading in readings.items() if reading and k not in valid]
-            why = "; ".join(invalid[0].reasons) if invalid else "no reading"
-            what = f"energy of {meter} {domain}: {why}"
-            line = f"{len(taken) - len(valid)} of {len(taken)} trials have no {what}"
-            self.annotations.append((first["hash"], line))
-            name = self.experiment["name"]
-            self.missing[f"{name} {meter} {domain}"] = f"{name}: {line}"
+        if len(valid) < len(succeeded):
+            invalid = [reading for reading in readings.values() if reading and not reading.valid]
+            self._add_missing(source, invalid, len(succeeded) - len(valid), len(succeeded))
         if not valid:
             return
-        doubtful = [reading for reading in valid.values() if reading.doubtful]
-        for doubt in dict.fromkeys(doubt for reading in doubtful for doubt in reading.reasons):
+        for doubt in _doubts(valid.values()):
             self.annotations.append((first["hash"], f"doubtful: {doubt}"))
-        trials = [
-            {**trial, "reading": None if (own := known.by(source)) is None else own.to_json()}
-            for trial, known in zip(self.experiment["trials"], self.known, strict=True)
-        ]
         base = Base(
             first["hash"], first["title"], self.experiment["description"],
             self.experiment["arguments"],
         )  # fmt: skip
         self.entries += power_entries.power_and_energy(
-            base, source, list(valid.values()), {"trials": trials}, self._times(valid)
-        )
+            base, source, list(valid.values()), {"trials": self._trials_with(source)},
+            self._times(valid),
+        )  # fmt: skip
         for result in self.experiment["results"]:
             if result["scale"] == _BANDWIDTH:  # files that are created have no MB/J
-                self._add_efficiency(result, source, valid, len(taken))
+                self._add_efficiency(result, source, valid, len(succeeded))
+
+    def _add_missing(
+        self, source: Key, invalid: Sequence[EnergyReading], missing: int, trials: int
+    ) -> None:
+        """The reason why trials have no energy by a source."""
+        domain, meter, _ = source
+        reason = "; ".join(invalid[0].reasons) if invalid else "no reading"
+        line = f"{missing} of {trials} trials have no energy of {meter} {domain}: {reason}"
+        name = self.experiment["name"]
+        self.annotations.append((self.experiment["results"][0]["hash"], line))
+        self.missing[f"{name} {meter} {domain}"] = f"{name}: {line}"
+
+    def _trials_with(self, source: Key) -> list[Answer]:
+        """The trials as they go into the result file, with the reading of this source."""
+        trials = []
+        for trial, measured_trial in zip(self.experiment["trials"], self.known, strict=True):
+            reading = measured_trial.by(source)
+            trials.append({**trial, "reading": None if reading is None else reading.to_json()})
+        return trials
 
     def _add_efficiency(
-        self, result: Body, source: Key, valid: Mapping[int, EnergyReading], taken: int
+        self, result: Body, source: Key, valid: Mapping[int, EnergyReading], trials: int
     ) -> None:
-        found = {
-            int(k): self._bytes_per_j(int(k), float(bandwidth), result, source)
-            for k, bandwidth in result["values"]
-            if int(k) in valid
-        }
-        reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
+        domain, meter, _ = source
+        reasons = []
+        mb_per_j: dict[int, float] = {}
+        for trial, bandwidth in result["values"]:
+            if trial not in valid:
+                continue
+            value = self._bytes_per_j(trial, float(bandwidth), result, source)
+            if isinstance(value, Missing):
+                reasons.append(value.reason)
+            else:
+                mb_per_j[trial] = value / 1e6
         if reasons:
-            what = f"MB/J of {source[1]} {source[0]}: {reasons[0]}"
-            line = f"{len(reasons)} of {taken} trials have no {what}"
-            self.annotations.append((result["hash"], line))
-        values = {k: value / 1e6 for k, value in found.items() if not isinstance(value, Missing)}
-        if values:
-            base = Base(result["hash"], result["title"], result["description"])
-            self.entries.append(
-                power_entries.efficiency(
-                    base, source, list(values.values()), list(valid.values()), self._times(values)
-                )
+            line = (
+                f"{len(reasons)} of {trials} trials have no MB/J of {meter} {domain}: {reasons[0]}"
             )
+            self.annotations.append((result["hash"], line))
+        if mb_per_j:
+            base = Base(result["hash"], result["title"], result["description"])
+            readings = list(valid.values())
+            values, times = list(mb_per_j.values()), self._times(mb_per_j)
+            self.entries.append(power_entries.efficiency(base, source, values, readings, times))
 
     def _bytes_per_j(self, trial: int, mb_per_s: float, result: Body, source: Key) -> Value:
         known = self.known[trial]
@@ -221,8 +234,15 @@ class Entries:
 
     def _times(self, trials: Iterable[int]) -> str:
         """How long these trials took, s, as PTS writes it."""
-        texts = (f"{self.experiment['trials'][k]['duration_s']:.3f}" for k in trials)
+        durations_s = [self.experiment["trials"][place]["duration_s"] for place in trials]
+        texts = [f"{duration_s:.3f}" for duration_s in durations_s]
         return ":".join(text.rstrip("0").rstrip(".") for text in texts)
+
+
+def _doubts(readings: Iterable[EnergyReading]) -> list[str]:
+    """The reasons of doubtful readings, each once."""
+    doubtful = [reading for reading in readings if reading.doubtful]
+    return list(dict.fromkeys(reason for reading in doubtful for reason in reading.reasons))
 
 
 def _of_trial(mb_per_s: float, read: EnergyReading | None) -> Value:
