@@ -179,9 +179,11 @@ def test_meters_that_contradict_each_other_are_reported_in_the_annotation(tmp_pa
     assert "doubtful: package (rapl)" in bandwidth["annotation"]
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
     shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
-    # The trial is too short for the slower meter.
-    assert shown == {"Mean Energy Efficiency (rapl package), without drives"}
-    assert "no MB/J of hwmon system: the energy is known only to" in bandwidth["annotation"]
+    assert "Mean Energy Efficiency (rapl package), without drives" in shown
+    # A trial on an idle machine is too short for the slower meter; a busy machine makes it longer.
+    with_mb_per_j = "Mean Energy Efficiency (hwmon system)" in shown
+    reason = "no MB/J of hwmon system: the energy is known only to"
+    assert with_mb_per_j != (reason in bandwidth["annotation"])
 
 
 TWELVE = [experiment(f"a={k}", *(str(10 * k + n) for n in range(1, 5))) for k in range(1, 4)]
