@@ -57,3 +57,12 @@ check_own() { # VARIABLE FILE: leaves where another user could replace the file 
 	why=$(untrusted "$2" "name a file of root by $1")
 	[ -z "$why" ] || refuse "$2 is not used as root: $why"
 }
+
+check_device() { # DEVICE: leaves where another user could lead its name to another device, and eeio is root
+	[ "$(id -u)" = 0 ] || return 0
+	node=$(readlink -f -- "$1")
+	problem=$(cd / && replaceable_above "$(trusted_users "${node%/*}")" "$1")
+	# The group of a device, such as disk, may write to it.
+	case $problem in '' | *" $node") return ;; esac
+	refuse "$(explained "$1" "$problem" "name the device itself, such as /dev/sdX; lsblk lists them")"
+}

@@ -6,7 +6,12 @@ if [ "$level" = device ]; then
 	device=${EEIO_DEVICE:-}
 fi
 if [ -n "$device" ]; then
+	case $device in
+	/*) ;;
+	*) refuse "EEIO_DEVICE=$device: give an absolute path, such as /dev/sdX" ;;
+	esac
 	[ -b "$device" ] || refuse "EEIO_DEVICE=$device: not a block device"
+	check_device "$device"
 	if [ "$operation" != read ] && [ "${EEIO_ERASE:-}" != "$device" ]; then
 		refuse "operation=$operation would erase $device: set EEIO_ERASE=$device to allow it"
 	fi

@@ -482,6 +482,29 @@ def test_another_drive_of_the_same_name_is_filled_again(
 
 
 @pytest.mark.root
+def test_root_follows_no_link_of_another_user_to_a_device(
+    installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
+) -> None:
+    """Its owner could lead the name to another drive, which would be erased."""
+    profile = installed("fio")
+    device, image = loop
+    link = tmp_path / "by-name"
+    link.symlink_to(device)
+    settings = {"EEIO_DEVICE": str(link), "EEIO_ERASE": str(link)}
+    profile.script("pre.sh", *DEVICE_WRITE, **settings)
+    written = image.read_bytes()
+    assert written != bytes(8 << 20), "root's own link is followed"
+    os.lchown(link, 71500, 71500)
+    for call in (profile.run, partial(profile.script, "pre.sh")):
+        done = call(*DEVICE_WRITE, code=2, **settings)
+        assert f"{link} is a link of user 71500. Repair: name the device itself" in done.stderr
+    relative = {"EEIO_DEVICE": "by-name", "EEIO_ERASE": "by-name"}
+    done = profile.run(*DEVICE_WRITE, code=2, **relative)
+    assert "EEIO_DEVICE=by-name: give an absolute path" in done.stderr
+    assert image.read_bytes() == written
+
+
+@pytest.mark.root
 def test_a_mounted_device_is_not_written(
     installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
 ) -> None:
