@@ -128,7 +128,7 @@ def write(folder: Path, count: int) -> Path:
     ]
     design = Design(
         name=folder.name, suite="suite", suite_title="Suite",
-        created_utc="2026-01-01T00:00:00+00:00", options=Options("standard", None, 1),
+        created_utc="2026-01-01T00:00:00+00:00", options=Options(seed=1),
         protocol=Protocol(-(-count // EXPERIMENTS), 0.0, 0.0, True),
         experiments=tuple(planned), not_measured=(),
         runs=tuple(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import parser
-from eeio.commands import campaign_options
+from eeio.commands import parsers, run
 from eeio.measure.campaign import plan as plans
 from eeio.measure.profiles import suite as suites
 from tests import cpufreq
@@ -54,6 +54,6 @@ def test_a_campaign_is_planned(command: str, home: Path, monkeypatch: pytest.Mon
     tree = cpufreq.pstate_tree(home / "tree")
     fields = shlex.split(re.sub(r"/mnt/\w+", str(home), command))[1:]
     fields += ["--meter", "none", "--sysfs-root", str(tree)]
-    options = campaign_options.options_of(parser("run").parse_args(fields))
+    options = parsers.parsed(run.COMMAND, fields[1:]).options()
     plan = plans.make(options, suites.find(options.suite))
     assert plan.runs and plan.expected_s > 0

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eeio import __version__
-from eeio.commands import aliases, registry
+from eeio.commands import aliases, parsers, registry
 from eeio.commands.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
@@ -82,7 +82,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", required=True, parser_class=Parser
     )
     for name in registry.COMMANDS if only is None else [only]:
-        registry.add(subparsers, name)
+        parsers.add(subparsers, registry.command(name))
     return top
 
 
@@ -169,14 +169,14 @@ def _main(argv: Sequence[str] | None) -> int:
         from eeio.commands.importing import with_source
 
         command_line = with_source(command_line)
-    arguments = top.parse_args(command_line)
+    command, request = parsers.request_of(top.parse_args(command_line))
     try:
         with (
             _trusted_programs(),
             _trusted_temporary_folder(),
-            _waiting(getattr(arguments, "wait", None)),
+            _waiting(getattr(request, "wait", None)),
         ):
-            return int(arguments.action(arguments))
+            return command.action(request)
     except InterruptedCampaignError as error:
         print(f"\neeio: {error}", file=sys.stderr)
         return EXIT_SIGNAL_BASE + error.signum

@@ -1,10 +1,9 @@
 """Shares, times and rated writes as options write them."""
 
-import argparse
-
 import pytest
 
-from eeio.commands.amounts import decimal_bytes, duty, seconds, share
+from eeio.errors import LimitError
+from eeio.units.amounts import decimal_bytes, duty, seconds, share
 
 
 @pytest.mark.parametrize(("text", "value"), [("10%", 0.1), ("0.1", 0.1), ("100 %", 1.0), ("0", 0)])
@@ -14,12 +13,12 @@ def test_a_share_is_a_number_or_a_percentage(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["10", "-1%", "101%", "nan", "%", "", "a tenth", "1" * 99])
 def test_other_shares_are_rejected(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
+    with pytest.raises(LimitError):
         share(text)
 
 
 def test_what_is_never_in_use_has_no_duty_cycle() -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="never in use"):
+    with pytest.raises(LimitError, match="never in use"):
         duty("0%")
 
 
@@ -30,7 +29,7 @@ def test_a_time_has_its_unit(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["5", "5 minutes", "-1ms", "0s", "ms", "infs", ""])
 def test_other_times_are_rejected(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
+    with pytest.raises(LimitError):
         seconds(text)
 
 
@@ -43,5 +42,5 @@ def test_rated_writes_are_in_powers_of_ten(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "T", "150", "0T", "-1T", "nanT", "1e99T", "150TiB", "1 2T"])
 def test_other_rated_writes_are_rejected(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
+    with pytest.raises(LimitError):
         decimal_bytes(text)

@@ -19,9 +19,10 @@ from tests.once import once
 from tests.plugin import PARSERS, Eeio, InProcess
 from tests.processes import ran
 
-from eeio.cli import main, parser
-from eeio.commands import campaign_options
+from eeio.cli import main
+from eeio.commands import parsers
 from eeio.commands.export.pages import pages
+from eeio.commands.run import COMMAND as RUN
 from eeio.exchange import bundle
 from eeio.measure.profiles import suite as suites
 from eeio.record.design import Options
@@ -191,8 +192,8 @@ def test_the_command_that_measured() -> None:
         meters=("rapl",), settle_s=2.5, disk_cache="both", see_order=True,
     )  # fmt: skip
     assert data_source.measured_by(options) == (
-        "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --rate 10 --settle 2.5 "
-        "--disk-cache both --seed 7 --meter rapl --see-order"
+        "eeio run eeio-suite --directory '/mnt/a disk' --disk-cache both --preset quick "
+        "--settle 2.5 --seed 7 --meter rapl --see-order --rate 10"
     )
 
 
@@ -231,12 +232,16 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "--drop-caches-by",
         "ssh nas 'sync'", "--server-power", "ssh nas eeio meter node -", *rate,
     ]  # fmt: skip
-    options = campaign_options.options_of(parser().parse_args(arguments))
-    usual = Options(preset="standard", device=None, seed=0)
-    same = [f.name for f in fields(Options) if getattr(options, f.name) == getattr(usual, f.name)]
+    options = parsers.parsed(RUN, arguments[1:]).options()
+    usual = Options(seed=0)
+    same = [
+        f.name
+        for f in fields(Options)
+        if f.name != "preset" and getattr(options, f.name) == getattr(usual, f.name)
+    ]
     assert set(same) <= ({"rate_hz"} if not rate else set()), "an option that is not tried"
     again = shlex.split(data_source.measured_by(options))[1:]
-    assert campaign_options.options_of(parser().parse_args(again)) == options
+    assert parsers.parsed(RUN, again[1:]).options() == options
 
 
 def test_papers_of_the_suites_are_those_of_the_citation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -824,7 +824,7 @@ def test_root_uses_no_device_by_a_name_that_another_user_can_lead_elsewhere(
     elif theirs == "node":
         folder.chmod(0o1777)
         reason = f"{folder} can be written by other users"
-    options = Options("quick", str(name), 1, erase=str(name))
+    options = Options(preset="quick", device=str(name), seed=1, erase=str(name))
     if reason is None:
         made = with_nodes(options)
         assert (made.device, made.erase) == (str(node), str(node))

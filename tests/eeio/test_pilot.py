@@ -171,7 +171,7 @@ def meter(quantity: str, period_s: float, accuracy: float = 0.05) -> ScriptedMet
 
 
 def test_twenty_readings_of_the_slowest_meter_make_a_phase_longer() -> None:
-    options = Options("standard", None, 0, counter_rate_hz=100.0)
+    options = Options(preset="standard", device=None, seed=0, counter_rate_hz=100.0)
     assert pilots.least_phase_s(PROTOCOL, options, [meter("energy_j", 0.001)]) == 2.0
     slow = [meter("energy_j", 0.001), meter("power_w", 1.0)]
     assert pilots.least_phase_s(PROTOCOL, options, slow) == 20.0

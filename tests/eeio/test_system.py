@@ -145,7 +145,9 @@ def test_a_file_system_that_cannot_be_made_keeps_its_reason(
 ) -> None:
     """The image of the first try must not pass for another campaign's at the second."""
     monkeypatch.setitem(image.MKFS, "xfs", ["mkfs.no-such-program"])
-    options = Options("standard", None, 1, directory=str(tmp_path), filesystems=("xfs",))
+    options = Options(
+        preset="standard", device=None, seed=1, directory=str(tmp_path), filesystems=("xfs",)
+    )
     design = replace(made.design("c", 0), options=options, experiments=())
     journal = UndoJournal(tmp_path / "journal.json")
     volumes = Volumes(of_design(design), tmp_path, journal)

@@ -169,7 +169,7 @@ def design(name: str, runs: int, *experiments: Experiment, measurement: bool = T
         suite="suite",
         suite_title="Suite",
         created_utc="2026-01-01T00:00:00+00:00",
-        options=Options("standard", None, 1),
+        options=Options(seed=1),
         protocol=Protocol(runs, 0.0, 0.0, measurement),
         experiments=tuple(planned),
         not_measured=(),

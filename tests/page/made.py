@@ -56,7 +56,7 @@ def campaign(
     ]
     design = Design(
         name=name, suite="eeio-suite", suite_title="Made campaigns",
-        created_utc="2026-01-01T00:00:00+00:00", options=Options("standard", None, 1),
+        created_utc="2026-01-01T00:00:00+00:00", options=Options(seed=1),
         protocol=Protocol(repetitions, 0.0, 0.0, measurement), experiments=tuple(planned),
         not_measured=(), runs=tuple(order),
     )  # fmt: skip

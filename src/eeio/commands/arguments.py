@@ -10,7 +10,8 @@ from eeio.errors import EXIT_REJECTED
 from eeio.units.names import similar
 from eeio.units.quantities import shortened
 
-_RARE = "eeio_rare"
+RARE = "eeio_rare"
+"""Marks the action of a rare option."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         return f"usage: {self._usage_text()}\n"
 
     def format_help(self) -> str:
-        rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(_RARE)]
+        rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(RARE)]
         helps = [action.help for action in rare]
         written = self.usage
         # argparse reads % in a usage as a format.
@@ -118,63 +119,14 @@ class AnyOrder(WithProgram):
             self._in_order = False
 
 
-class OptionGroup:
-    """Adds options to a command, below a title of its help, or below the last one without a title
-    (`other options`, where there are titles)."""
-
-    def __init__(self, parser: argparse.ArgumentParser, title: str | None = None) -> None:
-        self.parser = parser
-        self.container: argparse._ActionsContainer = parser
-        if title is not None:
-            self.container = parser.add_argument_group(title)
-            parser._optionals.title = "other options"
-            parser._action_groups.remove(parser._optionals)
-            parser._action_groups.append(parser._optionals)
-
-    def add(self, *names: str, **settings: Any) -> None:
-        self.container.add_argument(*names, **settings)
-
-    def rare(self, *names: str, **settings: Any) -> None:
-        """One that only `--help-all` shows (`add_help_all`)."""
-        vars(self.container.add_argument(*names, **settings))[_RARE] = True
+def program_of(words: Sequence[str]) -> Sequence[str]:
+    """The program and its arguments that follow, after `--` or without it."""
+    return words[1:] if words[:1] == ("--",) else words
 
 
-def add_help_all(parser: argparse.ArgumentParser) -> None:
-    """`--help-all`, the last option of a command that has rare ones."""
-    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show rare options too")
+class HelpAll(argparse.Action):
+    """`--help-all`."""
 
-
-def former(
-    container: argparse._ActionsContainer, name: str, now: str, value: str | None = None
-) -> None:
-    """Accepts the former name of an option, with a note on stderr. `value` is what a former option
-    without a value stands for."""
-    action = container._option_string_actions[now]
-    container.add_argument(
-        name,
-        action=_Former,
-        nargs=None if value is None else 0,
-        type=(action.type or str) if value is None else str,
-        dest=action.dest,
-        default=argparse.SUPPRESS,
-        help=argparse.SUPPRESS,
-        const=(now, value),
-    )
-
-
-def add_format(
-    container: argparse._ActionsContainer, formats: Sequence[str] = ("table", "json")
-) -> None:
-    """`--format`, of which the first is the default; `--json`, its former name, if it has JSON."""
-    container.add_argument(
-        "--format", choices=tuple(formats), default=formats[0],
-        help=f"output format (default: {formats[0]})",
-    )  # fmt: skip
-    if "json" in formats:
-        former(container, "--json", "--format", "json")
-
-
-class _HelpAll(argparse.Action):
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -188,7 +140,10 @@ class _HelpAll(argparse.Action):
         parser.exit()
 
 
-class _Former(argparse.Action):
+class Former(argparse.Action):
+    """A former name of an option. `const` is the name now, and the text that a former option
+    without a value stands for."""
+
     def __call__(
         self,
         parser: argparse.ArgumentParser,

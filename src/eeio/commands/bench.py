@@ -1,24 +1,28 @@
 """`eeio bench`: time, joules and bytes of any command."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.commands import campaign_options
-from eeio.commands.arguments import AnyOrder, OptionGroup, add_help_all
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.output_file import add_formats, write_document, write_file
+from eeio.commands.output_file import (
+    document_format,
+    output_file,
+    pager_switch,
+    write_document,
+    write_file,
+)
 from eeio.commands.restore import restore_orphans
-from eeio.commands.waiting import add_wait
+from eeio.commands.waiting import wait_option
 from eeio.comparison.commands import Comparison, benches, comparisons
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, LimitError, RejectedError
 from eeio.measure.bench import plan as plans
-from eeio.measure.bench import request, trial
+from eeio.measure.bench import request as requests
+from eeio.measure.bench import trial
 from eeio.measure.bench.plan import How
 from eeio.measure.bench.trial import Trial
 from eeio.measure.campaign import safety
@@ -26,10 +30,12 @@ from eeio.measure.campaign.plan import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
-from eeio.record.design import Options
+from eeio.options import Command, argument, option, switch
+from eeio.record.design import Options, drawn_seed
 from eeio.record.store import Store, load
 from eeio.report.document import render_markdown
 from eeio.report.documents import bench as report
+from eeio.units import amounts
 from eeio.units.names import campaign_name
 from eeio.units.number_text import number
 from eeio.units.sizes import prefixed
@@ -39,118 +45,246 @@ from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, rea
 _IDLE_S = 5.0
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "bench",
-        help="benchmark commands: time, energy, bytes",
-        description="Runs commands repeatedly in one random order and stores a campaign. Shows "
-        "time, W, J, bytes at the drive, MB/J, processor time and memory with quartiles, and "
-        "the ratio of energies. A run repeats commands shorter than 0.2 s.",
-        epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure)",
-    )
-    parser.__class__ = AnyOrder
-    parser.add_argument(
-        "commands", metavar="COMMAND", nargs="*",
+@dataclass(frozen=True, kw_only=True)
+class BenchRequest:
+    """`eeio bench`."""
+
+    commands: tuple[str, ...] = argument(
+        "COMMAND",
         help="shell command in quotes, or a program with arguments after --",
-    )  # fmt: skip
-    runs = OptionGroup(parser, "runs")
-    runs.add(
-        "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
-        default=10, help="runs of each command (default: %(default)s)",
-    )  # fmt: skip
-    runs.rare("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
-                        help="minimum runs of each command, also with --precision")  # fmt: skip
-    runs.add(
-        "--precision", metavar="SHARE", type=campaign_options.share,
+        count="*",
+    )
+    repetitions: int = option(
+        "--repetitions",
+        "--runs",
+        "-r",
+        value="N",
+        help="runs of each command (default: %(default)s)",
+        parse=amounts.repetitions,
+        default=10,
+        group="runs",
+    )
+    min_runs: int | None = option(
+        "--min-runs",
+        "-m",
+        value="N",
+        help="minimum runs of each command, also with --precision",
+        parse=amounts.repetitions,
+        group="runs",
+        rare=True,
+    )
+    precision: float | None = option(
+        "--precision",
+        value="SHARE",
         help="repeat, up to 30 times, until time, W and MB/J reach this, e.g. 3%%",
-    )  # fmt: skip
-    runs.add("--warmup", "-w", metavar="N", type=int, default=0,
-                        help="executions before measurement (default: 0)")  # fmt: skip
-    caches = OptionGroup(parser)
-    caches.container = runs.container.add_mutually_exclusive_group()
-    caches.add("--cold", action="store_true", help="empty the page cache before each run (as root)")
-    caches.rare("--warm", action="store_true", help="keep the page cache (default)")
-    runs.rare("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
-                        help="pause before each run (default: 0)")  # fmt: skip
-    runs.rare("--seed", metavar="N", type=campaign_options.seed,
-                        help="repeat the random order of a campaign")  # fmt: skip
-    runs.add("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="time limit of a run (default: %(default)g)")  # fmt: skip
-    campaign_options.add_share_machine(runs)
-    add_wait(runs)
-    commands = OptionGroup(parser, "commands")
-    commands.add(
-        "--command-name", "-n", metavar="NAME", action="append", default=[],
+        parse=amounts.share_below_one,
+        group="runs",
+    )
+    warmup: int = option(
+        "--warmup",
+        "-w",
+        value="N",
+        help="executions before measurement (default: 0)",
+        parse=int,
+        default=0,
+        group="runs",
+    )
+    cold: bool = switch(
+        "--cold",
+        help="empty the page cache before each run (as root)",
+        group="runs",
+        alternative="caches",
+    )
+    warm: bool = switch(
+        "--warm",
+        help="keep the page cache (default)",
+        group="runs",
+        alternative="caches",
+        rare=True,
+    )
+    settle: float = option(
+        "--settle",
+        value="S",
+        help="pause before each run (default: 0)",
+        parse=amounts.pause,
+        default=0.0,
+        group="runs",
+        rare=True,
+    )
+    seed: int = option(
+        "--seed",
+        default_factory=drawn_seed,
+        value="N",
+        help="repeat the random order of a campaign",
+        parse=amounts.seed,
+        group="runs",
+        rare=True,
+    )
+    timeout: float = option(
+        "--timeout",
+        value="S",
+        help="time limit of a run (default: %(default)g)",
+        parse=amounts.pause,
+        default=3600.0,
+        group="runs",
+    )
+    share_machine: bool = switch(
+        "--share-machine",
+        help="allow parallel campaigns (no energy for overlapping runs)",
+        group="runs",
+        rare=True,
+    )
+    wait: float | None = wait_option("runs")
+    command_name: tuple[str, ...] = option(
+        "--command-name",
+        "-n",
+        value="NAME",
         help="command names in order, repeatable; compare matches them",
-    )  # fmt: skip
-    commands.add("--prepare", "-p", metavar="COMMAND", help="command before each run, not measured")
-    commands.rare("--conclude", metavar="COMMAND",
-                        help="command after each run, not measured")  # fmt: skip
-    commands.add(
-        "--parameter-list", "-L", metavar=("NAME", "A,B,C"), nargs=2, action="append", default=[],
+        repeat=True,
+        group="commands",
+    )
+    prepare: str | None = option(
+        "--prepare",
+        "-p",
+        value="COMMAND",
+        help="command before each run, not measured",
+        group="commands",
+    )
+    conclude: str | None = option(
+        "--conclude",
+        value="COMMAND",
+        help="command after each run, not measured",
+        group="commands",
+        rare=True,
+    )
+    parameter_list: tuple[tuple[str, str], ...] = option(
+        "--parameter-list",
+        "-L",
+        value=("NAME", "A,B,C"),
         help="replace {NAME} in the command by each value",
-    )  # fmt: skip
-    commands.rare(
-        "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
-        default=[], help="replace {NAME} in the command by each number",
-    )  # fmt: skip
-    commands.rare("--parameter-step-size", "-D", metavar="STEP", help="step of --parameter-scan")
-    commands.rare("--shell", "-S", metavar="SHELL",
-                        help="shell for the commands, or none (default: /bin/sh)")  # fmt: skip
-    commands.rare("--stdin", metavar="FILE", help="standard input (default: empty)")
-    commands.add("--ignore-failure", "-i", action="store_true",
-                        help="ignore non-zero exit codes")  # fmt: skip
-    commands.add(
-        "--directory", metavar="DIR", default=".",
+        repeat=True,
+        count=2,
+        group="commands",
+    )
+    parameter_scan: tuple[tuple[str, str, str], ...] = option(
+        "--parameter-scan",
+        "-P",
+        value=("NAME", "LEAST", "MOST"),
+        help="replace {NAME} in the command by each number",
+        repeat=True,
+        count=3,
+        group="commands",
+        rare=True,
+    )
+    parameter_step_size: str | None = option(
+        "--parameter-step-size",
+        "-D",
+        value="STEP",
+        help="step of --parameter-scan",
+        group="commands",
+        rare=True,
+    )
+    shell: str | None = option(
+        "--shell",
+        "-S",
+        value="SHELL",
+        help="shell for the commands, or none (default: /bin/sh)",
+        group="commands",
+        rare=True,
+    )
+    stdin: str | None = option(
+        "--stdin",
+        value="FILE",
+        help="standard input (default: empty)",
+        group="commands",
+        rare=True,
+    )
+    ignore_failure: bool = switch(
+        "--ignore-failure",
+        "-i",
+        help="ignore non-zero exit codes",
+        group="commands",
+    )
+    directory: str = option(
+        "--directory",
+        value="DIR",
         help="working directory and drive to observe (default: current)",
-    )  # fmt: skip
-    commands.rare("--device", metavar="DEV", help="drive to observe instead")
-    power = OptionGroup(parser, "power")
-    power.add("--meter", metavar="SPEC", action="append", default=[],
-                        help="power meter, repeatable (default: auto)")  # fmt: skip
-    output = OptionGroup(parser, "output")
-    output.add("--name", metavar="NAME", help="campaign name")
-    add_formats(output)
-    output.add("--export-json", metavar="FILE", help="write results in hyperfine's format")
-    output.rare("--export-markdown", metavar="FILE", help="write the tables as Markdown")
-    add_help_all(parser)
-    parser.set_defaults(action=bench, program=())
+        default=".",
+        group="commands",
+    )
+    device: str | None = option(
+        "--device",
+        value="DEV",
+        help="drive to observe instead",
+        group="commands",
+        rare=True,
+    )
+    meter: tuple[str, ...] = option(
+        "--meter",
+        value="SPEC",
+        help="power meter, repeatable (default: auto)",
+        repeat=True,
+        group="power",
+    )
+    name: str | None = option(
+        "--name",
+        value="NAME",
+        help="campaign name",
+        group="output",
+    )
+    format: str = document_format(group="output")
+    output: Path | None = output_file(group="output")
+    no_pager: bool = pager_switch(group="output")
+    export_json: str | None = option(
+        "--export-json",
+        value="FILE",
+        help="write results in hyperfine's format",
+        group="output",
+    )
+    export_markdown: str | None = option(
+        "--export-markdown",
+        value="FILE",
+        help="write the tables as Markdown",
+        group="output",
+        rare=True,
+    )
+    program: tuple[str, ...] = ()
 
 
-def bench(arguments: argparse.Namespace) -> int:
-    for output in (arguments.output, arguments.export_json, arguments.export_markdown):
+def bench(request: BenchRequest) -> int:
+    for output in (request.output, request.export_json, request.export_markdown):
         if output is not None:
             paths.check_output_folder(Path(output).parent)
     how = How(
-        arguments.repetitions, arguments.prepare, arguments.conclude, arguments.cold,
-        None if arguments.stdin is None else str(Path(arguments.stdin).absolute()),
-        arguments.ignore_failure, arguments.timeout, arguments.settle, _IDLE_S,
-        arguments.precision, least=arguments.min_runs,
+        request.repetitions, request.prepare, request.conclude, request.cold,
+        None if request.stdin is None else str(Path(request.stdin).absolute()),
+        request.ignore_failure, request.timeout, request.settle, _IDLE_S,
+        request.precision, least=request.min_runs,
     )  # fmt: skip
     how.check()
-    wanted = _requested(arguments)
-    directory = str(Path(arguments.directory).absolute())
+    wanted = _requested(request)
+    directory = str(Path(request.directory).absolute())
     if not Path(directory).is_dir():
         raise RejectedError(f"{directory}: no such directory")
     directory = str(safety.checked_folder(Path(directory)))
     named = Options(
-        preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
-        suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
-        repetitions=arguments.repetitions, settle_s=arguments.settle,
+        preset=plans.PRESET, device=request.device, seed=request.seed,
+        suite=plans.SUITE, directory=directory, meters=request.meter,
+        repetitions=request.repetitions, settle_s=request.settle,
         rate_hz=SAMPLE_RATE_HZ, counter_rate_hz=COUNTER_RATE_HZ,
-        share_machine=arguments.share_machine,
+        share_machine=request.share_machine,
         # A command may use no drive: its row then has missing values.
         allow_memory_filesystem=True,
     )  # fmt: skip
     options = safety.with_nodes(named)
-    store = _store(arguments.name)
+    store = _store(request.name)
     restore_orphans()
     period_s = _period_s(options)
     # The trials, too, would disturb a campaign on this machine.
     with campaign_locks(plans.make(options, wanted, [1] * len(wanted), how, directory)):
-        trials = [trial.run(command, how, directory, arguments.warmup) for command in wanted]
+        trials = [trial.run(command, how, directory, request.warmup) for command in wanted]
         # The file system of the directory can be flushed after each execution, a drive cannot.
-        is_single = arguments.device is not None
+        is_single = request.device is not None
         counts = [1 if is_single else one.executions(how, period_s) for one in trials]
         plan = replace(
             plans.make(options, wanted, counts, how, directory, [one.writes for one in trials]),
@@ -166,7 +300,7 @@ def bench(arguments: argparse.Namespace) -> int:
                 safety.note_targets(options, new.folder)
                 stack.enter_context(store_lock(new.folder))
             outcome = execute(plan, store, _announce(plan, trials, counts))
-    show(store, arguments)
+    show(store, request)
     if outcome.invalid:
         print(
             f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; `eeio "
@@ -214,7 +348,7 @@ def _range(counts: Sequence[int]) -> str:
     return f"{least if least == most else f'{least} to {most}'} execution{'s' * (most > 1)}"
 
 
-def show(store: Store, arguments: argparse.Namespace) -> None:
+def show(store: Store, request: BenchRequest) -> None:
     """Prints the campaign's results."""
     campaign = load(store.folder)
     found = benches(campaign)
@@ -226,24 +360,24 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
         except EeioError as error:
             print(f"no comparison: {error}", file=sys.stderr)
     document = report.document(campaign, found, compared)
-    write_document(arguments, document)
-    if arguments.export_json is not None:
-        write_file(Path(arguments.export_json), report.hyperfine_json(found))
-    if arguments.export_markdown is not None:
-        write_file(Path(arguments.export_markdown), render_markdown(document))
+    write_document(request, document)
+    if request.export_json is not None:
+        write_file(Path(request.export_json), report.hyperfine_json(found))
+    if request.export_markdown is not None:
+        write_file(Path(request.export_markdown), render_markdown(document))
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 
-def _requested(arguments: argparse.Namespace) -> list[request.Command]:
+def _requested(request: BenchRequest) -> list[requests.Command]:
     parameters: dict[str, Sequence[str]] = {}
-    for name, least, most in arguments.parameter_scan:
-        name, values = request.scanned(name, least, most, arguments.parameter_step_size)
+    for name, least, most in request.parameter_scan:
+        name, values = requests.scanned(name, least, most, request.parameter_step_size)
         parameters[name] = values
-    for name, text in arguments.parameter_list:
-        name, values = request.listed(name, text)
+    for name, text in request.parameter_list:
+        name, values = requests.listed(name, text)
         parameters[name] = values
-    return request.commands(
-        arguments.commands, arguments.program, parameters, arguments.command_name, arguments.shell
+    return requests.commands(
+        request.commands, request.program, parameters, request.command_name, request.shell
     )
 
 
@@ -268,3 +402,16 @@ def _period_s(options: Options) -> float:
         return max((reading_period_s(meter, *rates) for meter in source.meters), default=0.0)
     finally:
         close_meters(source.meters)
+
+
+COMMAND = Command(
+    "bench",
+    BenchRequest,
+    bench,
+    help="benchmark commands: time, energy, bytes",
+    description="Runs commands repeatedly in one random order and stores a campaign. Shows "
+    "time, W, J, bytes at the drive, MB/J, processor time and memory with quartiles, and "
+    "the ratio of energies. A run repeats commands shorter than 0.2 s.",
+    epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure)",
+    any_order=True,
+)

@@ -1,27 +1,31 @@
 """`eeio compare`: the largest confirmed differences between experiments, factor by factor."""
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from eeio.commands.amounts import seconds
-from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.campaign_folders import (
     analysis,
     load_campaigns,
     reject_mixed_demo,
     save_figures,
 )
-from eeio.commands.experiments import FACTORS, add_where, wanted
-from eeio.commands.gate_options import FailIf, add_detect, add_fail_if, check_detect
-from eeio.commands.output_file import add_formats, write_document, write_file
+from eeio.commands.experiments import FACTORS, max_p99_option, wanted, where_option
+from eeio.commands.gate_options import FailIf, check_detect, detect_option, fail_if_option
+from eeio.commands.output_file import (
+    document_format,
+    output_file,
+    pager_switch,
+    write_document,
+    write_file,
+)
 from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, EeioError, RejectedError
 from eeio.measure.bench.plan import SUITE as BENCH
+from eeio.options import Command, argument, option, switch
 from eeio.record.publication import warnings_of
 from eeio.report.campaign.characterized import build
 from eeio.report.document import Document
@@ -32,109 +36,142 @@ if TYPE_CHECKING:
     from eeio.comparison.cells import Cell
     from eeio.comparison.gate import Gate, Side
     from eeio.record.store import Campaign
+    from eeio.statistics.adjustment import Adjustment
     from eeio.statistics.decision import Rule
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "compare",
-        help="compare campaigns or factors; gate a change with --fail-if",
-        description="Compares bandwidth, power and efficiency for each factor: cache, request "
-        "size, access pattern, operation, drive type, machine. Shows the largest significant "
-        "difference with its interval (Mann-Whitney test) and a breakdown of the power above "
-        "idle. `eeio check NAME --against BASELINE --limit 5%` is the short form of the gate "
-        "`--fail-if`.",
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """`eeio compare`."""
+
+    campaigns: tuple[str, ...] = argument(
+        "NAME|PATH",
+        help="campaign name or folder",
+        count="+",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
-    experiments = OptionGroup(parser, "experiments")
-    experiments.add(
-        "--by", metavar="FACTOR", action="append", default=[], choices=FACTORS,
+    by: tuple[str, ...] = option(
+        "--by",
+        value="FACTOR",
         help=f"compare within each level of FACTOR: {', '.join(FACTORS)}",
-    )  # fmt: skip
-    add_where(experiments)
-    experiments.rare(
-        "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
-    )  # fmt: skip
-    experiments.rare(
-        "--sessions", action="store_true",
+        choices=FACTORS,
+        repeat=True,
+        group="experiments",
+    )
+    where: tuple[str, ...] = where_option("experiments")
+    max_p99: float | None = max_p99_option("experiments")
+    sessions: bool = switch(
+        "--sessions",
         help="compare session means: one list per machine, A1,A2,A3 B1,B2",
-    )  # fmt: skip
-    gate_options = OptionGroup(parser, "gate for CI")
-    add_fail_if(gate_options, "exit with 4 if worse, 1 if untested")
-    add_detect(gate_options, "the change that must not pass unnoticed, above that of --fail-if")
-    gate_options.add(
-        "--undecided", choices=("fail", "pass"),
+        group="experiments",
+        rare=True,
+    )
+    fail_if: FailIf | None = fail_if_option(
+        "exit with 4 if worse, 1 if untested", group="gate for CI"
+    )
+    detect: float | None = detect_option(
+        "the change that must not pass unnoticed, above that of --fail-if", group="gate for CI"
+    )
+    undecided: str | None = option(
+        "--undecided",
         help="an experiment that is not decided: exit with 1 or 0 (default: fail with --detect)",
-    )  # fmt: skip
-    gate_options.add(
-        "--junit", metavar="FILE", type=Path, help="also write the gate's result as JUnit XML"
+        choices=("fail", "pass"),
+        group="gate for CI",
     )
-    gate_options.rare(
-        "--annotations", choices=("github",), help="also print failures as workflow commands"
+    junit: Path | None = option(
+        "--junit",
+        value="FILE",
+        help="also write the gate's result as JUnit XML",
+        parse=Path,
+        group="gate for CI",
     )
-    statistics = OptionGroup(parser, "statistics")
-    statistics.add(
-        "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
+    annotations: str | None = option(
+        "--annotations",
+        help="also print failures as workflow commands",
+        choices=("github",),
+        group="gate for CI",
+        rare=True,
     )
-    statistics.rare(
-        "--indifference", type=float, default=0.05, metavar="SHARE",
+    alpha: float = option(
+        "--alpha",
+        help="significance level (default: %(default)s)",
+        parse=float,
+        default=0.05,
+        group="statistics",
+    )
+    indifference: float = option(
+        "--indifference",
+        value="SHARE",
         help="equivalence margin (default: %(default)s)",
-    )  # fmt: skip
-    statistics.rare(
-        "--floor", type=float, default=0.01, metavar="SHARE",
+        parse=float,
+        default=0.05,
+        group="statistics",
+        rare=True,
+    )
+    floor: float = option(
+        "--floor",
+        value="SHARE",
         help="smallest effect to report (default: %(default)s)",
-    )  # fmt: skip
-    statistics.rare(
-        "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
+        parse=float,
+        default=0.01,
+        group="statistics",
+        rare=True,
+    )
+    adjust: "Adjustment" = option(
+        "--adjust",
         help="p-value correction for several pairs (default: %(default)s)",
-    )  # fmt: skip
-    statistics.rare(
-        "--normality", action="store_true",
+        choices=_ADJUSTMENTS,
+        default=_ADJUSTMENTS[0],
+        group="statistics",
+        rare=True,
+    )
+    normality: bool = switch(
+        "--normality",
         help="also test whether repetitions are normally distributed",
-    )  # fmt: skip
-    add_formats(OptionGroup(parser, "output"))
-    add_help_all(parser)
-    parser.set_defaults(action=compare)
+        group="statistics",
+        rare=True,
+    )
+    format: str = document_format(group="output")
+    output: Path | None = output_file(group="output")
+    no_pager: bool = pager_switch(group="output")
 
 
-def compare(arguments: argparse.Namespace) -> int:
+def compare(request: CompareRequest) -> int:
     with analysis():
         from eeio.statistics.decision import Rule
-    if not 0 < arguments.alpha < 1:
-        raise RejectedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
+    if not 0 < request.alpha < 1:
+        raise RejectedError(f"--alpha {request.alpha}: it is between 0 and 1")
     try:
-        rule = Rule(arguments.indifference, arguments.floor, arguments.alpha)
+        rule = Rule(request.indifference, request.floor, request.alpha)
     except EeioError as error:
         raise RejectedError(str(error)) from error
-    if arguments.fail_if is not None and len(arguments.campaigns) < 2:
+    if request.fail_if is not None and len(request.campaigns) < 2:
         raise RejectedError("--fail-if: name two campaigns, the one before first")
-    _check_gate(arguments)
-    if arguments.sessions:
-        return compare_sessions(arguments, rule)
-    document, gates = document_of(arguments, rule)
-    return _answer(arguments, document, gates)
+    _check_gate(request)
+    if request.sessions:
+        return compare_sessions(request, rule)
+    document, gates = document_of(request, rule)
+    return _answer(request, document, gates)
 
 
-def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
+def document_of(request: CompareRequest, rule: "Rule") -> "tuple[Document, Sequence[Gate]]":
     """The answer for single campaigns, and its gates."""
     with analysis():
         from eeio.comparison import campaigns as comparison
         from eeio.report.documents import comparison as report
-    campaigns = load_campaigns(arguments.campaigns)
+    campaigns = load_campaigns(request.campaigns)
     reject_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
     found = comparison.compare(
         campaigns,
         cells,
-        where=wanted(arguments.where, [cell for of_one in cells for cell in of_one]),
-        by=arguments.by,
-        adjustment=arguments.adjust,
-        alpha=arguments.alpha,
-        with_normality=arguments.normality,
-        max_p99_s=arguments.max_p99,
+        where=wanted(request.where, [cell for of_one in cells for cell in of_one]),
+        by=request.by,
+        adjustment=request.adjust,
+        alpha=request.alpha,
+        with_normality=request.normality,
+        max_p99_s=request.max_p99,
         rule=rule,
     )
     if found is None:
@@ -143,42 +180,42 @@ def document_of(arguments: argparse.Namespace, rule: "Rule") -> "tuple[Document,
         (campaign.name, of_one, [campaign])
         for campaign, of_one in zip(campaigns, cells, strict=True)
     ]
-    gates = _gates(sides, arguments)
-    page = _page(campaigns, found, gates, _undecided(arguments))
+    gates = _gates(sides, request)
+    page = _page(campaigns, found, gates, _undecided(request))
     document = report.document(found, page)
     save_figures(campaigns)
     return document, gates
 
 
-def _check_gate(arguments: argparse.Namespace) -> None:
+def _check_gate(request: CompareRequest) -> None:
     """Raises RejectedError for options of a gate without one, and for a change to detect that is
     tolerated."""
-    for option in ("junit", "annotations", "detect", "undecided"):
-        if arguments.fail_if is None and getattr(arguments, option) is not None:
-            raise RejectedError(f"--{option}: an option of the gate; give --fail-if too")
-    if arguments.detect is not None:
-        check_detect(arguments.fail_if, arguments.detect)
+    for name in ("junit", "annotations", "detect", "undecided"):
+        if request.fail_if is None and getattr(request, name) is not None:
+            raise RejectedError(f"--{name}: an option of the gate; give --fail-if too")
+    if request.fail_if is not None and request.detect is not None:
+        check_detect(request.fail_if, request.detect)
 
 
-def _undecided(arguments: argparse.Namespace) -> Literal["pass", "fail"]:
+def _undecided(request: CompareRequest) -> Literal["pass", "fail"]:
     """A change that must not pass unnoticed must not pass undecided."""
-    if arguments.undecided is not None:
-        return "fail" if arguments.undecided == "fail" else "pass"
-    return "pass" if arguments.detect is None else "fail"
+    if request.undecided is not None:
+        return "fail" if request.undecided == "fail" else "pass"
+    return "pass" if request.detect is None else "fail"
 
 
-def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
+def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
     """Groups of campaigns, each of one machine, the first against each other one."""
     from eeio.comparison.sessions import compare_groups
     from eeio.report.documents import sessions as report
 
     for name, given in (
-        ("--by", arguments.by), ("--where", arguments.where), ("--normality", arguments.normality),
-        ("--max-p99", arguments.max_p99 is not None),
+        ("--by", request.by), ("--where", request.where), ("--normality", request.normality),
+        ("--max-p99", request.max_p99 is not None),
     ):  # fmt: skip
         if given:
             raise RejectedError(f"{name}: not with --sessions")
-    names = [list(filter(None, group.split(","))) for group in arguments.campaigns]
+    names = [list(filter(None, group.split(","))) for group in request.campaigns]
     if not all(names):
         raise RejectedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
     campaigns = load_campaigns(list(chain.from_iterable(names)))
@@ -186,7 +223,7 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     loaded = iter(campaigns)
     groups = [list(islice(loaded, len(group))) for group in names]
     try:
-        found = compare_groups(groups, rule, arguments.adjust)
+        found = compare_groups(groups, rule, request.adjust)
     except EeioError as error:
         raise RejectedError(f"--sessions: {error}") from error
     sides = [
@@ -195,7 +232,7 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     ]
     warnings = [text for campaign in campaigns for text in warnings_of(campaign)]
     document = report.document(found, tuple(dict.fromkeys(warnings)))
-    return _answer(arguments, document, _gates(sides, arguments))
+    return _answer(request, document, _gates(sides, request))
 
 
 def _page(
@@ -216,21 +253,21 @@ def _page(
 
 
 def _gates(
-    sides: "Sequence[tuple[str, Sequence[Cell], Sequence[Campaign]]]", arguments: argparse.Namespace
+    sides: "Sequence[tuple[str, Sequence[Cell], Sequence[Campaign]]]", request: CompareRequest
 ) -> "Sequence[Gate]":
     """The test of each later campaign against the first; none without --fail-if."""
-    requested: FailIf | None = arguments.fail_if
+    requested = request.fail_if
     if requested is None:
         return ()
     with analysis():
         from eeio.analysis.observation import Missing
         from eeio.comparison.cells import fits, why_too_slow
         from eeio.comparison.gate import Side, gate
-    where = dict(word.split("=", 1) for word in arguments.where)
+    where = dict(word.split("=", 1) for word in request.where)
     (name, cells, campaigns), *others = sides
     before = Side(
         name,
-        [c for c in cells if fits(c, where) and why_too_slow(c, arguments.max_p99) is None],
+        [c for c in cells if fits(c, where) and why_too_slow(c, request.max_p99) is None],
         campaigns,
     )
     found = []
@@ -238,7 +275,7 @@ def _gates(
         after = Side(*side)
         # An experiment that is too slow now has no result that may count: it is not tested.
         fast = [
-            cell if (why := why_too_slow(cell, arguments.max_p99)) is None
+            cell if (why := why_too_slow(cell, request.max_p99)) is None
             else replace(cell, figures=dict.fromkeys(cell.measured, Missing(why)))
             for cell in after.cells
         ]  # fmt: skip
@@ -249,11 +286,11 @@ def _gates(
                     replace(after, cells=fast),
                     requested.share,
                     requested.metric,
-                    detect=arguments.detect,
+                    detect=request.detect,
                 )
             )
         except EeioError as error:
-            if max(requested.share, arguments.detect or 0.0) >= 1:
+            if max(requested.share, request.detect or 0.0) >= 1:
                 raise RejectedError(str(error)) from error
             raise
     if all(Path(campaign.design.suite).name == BENCH for campaign in campaigns):
@@ -268,16 +305,16 @@ def _bench_runs(before: "Side", found: "Gate") -> int | None:
     return gate_plan(before, found.share, found.metric, found.to_detect).repetitions
 
 
-def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[Gate]") -> int:
+def _answer(request: CompareRequest, document: Document, gates: "Sequence[Gate]") -> int:
     """Writes the document with the gates; their failures also on stderr, for the log of a CI job,
     and in the exit status."""
     if not gates:
-        write_document(arguments, document)
+        write_document(request, document)
         return EXIT_DONE
     with analysis():
         from eeio.report.documents import gate as report
-    of_comparison, undecided = document.data, _undecided(arguments)
-    tables = tuple(report.table(found, arguments.sessions) for found in gates)
+    of_comparison, undecided = document.data, _undecided(request)
+    tables = tuple(report.table(found, request.sessions) for found in gates)
     verdicts = tuple(report.summary(found, undecided) for found in gates)
     document = replace(
         document,
@@ -285,15 +322,28 @@ def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[
         parts=(*tables, *document.parts),
         data=lambda: {**of_comparison(), "gate": report.to_json(gates, undecided)},
     )
-    write_document(arguments, document)
+    write_document(request, document)
     for found in gates:
-        for line in report.lines(found, arguments.sessions, undecided):
+        for line in report.lines(found, request.sessions, undecided):
             print(shown(line), file=sys.stderr)
-    if arguments.junit is not None:
-        write_file(arguments.junit, report.junit(gates, undecided))
-    if arguments.annotations == "github":
+    if request.junit is not None:
+        write_file(request.junit, report.junit(gates, undecided))
+    if request.annotations == "github":
         print("\n".join(report.workflow_commands(gates, undecided)))
     if any(found.of("worse") for found in gates):
         return EXIT_WORSE
     failed = any(report.fails(row, undecided) for found in gates for row in found.rows)
     return EXIT_FAILED if failed else EXIT_DONE
+
+
+COMMAND = Command(
+    "compare",
+    CompareRequest,
+    compare,
+    help="compare campaigns or factors; gate a change with --fail-if",
+    description="Compares bandwidth, power and efficiency for each factor: cache, request "
+    "size, access pattern, operation, drive type, machine. Shows the largest significant "
+    "difference with its interval (Mann-Whitney test) and a breakdown of the power above "
+    "idle. `eeio check NAME --against BASELINE --limit 5%` is the short form of the gate "
+    "`--fail-if`.",
+)

@@ -3,33 +3,35 @@
 import argparse
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EeioError
 from eeio.measure.profiles import suite as suites
+from eeio.options import Command, argument
 from eeio_power.meters import meter_names
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "completion",
-        help="print a shell completion script",
-        description='Prints shell completion: eval "$(eeio completion bash)".',
+@dataclass(frozen=True, kw_only=True)
+class CompletionRequest:
+    """`eeio completion`."""
+
+    shell: str = argument(
+        "{bash,zsh,fish}",
+        choices=("bash", "zsh", "fish"),
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-    parser.set_defaults(action=show)
 
 
-def show(arguments: argparse.Namespace) -> int:
+def show(request: CompletionRequest) -> int:
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError as error:
         raise EeioError(
             "completion needs argcomplete: `pip install argcomplete` into eeio's environment"
         ) from error
-    code = shellcode(["eeio"], shell="bash" if arguments.shell == "zsh" else arguments.shell)
-    if arguments.shell == "zsh" and "compdef" not in code:  # before argcomplete 3.1
+    code = shellcode(["eeio"], shell="bash" if request.shell == "zsh" else request.shell)
+    if request.shell == "zsh" and "compdef" not in code:  # before argcomplete 3.1
         code = f"#compdef eeio\nautoload -Uz bashcompinit && bashcompinit\n{code}"
     print(code)
     return EXIT_DONE
@@ -99,3 +101,12 @@ def _folders(prefix: str, holding: str) -> list[str]:
             if folder.name.startswith(begun) and folder.is_dir()
         ]
     return []
+
+
+COMMAND = Command(
+    "completion",
+    CompletionRequest,
+    show,
+    help="print a shell completion script",
+    description='Prints shell completion: eval "$(eeio completion bash)".',
+)

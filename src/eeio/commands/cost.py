@@ -1,28 +1,29 @@
 """`eeio cost`: J, kWh, money and carbon of moving a TB, and of storing one for a year."""
 
-import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from eeio.commands import guideline
-from eeio.commands.amounts import decimal_bytes, duty
-from eeio.commands.arguments import OptionGroup, add_help_all, former
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
 from eeio.commands.experiments import (
-    add_choice,
+    LEVELS,
     choice_of,
     chosen_domain,
-    number_of,
+    max_p99_option,
     print_left_out,
 )
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import document_format, output_file, pager_switch, write_document
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
 from eeio.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
+from eeio.options import Command, argument, option, options_of, switch
 from eeio.record.publication import warnings_of
+from eeio.record.run import DOMAINS
 from eeio.report.document import Document
 from eeio.units import quantities as q
+from eeio.units.amounts import decimal_bytes, duty
 
 if TYPE_CHECKING:
     from eeio.guideline.measured import Choice
@@ -30,126 +31,283 @@ if TYPE_CHECKING:
     from eeio.record.store import Campaign
 
 
+_REPLACEMENT = "replacement of servers"
 _ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity", "idle_w")
 """Options without a meaning for the replacement of servers."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "cost",
-        help="J, kWh, money and carbon per TB; guideline for replacing servers",
-        description="Computes the cost of a TB from a campaign's bandwidth and power and from "
-        "your prices, with intervals (docs/how-to/costs.md). Two or more campaigns are compared "
-        "by their cost per TB. With --traditional and --low-power it shows how many low-power "
-        "servers replace one traditional server. eeio includes no prices and no carbon figures. "
-        "A result without its input is missing, with a reason.",
-    )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="*", help="campaign name or folder")
-    prices = OptionGroup(parser, "prices and carbon")
-    prices.add("--price-per-kwh", metavar="N", type=_price)
-    prices.add(
-        "--price", metavar="N[,N]", type=_each(_number("purchase")), default=(),
-        help="price of machine and drives, also one per campaign: 900,1200",
-    )  # fmt: skip
-    prices.add("--years", metavar="N", type=_number("years"), help="service life in years")
-    prices.add(
-        "--grid-g-per-kwh", metavar="N|HOURS.csv",
-        help="g CO2e per kWh, or a file with columns hour_utc,g_per_kwh",
-    )  # fmt: skip
-    prices.add(
-        "--duty-cycle", metavar="SHARE", type=duty,
-        help="share of time with I/O, e.g. 10%% or 0.1; otherwise idle",
-    )  # fmt: skip
-    prices.rare(
-        "--pue",
-        metavar="N",
-        type=_number("pue"),
-        help="PUE: energy of the site over energy of the machine",
-    )
-    prices.rare(
-        "--embodied-kg", metavar="N[,N]", type=_each(_number("embodied_kg")), default=(),
-        help="embodied carbon in kg CO2e, also one per campaign",
-    )  # fmt: skip
-    prices.add(
-        "--capacity", metavar="SIZE[,SIZE]", type=_each(decimal_bytes), default=(),
-        help="stored data, e.g. 4T; adds the cost of storing a TB for a year",
-    )  # fmt: skip
-    prices.add(
-        "--idle-w", metavar="N[,N]", type=_each(_number("idle_w")), default=(),
-        help="idle power in W, for campaigns that did not measure it; also one per campaign",
-    )  # fmt: skip
-    prices.rare("--currency", metavar="TEXT", default="")
-    prices.rare(
-        "--inputs", metavar="FILE.yaml", type=Path,
-        help="prices and carbon figures; options take precedence",
-    )  # fmt: skip
-    guideline.add_options(OptionGroup(parser, "replacement of servers"))
-    experiments = OptionGroup(parser, "experiments")
-    experiments.add(
-        "--workload", metavar="MIX.yaml", type=Path,
-        help="workload mix (default: equal bytes per experiment)",
-    )  # fmt: skip
-    add_choice(experiments)
-    experiments.add(
-        "--demo", action="store_true", help="accept the fictitious power of the demo meter"
-    )
-    add_formats(OptionGroup(parser))
-    for name in ("--duty", "--busy-share"):
-        former(parser, name, "--duty-cycle")
-    former(parser, "--purchase", "--price")
-    add_help_all(parser)
-    parser.set_defaults(action=cost)
+_price = q.PRICE.of_text
 
 
-_price = number_of(q.PRICE)
-
-
-def cost(arguments: argparse.Namespace) -> int:
-    sides = {"--traditional": arguments.traditional, "--low-power": arguments.low_power}
-    if not any(sides.values()):
-        given = [
-            name
-            for name in guideline.OPTIONS
-            if getattr(arguments, name[2:].replace("-", "_")) not in (None, [], 1, "medians")
-        ]
-        if given:
-            raise RejectedError(f"{given[0]}: only with --traditional and --low-power")
-        if not arguments.campaigns:
-            raise RejectedError(
-                "which campaign? `eeio cost NAME`, or --traditional NAME --low-power NAME"
-            )
-        return cost_of(arguments)
-    missing = [name for name, names in sides.items() if not names]
-    if missing:
-        raise RejectedError(f"{missing[0]} NAME is missing: a guideline compares two servers")
-    if arguments.campaigns:
-        raise RejectedError(
-            f"{arguments.campaigns[0]}: give it after --traditional or after --low-power"
-        )
-    if arguments.demo:
-        raise RejectedError("--demo: demo power is not accepted for the replacement of servers")
-    for name in _ONLY_CAMPAIGNS:
-        if getattr(arguments, name):
-            option = name.replace("_", "-")
-            raise RejectedError(
-                f"--{option}: not with --traditional; it has --traditional-{option}"
-            )
-    return guideline.guide(arguments)
+def _devices(text: str) -> int:
+    return int(q.REPETITIONS.of_text(text))
 
 
 def _number(name: str) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        try:
-            return positive(name, text)
-        except LimitError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return convert
+    return partial(positive, name)
 
 
 def _each(convert: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]:
     """One number for all campaigns, or one for each of them."""
     return lambda text: tuple(convert(part) for part in text.split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRequest:
+    """`eeio cost`."""
+
+    campaigns: tuple[str, ...] = argument(
+        "NAME|PATH",
+        help="campaign name or folder",
+        count="*",
+    )
+    price_per_kwh: float | None = option(
+        "--price-per-kwh",
+        value="N",
+        parse=_price,
+        group="prices and carbon",
+    )
+    price: tuple[float, ...] = option(
+        "--price",
+        value="N[,N]",
+        help="price of machine and drives, also one per campaign: 900,1200",
+        former=(("--purchase", None),),
+        parse=_each(_number("purchase")),
+        default=(),
+        group="prices and carbon",
+    )
+    years: float | None = option(
+        "--years",
+        value="N",
+        help="service life in years",
+        parse=_number("years"),
+        group="prices and carbon",
+    )
+    grid_g_per_kwh: str | None = option(
+        "--grid-g-per-kwh",
+        value="N|HOURS.csv",
+        help="g CO2e per kWh, or a file with columns hour_utc,g_per_kwh",
+        group="prices and carbon",
+    )
+    duty_cycle: float | None = option(
+        "--duty-cycle",
+        value="SHARE",
+        help="share of time with I/O, e.g. 10%% or 0.1; otherwise idle",
+        former=(("--duty", None), ("--busy-share", None)),
+        parse=duty,
+        group="prices and carbon",
+    )
+    pue: float | None = option(
+        "--pue",
+        value="N",
+        help="PUE: energy of the site over energy of the machine",
+        parse=_number("pue"),
+        group="prices and carbon",
+        rare=True,
+    )
+    embodied_kg: tuple[float, ...] = option(
+        "--embodied-kg",
+        value="N[,N]",
+        help="embodied carbon in kg CO2e, also one per campaign",
+        parse=_each(_number("embodied_kg")),
+        default=(),
+        group="prices and carbon",
+        rare=True,
+    )
+    capacity: tuple[float, ...] = option(
+        "--capacity",
+        value="SIZE[,SIZE]",
+        help="stored data, e.g. 4T; adds the cost of storing a TB for a year",
+        parse=_each(decimal_bytes),
+        default=(),
+        group="prices and carbon",
+    )
+    idle_w: tuple[float, ...] = option(
+        "--idle-w",
+        value="N[,N]",
+        help="idle power in W, for campaigns that did not measure it; also one per campaign",
+        parse=_each(_number("idle_w")),
+        default=(),
+        group="prices and carbon",
+    )
+    currency: str = option(
+        "--currency",
+        value="TEXT",
+        default="",
+        group="prices and carbon",
+        rare=True,
+    )
+    inputs: Path | None = option(
+        "--inputs",
+        value="FILE.yaml",
+        help="prices and carbon figures; options take precedence",
+        parse=Path,
+        group="prices and carbon",
+        rare=True,
+    )
+    traditional: tuple[str, ...] = option(
+        "--traditional",
+        value="NAME|PATH",
+        count="+",
+        help="campaigns of the server to replace",
+        group=_REPLACEMENT,
+    )
+    traditional_price: float | None = option(
+        "--traditional-price",
+        value="N",
+        parse=_price,
+        help="price of one server",
+        group=_REPLACEMENT,
+    )
+    traditional_device_price: float | None = option(
+        "--traditional-device-price",
+        value="N",
+        parse=_price,
+        help="price of one drive",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    traditional_embodied_kg: float | None = option(
+        "--traditional-embodied-kg",
+        value="N",
+        parse=q.CARBON.of_text,
+        help="embodied carbon of a server with drives, kg CO2e; needs --years",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    traditional_devices: int = option(
+        "--traditional-devices",
+        value="N",
+        parse=_devices,
+        default=1,
+        help="drives per server (default: 1)",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    low_power: tuple[str, ...] = option(
+        "--low-power",
+        value="NAME|PATH",
+        count="+",
+        help="campaigns of its replacement",
+        group=_REPLACEMENT,
+    )
+    low_power_price: float | None = option(
+        "--low-power-price", value="N", parse=_price, help="price of one server", group=_REPLACEMENT
+    )
+    low_power_device_price: float | None = option(
+        "--low-power-device-price",
+        value="N",
+        parse=_price,
+        help="price of one drive",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    low_power_embodied_kg: float | None = option(
+        "--low-power-embodied-kg",
+        value="N",
+        parse=q.CARBON.of_text,
+        help="embodied carbon of a server with drives, kg CO2e; needs --years",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    low_power_devices: int = option(
+        "--low-power-devices",
+        value="N",
+        parse=_devices,
+        default=1,
+        help="drives per server (default: 1)",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    choice: Literal["medians", "best-worst"] = option(
+        "--choice",
+        choices=("medians", "best-worst"),
+        default="medians",
+        help="best-worst: best traditional against worst low-power drive",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    servers: tuple[float, ...] = option(
+        "--servers",
+        value="N",
+        parse=q.FRACTION.of_text,
+        repeat=True,
+        help="also evaluate N low-power servers; repeatable",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    map: Path | None = option(
+        "--map",
+        value="FILE.svg",
+        parse=Path,
+        help="also draw the decision map",
+        group=_REPLACEMENT,
+        rare=True,
+    )
+    workload: Path | None = option(
+        "--workload",
+        value="MIX.yaml",
+        help="workload mix (default: equal bytes per experiment)",
+        parse=Path,
+        group="experiments",
+    )
+    tool: str = option(
+        "--tool",
+        default="fio",
+        help="experiments of this tool (default: %(default)s)",
+        group="experiments",
+    )
+    level: str = option(
+        "--level",
+        choices=LEVELS,
+        default="filesystem",
+        help="experiments of this level (default: %(default)s)",
+        group="experiments",
+    )
+    domain: str | None = option(
+        "--domain",
+        choices=DOMAINS,
+        help="power domain (default: the widest in all campaigns)",
+        group="experiments",
+        rare=True,
+    )
+    max_p99: float | None = max_p99_option("experiments")
+    demo: bool = switch(
+        "--demo",
+        help="accept the fictitious power of the demo meter",
+        group="experiments",
+    )
+    format: str = document_format()
+    output: Path | None = output_file()
+    no_pager: bool = pager_switch()
+
+
+def cost(request: CostRequest) -> int:
+    sides = {"--traditional": request.traditional, "--low-power": request.low_power}
+    if not any(sides.values()):
+        for field, made in options_of(CostRequest):
+            is_given = getattr(request, field.name) != field.default
+            if made.group == _REPLACEMENT and is_given:
+                raise RejectedError(f"{made.flags[0]}: only with --traditional and --low-power")
+        if not request.campaigns:
+            raise RejectedError(
+                "which campaign? `eeio cost NAME`, or --traditional NAME --low-power NAME"
+            )
+        return cost_of(request)
+    missing = [name for name, names in sides.items() if not names]
+    if missing:
+        raise RejectedError(f"{missing[0]} NAME is missing: a guideline compares two servers")
+    if request.campaigns:
+        raise RejectedError(
+            f"{request.campaigns[0]}: give it after --traditional or after --low-power"
+        )
+    if request.demo:
+        raise RejectedError("--demo: demo power is not accepted for the replacement of servers")
+    for name in _ONLY_CAMPAIGNS:
+        if getattr(request, name):
+            flag = name.replace("_", "-")
+            raise RejectedError(f"--{flag}: not with --traditional; it has --traditional-{flag}")
+    return guideline.guide(request)
 
 
 def _reject_demo(names: Sequence[str]) -> None:
@@ -169,32 +327,32 @@ def _not_given(inputs: CostInputs) -> list[str]:
     return remarks
 
 
-def cost_of(arguments: argparse.Namespace) -> int:
-    write_document(arguments, document_of(arguments))
+def cost_of(request: CostRequest) -> int:
+    write_document(request, document_of(request))
     return EXIT_DONE
 
 
-def document_of(arguments: argparse.Namespace) -> Document:
+def document_of(request: CostRequest) -> Document:
     """The answer for the campaigns."""
     with analysis():
         from eeio.guideline.cost import costs
         from eeio.guideline.measured import domain_remark, unranked_remarks
         from eeio.guideline.workload_file import load_workload
         from eeio.report.documents import cost as report
-    names = arguments.campaigns
+    names = request.campaigns
     try:
-        given = [_inputs(arguments, place, len(names)) for place in range(len(names))]
-        workload = None if arguments.workload is None else load_workload(arguments.workload)
+        given = [_inputs(request, place, len(names)) for place in range(len(names))]
+        workload = None if request.workload is None else load_workload(request.workload)
     except (EeioError, LimitError) as error:
         raise RejectedError(str(error)) from error
     campaigns = load_campaigns(names)
     reject_mixed_demo(campaigns)
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
-    _reject_demo([] if arguments.demo else demo)
-    choice = choice_of(arguments)
+    _reject_demo([] if request.demo else demo)
+    choice = choice_of(request)
     domain = chosen_domain(campaigns, choice)
     lacking = [campaign for campaign in campaigns if campaign.idle_power_w(domain) is None]
-    for_all = len(arguments.idle_w) < len(names) and bool(lacking)
+    for_all = len(request.idle_w) < len(names) and bool(lacking)
     idles = [
         _idle(campaign, domain, inputs.idle_w, for_all)
         for campaign, inputs in zip(campaigns, given, strict=True)
@@ -228,34 +386,34 @@ def document_of(arguments: argparse.Namespace) -> Document:
     return report.document(made, verdicts, domain, demo=bool(demo))
 
 
-def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostInputs:
+def _inputs(request: CostRequest, place: int, campaigns: int) -> CostInputs:
     """Of the campaign at that place. Raises EeioError and LimitError."""
 
-    def own(option: str) -> float | None:
-        values: list[float] = getattr(arguments, option)
+    def own(name: str) -> float | None:
+        values: tuple[float, ...] = getattr(request, name)
         if len(values) not in (0, 1, campaigns):
             raise EeioError(
-                f"--{option.replace('_', '-')}: {len(values)} numbers for {campaigns} campaigns; "
+                f"--{name.replace('_', '-')}: {len(values)} numbers for {campaigns} campaigns; "
                 "give one for all, or one for each"
             )
         if not values:
             return None
         return values[place] if len(values) > 1 else values[0]
 
-    grid = arguments.grid_g_per_kwh
+    grid = request.grid_g_per_kwh
     given = CostInputs(
-        price_per_kwh=arguments.price_per_kwh,
+        price_per_kwh=request.price_per_kwh,
         grid=None if grid is None else grid_of(grid),
-        pue=arguments.pue,
-        duty=arguments.duty_cycle,
+        pue=request.pue,
+        duty=request.duty_cycle,
         purchase=own("price"),
         embodied_kg=own("embodied_kg"),
-        years=arguments.years,
+        years=request.years,
         capacity_bytes=own("capacity"),
         idle_w=own("idle_w"),
-        currency=arguments.currency,
+        currency=request.currency,
     )
-    return given if arguments.inputs is None else given.over(load_inputs(arguments.inputs))
+    return given if request.inputs is None else given.over(load_inputs(request.inputs))
 
 
 def _idle(
@@ -291,3 +449,16 @@ def _system(
         cells=tuple(found),
         idle_power_w=idle_power_w,
     )
+
+
+COMMAND = Command(
+    "cost",
+    CostRequest,
+    cost,
+    help="J, kWh, money and carbon per TB; guideline for replacing servers",
+    description="Computes the cost of a TB from a campaign's bandwidth and power and from "
+    "your prices, with intervals (docs/how-to/costs.md). Two or more campaigns are compared "
+    "by their cost per TB. With --traditional and --low-power it shows how many low-power "
+    "servers replace one traditional server. eeio includes no prices and no carbon figures. "
+    "A result without its input is missing, with a reason.",
+)

@@ -1,82 +1,78 @@
 """`eeio doctor`: available hardware and dependencies, and remedies for missing ones."""
 
-import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from eeio.commands import restore, setup
-from eeio.commands.arguments import add_format
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.machine.as_data import capture, readings
 from eeio.machine.as_data.replay import replayed
 from eeio.measure.doctor import Finding, can_measure, examine, examine_replay
+from eeio.options import Command, option, switch
 from eeio.units import terminal
 from eeio.units.external_text import shown
 
 SCHEMA_VERSION = 1
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "doctor",
-        help="check hardware and dependencies; setup; restore after a crash",
-        description="Checks tools, meters, devices, privileges and file systems.",
+def replay_option(rare: bool = False) -> Any:
+    """The field `replay: Path | None`, which `meter list` and `plan` have too."""
+    return option(
+        "--replay",
+        value="FILE",
+        parse=Path,
+        help="use a machine captured by `eeio doctor --capture`",
+        rare=rare,
     )
-    add_format(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="show each item, with the remedy for a missing one"
-    )
-    parser.add_argument(
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorRequest:
+    """`eeio doctor`."""
+
+    format: str = format_option()
+    all: bool = switch("--all", help="show each item, with the remedy for a missing one")
+    require: str = option(
         "--require",
-        metavar="WHAT,...",
+        value="WHAT,...",
         default="",
         help="exit with 1 if missing: fio, rapl, ..., or kind tool, meter, library",
     )
-    parser.add_argument(
+    capture: Path | None = option(
         "--capture",
-        metavar="FILE.tar.gz",
-        type=Path,
+        value="FILE.tar.gz",
+        parse=Path,
         help="describe this machine for a bug report, without names and serials",
     )
-    parser.add_argument("--yes", action="store_true", help="with --capture: skip the confirmation")
-    add_replay(parser.add_argument)
-    parser.set_defaults(action=show)
-    further = parser.add_subparsers(metavar="[setup|restore]", title="sub-commands")
-    setup.add_parser(further)
-    restore.add_parser(further)
+    yes: bool = switch("--yes", help="with --capture: skip the confirmation")
+    replay: Path | None = replay_option()
 
 
-def add_replay(add: Callable[..., object]) -> None:
-    """The option that `meter list` and `plan` have too."""
-    add(
-        "--replay", metavar="FILE", type=Path,
-        help="use a machine captured by `eeio doctor --capture`",
-    )  # fmt: skip
-
-
-def show(arguments: argparse.Namespace) -> int:
-    if arguments.capture is not None:
-        if arguments.replay is not None:
+def show(request: DoctorRequest) -> int:
+    if request.capture is not None:
+        if request.replay is not None:
             raise RejectedError("--capture and --replay: one of them")
-        return _capture(arguments.capture, arguments.yes)
-    if arguments.replay is None:
-        return _show(examine(), arguments)
-    with replayed(arguments.replay) as replay:
-        code = _show(examine_replay(replay), arguments)
-        if arguments.format != "json":
-            again = f"--replay {arguments.replay}"
+        return _capture(request.capture, request.yes)
+    if request.replay is None:
+        return _show(examine(), request)
+    with replayed(request.replay) as replay:
+        code = _show(examine_replay(replay), request)
+        if request.format != "json":
+            again = f"--replay {request.replay}"
             print(f"{shown(replay.description.about)}: `eeio meter list {again}` and")
             print(f"`eeio plan SUITE --directory DIR {again}` look at the same machine")
         return code
 
 
-def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
-    required = {word for word in arguments.require.split(",") if word}
+def _show(findings: Sequence[Finding], request: DoctorRequest) -> int:
+    required = {word for word in request.require.split(",") if word}
     known = {word for finding in findings for word in (finding.kind, finding.name)}
     unknown = required - known
     if unknown:
@@ -87,9 +83,9 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     if missing:
         print(f"eeio: missing: {', '.join(missing)}", file=sys.stderr)
         _print_remedies([finding for finding in needed if _is_missing(finding)])
-    if arguments.format == "json":
+    if request.format == "json":
         print(_json(findings))
-    elif arguments.all:
+    elif request.all:
         print("\n".join(_lines(findings)))
     else:
         print("\n".join(_short(findings)))
@@ -169,3 +165,13 @@ def _capture(path: Path, yes: bool) -> int:
     capture.write(taken, path)
     print(f"{path}: written; `tar -xOf {path}` shows all of it, `eeio doctor --replay` reads it")
     return EXIT_DONE
+
+
+COMMAND = Command(
+    "doctor",
+    DoctorRequest,
+    show,
+    help="check hardware and dependencies; setup; restore after a crash",
+    description="Checks tools, meters, devices, privileges and file systems.",
+    commands=(setup.COMMAND, restore.COMMAND),
+)

@@ -1,16 +1,14 @@
 """Options that choose experiments: of which a rule is computed, and `--where FACTOR=LEVEL`."""
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from eeio.commands.amounts import seconds
-from eeio.commands.arguments import OptionGroup
-from eeio.errors import LimitError, RejectedError
+from eeio.errors import RejectedError
+from eeio.options import option
 from eeio.record.run import DOMAINS
-from eeio.units import quantities as q
+from eeio.units.amounts import seconds
 
 if TYPE_CHECKING:
     from eeio.comparison.cells import Cell
@@ -35,39 +33,49 @@ FACTORS = (
 )
 
 
-def add_choice(options: OptionGroup) -> None:
-    """--tool, --level, --domain and --max-p99."""
-    options.add("--tool", default="fio", help="experiments of this tool (default: %(default)s)")
-    options.add(
-        "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
-        help="experiments of this level (default: %(default)s)",
-    )  # fmt: skip
-    options.rare(
-        "--domain", choices=DOMAINS, default=None,
-        help="power domain (default: the widest in all campaigns)",
-    )  # fmt: skip
-    options.rare(
-        "--max-p99", metavar="TIME", type=seconds,
+LEVELS = ("device", "filesystem", "library", "application")
+
+
+class ChoiceRequest(Protocol):
+    """Which experiments a cost is computed of."""
+
+    @property
+    def tool(self) -> str: ...
+    @property
+    def level(self) -> str: ...
+    @property
+    def domain(self) -> str | None: ...
+    @property
+    def max_p99(self) -> float | None: ...
+
+
+def max_p99_option(group: str) -> Any:
+    """The field `max_p99: float | None`, in s."""
+    return option(
+        "--max-p99",
+        value="TIME",
+        parse=seconds,
         help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
-    )  # fmt: skip
+        group=group,
+        rare=True,
+    )
 
 
-def number_of(quantity: q.Quantity) -> Callable[[str], float]:
-    """For argparse: a number of that kind."""
+def where_option(group: str) -> Any:
+    """The field `where: tuple[str, ...]`."""
+    return option(
+        "--where",
+        value="FACTOR=LEVEL",
+        repeat=True,
+        help="only these experiments, e.g. 'size=32 KiB'; repeatable",
+        group=group,
+    )
 
-    def convert(text: str) -> float:
-        try:
-            return quantity.of_text(text)
-        except LimitError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
 
-    return convert
-
-
-def choice_of(arguments: argparse.Namespace) -> "Choice":
+def choice_of(request: ChoiceRequest) -> "Choice":
     from eeio.guideline.measured import Choice
 
-    return Choice(arguments.tool, arguments.level, arguments.domain, arguments.max_p99)
+    return Choice(request.tool, request.level, request.domain, request.max_p99)
 
 
 def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
@@ -139,13 +147,6 @@ def print_left_out(left_out: dict[str, list[str]]) -> None:
     for why, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
         print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
-
-
-def add_where(options: OptionGroup) -> None:
-    options.add(
-        "--where", metavar="FACTOR=LEVEL", action="append", default=[],
-        help="only these experiments, e.g. 'size=32 KiB'; repeatable",
-    )  # fmt: skip
 
 
 def wanted(arguments: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:

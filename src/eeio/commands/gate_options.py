@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eeio.analysis.metrics import gated, gated_name
-from eeio.commands.arguments import OptionGroup
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
+from eeio.options import option
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,21 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_fail_if(options: OptionGroup, help: str) -> None:
-    options.add(
-        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
+def fail_if_option(help: str, group: str) -> Any:
+    """The field `fail_if: FailIf | None`."""
+    return option(
+        "--fail-if",
+        value="worse:SHARE[:METRIC]",
+        parse=_fail_if,
+        action=_Once,
         help=f"{help}, e.g. worse:5%%:J/GB; METRIC: {', '.join(gated())}",
-    )  # fmt: skip
+        group=group,
+    )
 
 
-def add_detect(options: OptionGroup, help: str) -> None:
-    options.add("--detect", metavar="SHARE", type=share, help=f"{help}, e.g. 5%%")
+def detect_option(help: str, group: str) -> Any:
+    """The field `detect: float | None`, a share."""
+    return option("--detect", value="SHARE", parse=share, help=f"{help}, e.g. 5%%", group=group)
 
 
 def check_detect(fail_if: FailIf, detect: float) -> None:
@@ -61,7 +67,7 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < (10 if is_percent else 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share; give such as 5% or 0.05")
+        raise LimitError(f"{text!r} is not a share; give such as 5% or 0.05")
     return value
 
 
@@ -70,10 +76,10 @@ def _fail_if(text: str) -> FailIf:
     metric = gated_name(parts[2]) if len(parts) > 2 else None
     known = metric is None or metric in gated()
     if parts[0] != "worse" or len(parts) not in (2, 3) or not known:
-        raise argparse.ArgumentTypeError(
+        raise LimitError(
             f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"
         )
     try:
         return FailIf(share(parts[1]), metric)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
+    except LimitError as error:
+        raise LimitError(f"{text}: {error}") from error

@@ -1,16 +1,19 @@
 """`eeio import`: campaigns made of results that other people have."""
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import campaign_folder
-from eeio.commands.waiting import add_wait
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED, LimitError
+from eeio.commands.output_file import format_option
+from eeio.commands.waiting import wait_option
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
 from eeio.exchange.importing import imported, mapping, power_later, result_tables, results, runs
+from eeio.options import Command, Family, argument, option, switch
 from eeio.pts import read as pts
 from eeio.report import text
 from eeio.units.external_text import shown
@@ -22,88 +25,77 @@ _FILES, _PTS, _RUNS, _POWER = "files", "pts", "runs", "power"
 _SHOWN = 8
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "import",
-        help="import result files of other tools as campaigns",
-        description="Imports results of other tools as campaigns. `eeio import FILE|FOLDER ...` "
-        "is short for `eeio import files FILE|FOLDER ...`.",
-    )
-    sources = parser.add_subparsers(dest="source", metavar="SOURCE", required=True)
-    files = sources.add_parser(
-        _FILES,
-        help="import result files, recognized by their content",
-        description="Imports results of fio, IOR, mdtest, IO500, elbencho, IOzone, Bonnie++, "
-        "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO, Darshan and PTS. A row is one "
-        "direction of one group of one report; rows are never joined. Exit status 3 if some files "
-        "were rejected, 2 if no file could be used.",
-    )
-    files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
-    files.add_argument(
-        "--power", metavar="LOG", nargs="+", type=Path, default=[],
-        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, "
-        "clock; tables: csv:FILE,map=time:NAME+power_w:NAME",
-    )  # fmt: skip
-    _add_offset(files)
-    files.add_argument("--name", metavar="NAME", help="campaign name (default: from the path)")
-    files.add_argument("--dry-run", action="store_true", help="show the results, store none")
-    add_format(files)
-    files.set_defaults(action=import_files)
-    power = sources.add_parser(
-        _POWER,
-        help="add the energy of power logs to a stored campaign",
-        description="Adds energy from power logs that came after the campaign, by eeio or "
-        "imported. An imported campaign needs its result files where they were. The earlier "
-        "records stay in the folder of the campaign, in before-power-N.",
-    )
-    power.add_argument("name", metavar="NAME", help="stored campaign")
-    power.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="as of --power")
-    _add_offset(power)
-    power.add_argument(
-        "--replace", action="store_true", help="replace the energy that the same meters have"
-    )
-    add_wait(OptionGroup(power))
-    power.add_argument("--dry-run", action="store_true", help="show the results, store none")
-    add_format(power)
-    power.set_defaults(action=import_power)
-    from_pts = sources.add_parser(
-        _PTS,
-        help="import a Phoronix Test Suite result file",
-        description="Imports a composite.xml of the eeio module, or of plain PTS with pts/fio, "
-        "pts/iozone or pts/tiobench: one campaign per system in the file.",
-    )
-    from_pts.add_argument("file", metavar="composite.xml", type=Path)
-    from_pts.add_argument("--name", metavar="NAME", help="campaign name (default: from the file)")
-    from_pts.add_argument("--preset", help="preset of the campaign (default: from the file)")
-    from_pts.set_defaults(action=import_pts)
-    from_runs = sources.add_parser(
-        _RUNS,
-        help="import a folder of results described by a map",
-        description="Imports a folder of tables, logs and tools' outputs. See "
-        "docs/how-to/import-results.md for the map.",
-    )
-    from_runs.add_argument("--map", metavar="MAP.yaml", type=Path, required=True)
-    _add_folder(from_runs)
-    for name, path in mapping.shipped().items():
-        data_set = sources.add_parser(name, help="import this published data set (built-in map)")
-        _add_folder(data_set)
-        data_set.set_defaults(map=path)
+def _offset(text: str) -> float:
+    size_s = TIMESTAMP.of_text(text.lstrip("+-"))
+    return -size_s if text.startswith("-") else size_s
 
 
-def _add_offset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _power_offset() -> Any:
+    return option(
         "--power-offset",
-        metavar="S",
-        type=_offset,
+        value="S",
+        parse=_offset,
         help="seconds that the logs' clock is ahead of the results' clock, for logs that need it; "
         "times without a zone count as UTC (default: by the load steps if the clocks may differ)",
     )
 
 
-def _add_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of the results")
-    parser.add_argument("--name", metavar="NAME", help="campaign name prefix")
-    parser.set_defaults(action=import_runs)
+@dataclass(frozen=True, kw_only=True)
+class FilesRequest:
+    """`eeio import files`."""
+
+    paths: tuple[Path, ...] = argument("FILE|FOLDER", count="+", parse=Path)
+    power: tuple[Path, ...] = option(
+        "--power",
+        value="LOG",
+        count="+",
+        parse=Path,
+        help="power logs, recognized by content; LOG,lag_s=S,averages_s=S,offset_s=S: delay, "
+        "clock; tables: csv:FILE,map=time:NAME+power_w:NAME",
+    )
+    power_offset: float | None = _power_offset()
+    name: str | None = option("--name", value="NAME", help="campaign name (default: from the path)")
+    dry_run: bool = switch("--dry-run", help="show the results, store none")
+    format: str = format_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRequest:
+    """`eeio import power`."""
+
+    name: str = argument("NAME", help="stored campaign")
+    logs: tuple[Path, ...] = argument("LOG", count="+", parse=Path, help="as of --power")
+    power_offset: float | None = _power_offset()
+    replace: bool = switch("--replace", help="replace the energy that the same meters have")
+    wait: float | None = wait_option()
+    dry_run: bool = switch("--dry-run", help="show the results, store none")
+    format: str = format_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PtsRequest:
+    """`eeio import pts`."""
+
+    file: Path = argument("composite.xml", parse=Path)
+    name: str | None = option("--name", value="NAME", help="campaign name (default: from the file)")
+    preset: str | None = option("--preset", help="preset of the campaign (default: from the file)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSetRequest:
+    """`eeio import ccpe2017`, and the other data sets that eeio has a map of."""
+
+    folder: Path = argument("DIR", parse=Path, help="folder of the results")
+    name: str | None = option("--name", value="NAME", help="campaign name prefix")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsRequest:
+    """`eeio import runs`."""
+
+    map: Path = option("--map", value="MAP.yaml", parse=Path, required=True)
+    folder: Path = argument("DIR", parse=Path, help="folder of the results")
+    name: str | None = option("--name", value="NAME", help="campaign name prefix")
 
 
 def with_source(argv: Sequence[str]) -> list[str]:
@@ -114,19 +106,11 @@ def with_source(argv: Sequence[str]) -> list[str]:
     return list(argv)
 
 
-def _offset(text: str) -> float:
-    try:
-        size_s = TIMESTAMP.of_text(text.lstrip("+-"))
-        return -size_s if text.startswith("-") else size_s
-    except LimitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def import_files(arguments: argparse.Namespace) -> int:
+def import_files(request: FilesRequest) -> int:
     taken = results.take(
-        arguments.paths, arguments.name, arguments.dry_run, arguments.power, arguments.power_offset
+        request.paths, request.name, request.dry_run, request.power, request.power_offset
     )
-    if arguments.format == "json":
+    if request.format == "json":
         # File by file: there may be very many.
         power = json.dumps([used.to_json() for used in taken.logs], allow_nan=False)
         names = json.dumps(taken.names)
@@ -135,9 +119,9 @@ def import_files(arguments: argparse.Namespace) -> int:
             print("," * (place > 0) + json.dumps(one.to_json(), allow_nan=False))
         print("]}")
     else:
-        _print_tables(taken, arguments.dry_run)
+        _print_tables(taken, request.dry_run)
     for added in taken.added:
-        print(_of_added(added), file=sys.stderr if arguments.format == "json" else sys.stdout)
+        print(_of_added(added), file=sys.stderr if request.format == "json" else sys.stdout)
     for line in results.remarks(taken):
         print(f"eeio: {shown(line)}", file=sys.stderr)
     if all(one.rejected is not None for one in taken.files):
@@ -157,15 +141,15 @@ def _print_tables(taken: results.Taken, dry_run: bool) -> None:
         print(f"no run was added: the files are in {', '.join(taken.names)} already")
 
 
-def import_power(arguments: argparse.Namespace) -> int:
+def import_power(request: PowerRequest) -> int:
     added = power_later.add(
-        campaign_folder(arguments.name),
-        arguments.logs,
-        arguments.power_offset,
-        arguments.replace,
-        arguments.dry_run,
+        campaign_folder(request.name),
+        request.logs,
+        request.power_offset,
+        request.replace,
+        request.dry_run,
     )
-    if arguments.format == "json":
+    if request.format == "json":
         print(json.dumps(added.to_json(), indent=1, allow_nan=False))
     else:
         print(_of_added(added))
@@ -174,7 +158,7 @@ def import_power(arguments: argparse.Namespace) -> int:
         for used in added.logs:
             for line in results.on_log(used):
                 print(f"{shown(str(used.log.path))}: {shown(line)}")
-    if arguments.dry_run:
+    if request.dry_run:
         print("--dry-run: no energy was stored", file=sys.stderr)
     return EXIT_DONE
 
@@ -189,13 +173,21 @@ def _of_added(added: power_later.Added) -> str:
     return shown(f"{added.name}: {added.phases} phases have energy from {logs}{idle}{kept}")
 
 
-def import_pts(arguments: argparse.Namespace) -> int:
-    _tell(pts.import_file(arguments.file, arguments.name, arguments.preset))
+def import_pts(request: PtsRequest) -> int:
+    _tell(pts.import_file(request.file, request.name, request.preset))
     return EXIT_DONE
 
 
-def import_runs(arguments: argparse.Namespace) -> int:
-    found = runs.read(mapping.load(arguments.map), arguments.folder)
+def import_runs(request: RunsRequest) -> int:
+    return _import_runs(request.map, request.folder, request.name)
+
+
+def _import_data_set(map_file: Path, request: DataSetRequest) -> int:
+    return _import_runs(map_file, request.folder, request.name)
+
+
+def _import_runs(map_file: Path, folder: Path, name: str | None) -> int:
+    found = runs.read(mapping.load(map_file), folder)
     for remark in found.remarks:
         print(remark)
     for campaign in found.campaigns:
@@ -204,10 +196,65 @@ def import_runs(arguments: argparse.Namespace) -> int:
         if len(campaign.remarks) > _SHOWN:
             more = len(campaign.remarks) - _SHOWN
             print(f"{campaign.name}: {more} more remarks, in its campaign.json")
-    _tell(imported.store(found.campaigns, arguments.name or arguments.map.stem))
+    _tell(imported.store(found.campaigns, name or map_file.stem))
     return EXIT_DONE
 
 
 def _tell(stored: Sequence[tuple[str, Path, int]]) -> None:
     for name, folder, count in stored:
         print(f"campaign {name}: {count} runs, in {folder}")
+
+
+COMMAND = Family(
+    "import",
+    kind="SOURCE",
+    help="import result files of other tools as campaigns",
+    description="Imports results of other tools as campaigns. `eeio import FILE|FOLDER ...` "
+    "is short for `eeio import files FILE|FOLDER ...`.",
+    commands=(
+        Command(
+            _FILES,
+            FilesRequest,
+            import_files,
+            help="import result files, recognized by their content",
+            description="Imports results of fio, IOR, mdtest, IO500, elbencho, IOzone, Bonnie++, "
+            "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO, Darshan and PTS. A row is one "
+            "direction of one group of one report; rows are never joined. Exit status 3 if some "
+            "files were rejected, 2 if no file could be used.",
+        ),
+        Command(
+            _POWER,
+            PowerRequest,
+            import_power,
+            help="add the energy of power logs to a stored campaign",
+            description="Adds energy from power logs that came after the campaign, by eeio or "
+            "imported. An imported campaign needs its result files where they were. The earlier "
+            "records stay in the folder of the campaign, in before-power-N.",
+        ),
+        Command(
+            _PTS,
+            PtsRequest,
+            import_pts,
+            help="import a Phoronix Test Suite result file",
+            description="Imports a composite.xml of the eeio module, or of plain PTS with pts/fio, "
+            "pts/iozone or pts/tiobench: one campaign per system in the file.",
+        ),
+        Command(
+            _RUNS,
+            RunsRequest,
+            import_runs,
+            help="import a folder of results described by a map",
+            description="Imports a folder of tables, logs and tools' outputs. See "
+            "docs/how-to/import-results.md for the map.",
+        ),
+        *(
+            Command(
+                name,
+                DataSetRequest,
+                partial(_import_data_set, path),
+                help="import this published data set (built-in map)",
+            )
+            for name, path in mapping.shipped().items()
+        ),
+    ),
+)

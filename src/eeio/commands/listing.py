@@ -1,14 +1,14 @@
 """`eeio list`: suites, profiles and stored campaigns."""
 
-import argparse
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eeio import paths
-from eeio.commands.arguments import add_format
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, EeioError
 from eeio.measure import environment
 from eeio.measure.campaign import pilot_store
@@ -16,6 +16,7 @@ from eeio.measure.campaign.pilot_store import StoredPilot
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
+from eeio.options import Command, switch
 from eeio.record.store import progress
 from eeio.units.external_text import shown
 
@@ -26,30 +27,26 @@ Item = Mapping[str, Any]
 cannot be read."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "list",
-        help="list suites, profiles and campaigns",
-        description="Lists suites, test profiles and stored campaigns.",
-    )
-    add_format(parser)
-    parser.add_argument(
+@dataclass(frozen=True, kw_only=True)
+class ListRequest:
+    """`eeio list`."""
+
+    format: str = format_option()
+    pilots: bool = switch(
         "--pilots",
-        action="store_true",
         help="list stored pilots: run times and work sizes",
     )
-    parser.set_defaults(action=show)
 
 
-def show(arguments: argparse.Namespace) -> int:
-    if arguments.pilots:
-        return _show_pilots(arguments.format == "json")
+def show(request: ListRequest) -> int:
+    if request.pilots:
+        return _show_pilots(request.format == "json")
     found = {
         "suites": _all(suites.available(), _suite),
         "profiles": _all(profiles.available(), _profile),
         "campaigns": _all(paths.campaigns(), _campaign),
     }
-    if arguments.format == "json":
+    if request.format == "json":
         print(json.dumps({"schema_version": SCHEMA_VERSION, **found}, indent=1))
         return EXIT_DONE
     _print("suites", found["suites"], _suite_text)
@@ -149,3 +146,12 @@ def _campaign(folder: Path) -> Item:
 
 def _campaign_text(item: Item) -> str:
     return f"{item['suite']}, {item['stored_runs']} of {item['planned_runs']} runs"
+
+
+COMMAND = Command(
+    "list",
+    ListRequest,
+    show,
+    help="list suites, profiles and campaigns",
+    description="Lists suites, test profiles and stored campaigns.",
+)

@@ -5,16 +5,17 @@ import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from eeio import studies
 from eeio.commands import pager
-from eeio.commands.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
 from eeio.files.trust import open_stream
+from eeio.options import option, switch
 from eeio.paths import check_output_folder, make_output_folder
 from eeio.report.document import RENDERERS, Document, render_terminal
 from eeio.units import terminal
@@ -28,8 +29,24 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 _NO_TEXT = (".pdf", ".png", ".svg", ".ps", ".eps", ".jpg", ".xlsx", ".ods", ".docx", ".parquet")
 
 
+class DocumentRequest(Protocol):
+    """In which format an answer is written, and where; None: to standard output."""
+
+    @property
+    def format(self) -> str: ...
+    @property
+    def output(self) -> Path | None: ...
+    @property
+    def no_pager(self) -> bool: ...
+
+
 class _Output(argparse.Action):
-    """Stores the path; its suffix chooses the format if no other than the default was chosen."""
+    """Stores the path; its suffix chooses the format if no other than the default was chosen.
+    `pictures` are the suffixes that need none."""
+
+    def __init__(self, *flags: Any, pictures: Sequence[str], **settings: Any) -> None:
+        super().__init__(*flags, **settings)
+        self._pictures = pictures
 
     def __call__(
         self,
@@ -43,8 +60,7 @@ class _Output(argparse.Action):
         if path.is_dir():
             parser.error(f"{option_string} {path}: is a folder; give a file")
         if namespace.format == "table":
-            pictures = getattr(namespace, "pictures", ())
-            if path.suffix in _NO_TEXT and path.suffix[1:] not in pictures:
+            if path.suffix in _NO_TEXT and path.suffix[1:] not in self._pictures:
                 parser.error(
                     f"{option_string} {path}: no format has the suffix {path.suffix}; give "
                     f"{', '.join(_FORMATS)} or .txt"
@@ -52,50 +68,73 @@ class _Output(argparse.Action):
             namespace.format = _FORMATS.get(path.suffix, "table")
 
 
-def add_formats(options: OptionGroup, pager_is_rare: bool = True) -> None:
-    """--format, -o and --no-pager of a command that prints a document."""
-    add_format(options.container, tuple(RENDERERS))
-    options.add(
-        "-o", "--output", metavar="FILE", action=_Output,
+def format_option(formats: Sequence[str] = ("table", "json"), group: str | None = None) -> Any:
+    """The field `format: str`, of which the first is the default."""
+    return option(
+        "--format",
+        choices=tuple(formats),
+        default=formats[0],
+        help=f"output format (default: {formats[0]})",
+        group=group,
+        former=(("--json", "json"),) if "json" in formats else (),
+    )
+
+
+def document_format(group: str | None = None) -> Any:
+    """The field `format: str` of a command that prints a document."""
+    return format_option(tuple(RENDERERS), group)
+
+
+def output_file(group: str | None = None, pictures: Sequence[str] = ()) -> Any:
+    """The field `output: Path | None` of a command that prints a document."""
+    return option(
+        "-o",
+        "--output",
+        value="FILE",
+        action=partial(_Output, pictures=pictures),
         help="output file, suffix sets the format: .html, ... (default: stdout)",
-    )  # fmt: skip
-    add = options.rare if pager_is_rare else options.add
-    add("--no-pager", action="store_true", help="disable the pager")
+        group=group,
+    )
 
 
-def write_document(arguments: argparse.Namespace, document: Document) -> None:
+def pager_switch(group: str | None = None, rare: bool = True) -> Any:
+    """The field `no_pager: bool`."""
+    return switch("--no-pager", help="disable the pager", group=group, rare=rare)
+
+
+def write_document(request: DocumentRequest, document: Document) -> None:
     """Writes an answer in the chosen format."""
-    if arguments.format == "table":
-        width = terminal.width() if arguments.output is None else None
-        write_output(arguments, render_terminal(document, width))
-    elif arguments.format == "html":
+    if request.format == "table":
+        width = terminal.width() if request.output is None else None
+        write_output(request, render_terminal(document, width))
+    elif request.format == "html":
         with analysis():
-            write_output(arguments, RENDERERS["html"](document))
+            write_output(request, RENDERERS["html"](document))
     else:
-        write_output(arguments, RENDERERS[arguments.format](document))
+        write_output(request, RENDERERS[request.format](document))
 
 
-def write_answer(arguments: argparse.Namespace, answer: Document | str) -> None:
+def write_answer(request: DocumentRequest, answer: Document | str) -> None:
     """Writes the answer of a study. Studies of users that were written for earlier versions return
     text, in one of `studies.FORMATS`."""
     if isinstance(answer, Document):
-        write_document(arguments, answer)
-    elif arguments.format in studies.FORMATS:
-        write_output(arguments, answer)
+        write_document(request, answer)
+    elif request.format in studies.FORMATS:
+        write_output(request, answer)
     else:
         raise RejectedError(
-            f"--format {arguments.format}: this study has {', '.join(studies.FORMATS)} only"
+            f"--format {request.format}: this study has {', '.join(studies.FORMATS)} only"
         )
 
 
-def write_output(arguments: argparse.Namespace, content: str) -> None:
+def write_output(request: DocumentRequest, content: str) -> None:
     """Writes `content`; for a file prints only the path. On a terminal a pager
     shows it."""
-    if arguments.output is None:
-        pager.show(content, wanted=not arguments.no_pager)
+    if request.output is None:
+        pager.show(content, wanted=not request.no_pager)
         return
-    write_file(arguments.output, content)
-    print(arguments.output)
+    write_file(request.output, content)
+    print(request.output)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

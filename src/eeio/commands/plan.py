@@ -1,17 +1,16 @@
 """`eeio plan`: all actions and changes of a campaign, without running or writing anything."""
 
-import argparse
 import dataclasses
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.commands import campaign_options
-from eeio.commands.amounts import decimal_bytes
-from eeio.commands.arguments import OptionGroup, add_format, add_help_all
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.doctor import add_replay
-from eeio.commands.gate_options import add_detect, add_fail_if, check_detect
+from eeio.commands.campaign_options import CampaignRequest
+from eeio.commands.doctor import replay_option
+from eeio.commands.gate_options import FailIf, check_detect, detect_option, fail_if_option
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, EeioError, RejectedError
 from eeio.machine.as_data.replay import replayed
 from eeio.measure.campaign import plan as plans
@@ -25,52 +24,60 @@ from eeio.measure.campaign.detection import (
 )
 from eeio.measure.doctor import recorded
 from eeio.measure.profiles import suite as suites
+from eeio.options import Command, option, switch
 from eeio.record.design import Options
+from eeio.units.amounts import decimal_bytes
 from eeio.units.external_text import shown
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "plan",
-        help="preview a campaign",
-        description="Shows the experiments, time, written bytes and machine changes of `eeio run` "
-        "with the same options. Makes no changes.",
-    )
-    campaign_options.add(parser)
-    others = OptionGroup(parser)
-    add_replay(others.rare)
-    others.rare(
-        "--rated-writes", metavar="BYTES", type=decimal_bytes,
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest(CampaignRequest):
+    """`eeio plan`."""
+
+    replay: Path | None = replay_option(rare=True)
+    rated_writes: float | None = option(
+        "--rated-writes",
+        value="BYTES",
         help="drive endurance (TBW), e.g. 150T; shows the share to be used",
-    )  # fmt: skip
-    add_format(parser)
-    gate = OptionGroup(parser, "repetitions")
-    add_detect(gate, "show the repetitions that find this difference in 9 of 10 campaigns")
-    add_fail_if(gate, "with --detect: those with which the gate of `eeio compare` finds it")
-    gate.add(
-        "--from", dest="earlier", metavar="NAME",
+        parse=decimal_bytes,
+        rare=True,
+    )
+    format: str = format_option()
+    detect: float | None = detect_option(
+        "show the repetitions that find this difference in 9 of 10 campaigns", group="repetitions"
+    )
+    fail_if: FailIf | None = fail_if_option(
+        "with --detect: those with which the gate of `eeio compare` finds it", group="repetitions"
+    )
+    earlier: str | None = option(
+        "--from",
+        value="NAME",
         help="with --detect: campaign for the spread (default: newest of the suite)",
-    )  # fmt: skip
-    # The options of a run may be tried as they are.
-    parser.add_argument("--name", help=argparse.SUPPRESS)
-    parser.add_argument("--yes", action="store_true", help=argparse.SUPPRESS)
-    add_help_all(parser)
-    parser.set_defaults(action=show)
+        group="repetitions",
+    )
+    name: str | None = option(
+        "--name",
+        hidden=True,
+    )
+    yes: bool = switch(
+        "--yes",
+        hidden=True,
+    )
 
 
-def show(arguments: argparse.Namespace) -> int:
-    options = campaign_options.options_of(arguments)
+def show(request: PlanRequest) -> int:
+    options = request.options()
     suite = suites.find(options.suite)
-    if arguments.replay is not None:
-        if arguments.detect is not None:
+    if request.replay is not None:
+        if request.detect is not None:
             raise RejectedError(
                 "--detect: a machine description contains no campaign; leave out --replay"
             )
-        return _show_described(options, suite, arguments)
+        return _show_described(options, suite, request.replay, request.format, request.rated_writes)
     options = safety.with_nodes(options)
     plan = plans.make(options, suite)
-    detected = _detected(plan, suite, arguments)
-    if arguments.format == "json":
+    detected = _detected(plan, suite, request)
+    if request.format == "json":
         body = plan_text.to_json(plan, suite)
         print(json.dumps(body | (detected.to_json() if detected else {}), indent=1))
     else:
@@ -82,7 +89,7 @@ def show(arguments: argparse.Namespace) -> int:
             plan_text.target(options),
             meters,
             lengths_of,
-            arguments.rated_writes,
+            request.rated_writes,
         )
         if detected is not None:
             lines = [*detected.lines(), "", *lines]
@@ -97,34 +104,35 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def _detected(
-    plan: plans.Plan, suite: suites.Suite, arguments: argparse.Namespace
+    plan: plans.Plan, suite: suites.Suite, request: PlanRequest
 ) -> Detection | GateDetection | None:
     """The requested detection; None if not requested."""
-    if arguments.detect is None:
-        for option, value in (("--from", arguments.earlier), ("--fail-if", arguments.fail_if)):
+    if request.detect is None:
+        for flag, value in (("--from", request.earlier), ("--fail-if", request.fail_if)):
             if value is not None:
-                raise RejectedError(f"{option} requires --detect SHARE: the difference to detect")
+                raise RejectedError(f"{flag} requires --detect SHARE: the difference to detect")
         return None
-    if arguments.fail_if is not None:
-        check_detect(arguments.fail_if, arguments.detect)
+    if request.fail_if is not None:
+        check_detect(request.fail_if, request.detect)
     with analysis():
-        named = arguments.earlier
+        named = request.earlier
         earlier = newest(plan, suite.name) if named is None else load_campaigns([named])[0]
         if (of := Path(earlier.design.suite).name) != suite.name:
             raise RejectedError(f"--from {named}: it is a campaign of {of}, not of {suite.name}")
-        if arguments.fail_if is None:
-            return detection(plan, earlier, arguments.detect)
+        if request.fail_if is None:
+            return detection(plan, earlier, request.detect)
         return gate_detection(
-            plan, earlier, arguments.fail_if.share, arguments.fail_if.metric, arguments.detect
+            plan, earlier, request.fail_if.share, request.fail_if.metric, request.detect
         )
 
 
-def _show_described(options: Options, suite: suites.Suite, arguments: argparse.Namespace) -> int:
+def _show_described(
+    options: Options, suite: suites.Suite, path: Path, form: str, rated_writes: float | None
+) -> int:
     """The plan on another machine, without data that a description does not contain: free space,
     contents of devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
         raise RejectedError("--erase: a machine description does not contain a device's signatures")
-    path: Path = arguments.replay
     with replayed(path) as replay:
         if options.sysfs_root == "/":
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
@@ -146,16 +154,26 @@ def _show_described(options: Options, suite: suites.Suite, arguments: argparse.N
         ]
         if plan.frequency_reason:
             plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
-        if arguments.format == "json":
+        if form == "json":
             body = plan_text.to_json(plan, suite, of_here=False)
             print(json.dumps(body | {"machine": replay.description.about}, indent=1))
             return EXIT_DONE
         touched = (directory, *plan_text.settings_touched(plan))
         lines = [
-            *plan_text.described(plan, suite, names, rated_bytes=arguments.rated_writes),
+            *plan_text.described(plan, suite, names, rated_bytes=rated_writes),
             "",
             f"on {shown(replay.description.about)}, as {path} describes it",
             *(f"  {replay.named(line)}" for line in touched if line),
         ]
     print("\n".join(lines))
     return EXIT_DONE
+
+
+COMMAND = Command(
+    "plan",
+    PlanRequest,
+    show,
+    help="preview a campaign",
+    description="Shows the experiments, time, written bytes and machine changes of `eeio run` "
+    "with the same options. Makes no changes.",
+)

@@ -1,21 +1,19 @@
 """The list of all commands, by groups of the help; each is imported when it is called.
 
-Each file offers `add_parser(subparsers)`. A new command becomes a sub-command of one of these: a
-file in the command's folder and an entry here (docs/decisions/0041-fourteen-commands.md).
+Each file contains its `COMMAND` (`eeio.options`). A new command becomes a sub-command of one of
+these: a file in the command's folder and an entry here (docs/decisions/0041-fourteen-commands.md).
 """
 
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    import argparse
+from eeio.options import Command, Family
 
 
 @dataclass(frozen=True)
-class Family:
+class SubCommands:
     """A command that consists of sub-commands."""
 
     help: str
@@ -23,12 +21,12 @@ class Family:
     """The file of each sub-command, in the order of the help."""
 
 
-GROUPS: dict[str, dict[str, str | Family]] = {
+GROUPS: dict[str, dict[str, str | SubCommands]] = {
     "Measure": {
         "run": "run",
         "resume": "resume",
         "bench": "bench",
-        "record": Family(
+        "record": SubCommands(
             "observe one program: power, I/O phases, journal, frequency",
             {
                 "power": "record.power",
@@ -42,7 +40,7 @@ GROUPS: dict[str, dict[str, str | Family]] = {
         "report": "report",
         "compare": "compare",
         "cost": "cost",
-        "study": Family(
+        "study": SubCommands(
             "results over time, of many nodes, and published ones",
             {
                 "replicate": "study.replicate",
@@ -55,7 +53,7 @@ GROUPS: dict[str, dict[str, str | Family]] = {
     "Data": {
         "list": "listing",
         "import": "importing",
-        "export": Family(
+        "export": SubCommands(
             "write campaigns for other programs and readers",
             {
                 "pts": "export.pts",
@@ -69,7 +67,7 @@ GROUPS: dict[str, dict[str, str | Family]] = {
     },
     "System": {
         "doctor": "doctor",
-        "meter": Family(
+        "meter": SubCommands(
             "list, check, watch and calibrate power meters",
             {
                 "list": "meter.list",
@@ -81,15 +79,15 @@ GROUPS: dict[str, dict[str, str | Family]] = {
                 "sum": "meter.sum",
             },
         ),
-        "drive": Family("power states of a drive", {"states": "drive.states"}),
+        "drive": SubCommands("power states of a drive", {"states": "drive.states"}),
     },
 }
 """The commands in the order of `eeio --help`: the file of each, or its sub-commands."""
 
-FURTHER: dict[str, str | Family] = {
+FURTHER: dict[str, str | SubCommands] = {
     "plan": "plan",
     "rm": "rm",
-    "profile": Family(
+    "profile": SubCommands(
         "install a test profile or make one",
         {"install": "profile.install", "new": "profile.new"},
     ),
@@ -103,26 +101,20 @@ NEXT_TO = {"run": "plan", "list": "rm"}
 COMMANDS = {name: of for group in (*GROUPS.values(), FURTHER) for name, of in group.items()}
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
-    """Adds a command. Raises KeyError for one that there is not."""
-    of = COMMANDS[name]
-    if isinstance(of, str):
-        _imported(of).add_parser(subparsers)
-        return
-    parser = subparsers.add_parser(
-        name, help=of.help, description=f"{of.help[0].upper()}{of.help[1:]}."
-    )
-    actions = parser.add_subparsers(dest=f"{name}_command", metavar="COMMAND", required=True)
-    for file in of.commands.values():
-        _imported(file).add_parser(actions)
+def command(name: str) -> Command[Any] | Family:
+    """A command with its sub-commands. Raises KeyError for one that there is not."""
+    files = COMMANDS[name]
+    if isinstance(files, str):
+        return _imported(files)
+    return Family(name, files.help, tuple(map(_imported, files.commands.values())))
 
 
 def import_all() -> None:
     """Imports the file of every command."""
-    for of in COMMANDS.values():
-        for file in [of] if isinstance(of, str) else of.commands.values():
-            _imported(file)
+    for name in COMMANDS:
+        command(name)
 
 
-def _imported(name: str) -> ModuleType:
-    return importlib.import_module(f"eeio.commands.{name}")
+def _imported(file: str) -> Command[Any] | Family:
+    made: Command[Any] | Family = importlib.import_module(f"eeio.commands.{file}").COMMAND
+    return made

@@ -1,31 +1,30 @@
 """`eeio doctor restore`: restores the settings that a killed campaign had changed."""
 
-import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EeioError
 from eeio.machine.undo import orphans
+from eeio.options import Command, argument
 from eeio.record.store import half_made, remove_half_made
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "restore",
-        help="restore settings after a crash",
-        description="Restores the changes of a killed campaign: settings, mounts, images, "
-        "processes.",
-    )
-    parser.add_argument(
-        "journal", metavar="FILE", nargs="?", type=Path,
+@dataclass(frozen=True, kw_only=True)
+class RestoreRequest:
+    """`eeio restore`."""
+
+    journal: Path | None = argument(
+        "FILE",
         help="undo journal of an ended process of another container or machine",
-    )  # fmt: skip
-    parser.set_defaults(action=restore)
+        parse=Path,
+        count="?",
+    )
 
 
-def restore(arguments: argparse.Namespace) -> int:
-    restored, others = restore_orphans(arguments.journal)
+def restore(request: RestoreRequest) -> int:
+    restored, others = restore_orphans(request.journal)
     if not restored and not others:
         print("no settings to restore", file=sys.stderr)
     return EXIT_FAILED if others else EXIT_DONE
@@ -51,3 +50,12 @@ def restore_orphans(journal: Path | None = None) -> tuple[int, int]:
     if failures:
         raise EeioError("could not restore: " + "; ".join(failures))
     return len(found.journals), len(others)
+
+
+COMMAND = Command(
+    "restore",
+    RestoreRequest,
+    restore,
+    help="restore settings after a crash",
+    description="Restores the changes of a killed campaign: settings, mounts, images, processes.",
+)

@@ -1,20 +1,19 @@
 """`eeio resume`: the rest of a campaign; with --extend, further repetitions of an adaptive one."""
 
-import argparse
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.restore import restore_orphans
 from eeio.commands.run import finish, run_rest, stored
-from eeio.commands.waiting import add_wait
+from eeio.commands.waiting import wait_option
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import outcome, store_lock
+from eeio.options import Command, argument, option, switch
 from eeio.record.design import Design
 from eeio.record.store import Campaign, Store, load, progress, read_design
 
@@ -25,59 +24,61 @@ MOST = 30
 """Default repetitions of an experiment that an extension requests."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "resume",
-        help="resume an interrupted campaign, or add repetitions",
-        description="Runs the missing runs of a campaign in their original order. --extend adds "
-        "repetitions to a complete adaptive campaign where its results are inconclusive. Each "
-        "extension lowers the significance level, because it depends on the results so far.",
+@dataclass(frozen=True, kw_only=True)
+class ResumeRequest:
+    """`eeio resume`."""
+
+    name: str = argument(
+        "NAME",
+        help="campaign name",
     )
-    parser.add_argument("name", metavar="NAME", help="campaign name")
-    parser.add_argument(
-        "--extend", action="store_true", help="add repetitions where results are inconclusive"
+    extend: bool = switch(
+        "--extend",
+        help="add repetitions where results are inconclusive",
     )
-    extension = OptionGroup(parser, "with --extend")
-    extension.add(
-        "--most", type=int, metavar="N",
+    most: int | None = option(
+        "--most",
+        value="N",
         help=f"maximum repetitions of an experiment (default: {MOST})",
-    )  # fmt: skip
-    extension.add(
-        "--dry-run", action="store_true", help="show the added repetitions without running them"
+        parse=int,
+        group="with --extend",
     )
-    add_wait(OptionGroup(parser))
-    parser.set_defaults(action=resume)
+    dry_run: bool = switch(
+        "--dry-run",
+        help="show the added repetitions without running them",
+        group="with --extend",
+    )
+    wait: float | None = wait_option()
 
 
-def resume(arguments: argparse.Namespace) -> int:
-    if arguments.extend:
-        return extend(arguments)
-    if arguments.dry_run or arguments.most is not None:
+def resume(request: ResumeRequest) -> int:
+    if request.extend:
+        return extend(request)
+    if request.dry_run or request.most is not None:
         raise RejectedError("--most and --dry-run: only with --extend")
-    store = stored(arguments.name)
+    store = stored(request.name)
     with store_lock(store.folder):
         design, found = read_design(store.folder), progress(store.folder)
         # The other two protocols decide after each round whether there is another one.
         fixed = design.protocol.adaptive is None and design.protocol.steady is None
         if fixed and found.stored_runs >= found.planned_runs:
-            print(f"eeio: {arguments.name} is complete; there is nothing to do", file=sys.stderr)
+            print(f"eeio: {request.name} is complete; there is nothing to do", file=sys.stderr)
             restore_orphans()
             return finish(store, outcome(store))
         return run_rest(store, design)
 
 
-def extend(arguments: argparse.Namespace) -> int:
-    if arguments.most is None:
-        arguments.most = MOST
-    store = stored(arguments.name)
+def extend(request: ResumeRequest) -> int:
+    store = stored(request.name)
     # No other process may write the campaign meanwhile.
-    with nullcontext() if arguments.dry_run else store_lock(store.folder):
-        return _extend(store, arguments)
+    with nullcontext() if request.dry_run else store_lock(store.folder):
+        most = MOST if request.most is None else request.most
+        return _extend(store, most, request.dry_run)
 
 
-def _extend(store: Store, arguments: argparse.Namespace) -> int:
+def _extend(store: Store, most: int, dry_run: bool) -> int:
     campaign = load(store.folder)
-    _check(campaign, arguments.most)
+    _check(campaign, most)
     with analysis():
         from eeio.comparison.questions import repetitions_requested
         from eeio.report.campaign.answers import answers, rule_of
@@ -88,9 +89,9 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
     design = replace(campaign.design, extensions=campaign.design.extensions + 1)
     then = answers(replace(campaign, design=design))
     assert then is not None and then.rule == rule_of(adaptive, design.extensions)
-    targets = repetitions_requested(then.questions, arguments.most)
-    _say(campaign, now, targets, arguments.most)
-    if not targets or arguments.dry_run:
+    targets = repetitions_requested(then.questions, most)
+    _say(campaign, now, targets, most)
+    if not targets or dry_run:
         return EXIT_DONE
     return run_rest(store, replace(design, targets=targets))
 
@@ -139,3 +140,14 @@ def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: i
             f"about {duration_text(more_s)}, and the anchors in each round",
             file=sys.stderr,
         )
+
+
+COMMAND = Command(
+    "resume",
+    ResumeRequest,
+    resume,
+    help="resume an interrupted campaign, or add repetitions",
+    description="Runs the missing runs of a campaign in their original order. --extend adds "
+    "repetitions to a complete adaptive campaign where its results are inconclusive. Each "
+    "extension lowers the significance level, because it depends on the results so far.",
+)

@@ -1,7 +1,7 @@
 """`eeio rm`: deletes stored campaigns."""
 
-import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import paths
@@ -9,27 +9,31 @@ from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
 from eeio.measure.campaign.runner import store_lock
 from eeio.measure.campaign.safety import left_files
+from eeio.options import Command, argument, switch
 from eeio.record.store import delete, progress, read_design
 from eeio.units.names import campaign_name
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "rm",
-        help="delete stored campaigns",
-        description="Deletes campaigns with all their runs and samples. Asks for confirmation "
-        "on a terminal.",
+@dataclass(frozen=True, kw_only=True)
+class RmRequest:
+    """`eeio rm`."""
+
+    names: tuple[str, ...] = argument(
+        "NAME",
+        help="campaign name (see `eeio list`)",
+        count="+",
     )
-    parser.add_argument("names", metavar="NAME", nargs="+", help="campaign name (see `eeio list`)")
-    parser.add_argument("--yes", action="store_true", help="skip the confirmation")
-    parser.set_defaults(action=remove)
+    yes: bool = switch(
+        "--yes",
+        help="skip the confirmation",
+    )
 
 
-def remove(arguments: argparse.Namespace) -> int:
-    folders = list(dict.fromkeys(map(_stored, arguments.names)))
+def remove(request: RmRequest) -> int:
+    folders = list(dict.fromkeys(map(_stored, request.names)))
     for folder in folders:
         print(f"{folder}: {_summary(folder)}", file=sys.stderr)
-    if not arguments.yes:
+    if not request.yes:
         _ask(len(folders))
     for folder in folders:
         left = _left_files(folder)
@@ -88,3 +92,13 @@ def _ask(count: int) -> None:
     )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise RejectedError("no campaign was deleted")
+
+
+COMMAND = Command(
+    "rm",
+    RmRequest,
+    remove,
+    help="delete stored campaigns",
+    description="Deletes campaigns with all their runs and samples. Asks for confirmation "
+    "on a terminal.",
+)

@@ -1,19 +1,18 @@
 """`eeio run`: a campaign, and its result."""
 
-import argparse
 import os
 import shutil
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.commands import campaign_options, report
-from eeio.commands.arguments import OptionGroup, add_help_all
+from eeio.commands import report
+from eeio.commands.campaign_options import CampaignRequest
 from eeio.commands.restore import restore_orphans
-from eeio.commands.waiting import add_wait
+from eeio.commands.waiting import wait_option
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, LimitError, RejectedError
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import safety
@@ -22,6 +21,7 @@ from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
 from eeio.measure.profiles import suite as suites
+from eeio.options import Command, option, switch
 from eeio.record.design import Design, Options
 from eeio.record.store import Store, read_design
 from eeio.units.names import campaign_name, similar
@@ -31,33 +31,31 @@ _LONG_S = 1800.0
 _MUCH_BYTES = 50e9
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    run = subparsers.add_parser(
-        "run",
-        help="run a suite and store every run",
-        description="Runs a suite: all repetitions of all experiments in one random order. "
-        "`eeio plan` with the same options shows the experiments without running them.",
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(CampaignRequest):
+    """`eeio run`."""
+
+    name: str | None = option(
+        "--name",
+        value="NAME",
+        help="campaign name (default: suite and time)",
     )
-    campaign_options.add(run)
-    run.add_argument("--name", metavar="NAME", help="campaign name (default: suite and time)")
-    run.add_argument(
-        "--yes", action="store_true",
+    yes: bool = switch(
+        "--yes",
         help="skip the confirmation of long campaigns or many writes",
-    )  # fmt: skip
-    add_wait(OptionGroup(run))
-    add_help_all(run)
-    run.set_defaults(action=run_suite)
+    )
+    wait: float | None = wait_option()
 
 
-def run_suite(arguments: argparse.Namespace) -> int:
-    named = _absolute(campaign_options.options_of(arguments))
+def run_suite(request: RunRequest) -> int:
+    named = _absolute(request.options())
     suite = suites.find(named.suite)
     # A suite given as a folder must be found again by `resume`, from anywhere.
     if "/" in named.suite:
         named = replace(named, suite=str(suite.folder))
     options = safety.with_nodes(named)
     now = datetime.now(UTC)
-    name = arguments.name or f"{suite.name}-{options.preset}-{now:%Y%m%d-%H%M%S}"
+    name = request.name or f"{suite.name}-{options.preset}-{now:%Y%m%d-%H%M%S}"
     _check_name(name)
     restore_orphans()
     plan = plans.make(options, suite)
@@ -85,7 +83,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     )
     with campaign_locks(plan), ExitStack() as stack:
         with store.made_complete() as new:
-            _announce(plan, suite, arguments.yes)
+            _announce(plan, suite, request.yes)
             new.create(plan)
             safety.note_targets(options, new.folder)
             stack.enter_context(store_lock(new.folder))
@@ -180,3 +178,13 @@ def finish(store: Store, outcome: Outcome) -> int:
         file=sys.stderr,
     )
     return EXIT_DONE_WITH_INVALID_RUNS
+
+
+COMMAND = Command(
+    "run",
+    RunRequest,
+    run_suite,
+    help="run a suite and store every run",
+    description="Runs a suite: all repetitions of all experiments in one random order. "
+    "`eeio plan` with the same options shows the experiments without running them.",
+)

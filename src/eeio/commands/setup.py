@@ -1,50 +1,57 @@
 """`eeio setup`: installs benchmark tools, readers of meters and test profiles (setup/steps.sh)."""
 
-import argparse
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import eeio_power
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
+from eeio.options import Command, switch
 
 _PACKAGE = Path(__file__).parents[1]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "setup",
-        help="install benchmark tools and test profiles",
-        description="Installs the benchmark tools (Debian packages, with root or sudo), IOR, the "
-        "readers of RAPL and IPMI, and the test profiles.",
-    )
-    parser.add_argument(
-        "--applications", action="store_true",
+@dataclass(frozen=True, kw_only=True)
+class SetupRequest:
+    """`eeio setup`."""
+
+    applications: bool = switch(
+        "--applications",
         help="also database servers, sysbench and an NFS server, with their services stopped",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ai", action="store_true", help="also DLIO and PyTorch for the processor (650 MB)",
-    )  # fmt: skip
-    parser.add_argument("--no-packages", action="store_true", help="leave packages unchanged")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be installed")
-    parser.add_argument("--yes", action="store_true", help="skip the confirmation")
-    parser.set_defaults(action=setup)
+    )
+    ai: bool = switch(
+        "--ai",
+        help="also DLIO and PyTorch for the processor (650 MB)",
+    )
+    no_packages: bool = switch(
+        "--no-packages",
+        help="leave packages unchanged",
+    )
+    dry_run: bool = switch(
+        "--dry-run",
+        help="only show what would be installed",
+    )
+    yes: bool = switch(
+        "--yes",
+        help="skip the confirmation",
+    )
 
 
-def setup(arguments: argparse.Namespace) -> int:
+def setup(request: SetupRequest) -> int:
     flags = [f"--{name}" for name in ("applications", "ai", "no-packages")
-             if vars(arguments)[name.replace("-", "_")]]  # fmt: skip
-    if not arguments.yes:
+             if vars(request)[name.replace("-", "_")]]  # fmt: skip
+    if not request.yes:
         _steps("plan", flags)
-        if arguments.dry_run:
+        if request.dry_run:
             return EXIT_DONE
         if not sys.stdin.isatty():
             raise RejectedError("setup requires confirmation; without a terminal give --yes")
         if input("Install it? [y/N] ").strip().lower() not in ("y", "yes"):
             raise RejectedError("nothing was installed")
-    elif arguments.dry_run:
+    elif request.dry_run:
         raise RejectedError("--dry-run and --yes: one of them")
     return EXIT_DONE if _steps("run", flags) == 0 else EXIT_FAILED
 
@@ -63,3 +70,13 @@ def _steps(step: str, flags: list[str]) -> int:
     }
     steps = ["sh", str(_PACKAGE / "installation/steps.sh"), step, *flags]
     return subprocess.run(steps, env=environment, check=False).returncode
+
+
+COMMAND = Command(
+    "setup",
+    SetupRequest,
+    setup,
+    help="install benchmark tools and test profiles",
+    description="Installs the benchmark tools (Debian packages, with root or sudo), IOR, the "
+    "readers of RAPL and IPMI, and the test profiles.",
+)

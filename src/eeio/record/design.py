@@ -6,18 +6,21 @@ and the store writes it. The analysis reads it. Its published form is
 """
 
 import dataclasses
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from eeio.errors import EeioError, LimitError
 from eeio.files import typed
 from eeio.files.typed import LATER
+from eeio.options import argument, option, switch
 from eeio.record.run import SCHEMA_VERSION, Experiment
 from eeio.statistics.checks import check_rule
 from eeio.statistics.stopping import LENGTHS_S
+from eeio.units import amounts
 from eeio.units import quantities as q
 
 PilotUse = Literal["once", "each", "stored", "none"]
@@ -25,68 +28,322 @@ PilotUse = Literal["once", "each", "stored", "none"]
 ones are used, or none."""
 
 
+_TARGET, _PROTOCOL, _FACTORS, _POWER = "target", "protocol", "factors", "power"
+_ADAPTIVE = "adaptive campaigns"
+
+
+def drawn_seed() -> int:
+    """A new seed."""
+    return secrets.randbelow(2**31)
+
+
 @dataclass(frozen=True)
 class Options:
-    """What the user chose. `resume` uses it again; a campaign of before an option was there has the
-    one that changes nothing."""
+    """What the user chose: the options of `eeio run` and `eeio plan`, in the order of their help,
+    as campaign.json stores them. `resume` uses them again; a campaign of before an option was there
+    has the one that changes nothing."""
 
-    preset: str
-    device: str | None
-    seed: Annotated[int, q.COUNT]
-    suite: str = field(default="", metadata=LATER)
-    directory: str | None = field(default=None, metadata=LATER)
-    erase: str | None = field(default=None, metadata=LATER)
-    meters: tuple[str, ...] = field(default=(), metadata=LATER)
-    repetitions: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
-    filesystems: tuple[str, ...] = field(default=(), metadata=LATER)
-    disk_cache: str = field(default="leave", metadata=LATER)
-    allow_estimates: bool = field(default=False, metadata=LATER)
-    allow_memory_filesystem: bool = field(default=False, metadata=LATER)
-    settle_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
-    idle_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
-    variants: tuple[str, ...] = field(default=(), metadata=LATER)
-    frequencies: tuple[str, ...] = field(default=(), metadata=LATER)
-    sysfs_root: str = field(default="/", metadata=LATER)
-    lose: tuple[str, ...] = field(default=(), metadata=LATER)
-    drive_label: str | None = field(default=None, metadata=LATER)
-    hash_serial: bool = field(default=False, metadata=LATER)
+    suite: str = argument("SUITE", help="suite name (see `eeio list`) or folder", stored=LATER)
+    directory: str | None = option(
+        "--directory", value="DIR", help="folder for the test files", group=_TARGET, stored=LATER
+    )
+    device: str | None = option(
+        "--device",
+        value="DEV",
+        help="raw block device for the device level, only read",
+        group=_TARGET,
+    )
+    erase: str | None = option(
+        "--erase",
+        value="DEV",
+        help="confirm that DEV may be overwritten",
+        group=_TARGET,
+        stored=LATER,
+    )
+    lose: tuple[str, ...] = option(
+        "--lose",
+        value="NAME",
+        repeat=True,
+        help="existing signature to destroy, e.g. ext4:LABEL; repeatable",
+        group=_TARGET,
+        rare=True,
+        stored=LATER,
+    )
+    filesystems: tuple[str, ...] = option(
+        "--filesystem",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="ext4,xfs,btrfs to create on the erased device or on loop images",
+        group=_TARGET,
+        stored=LATER,
+    )
+    disk_cache: str = option(
+        "--disk-cache",
+        choices=("leave", "on", "off", "both"),
+        default="leave",
+        help="write cache of the drive during writes (default: leave)",
+        group=_TARGET,
+        stored=LATER,
+    )
+    drive_label: str | None = option(
+        "--drive-label",
+        value="NAME",
+        help="drive name in tables and comparisons",
+        group=_TARGET,
+        rare=True,
+        stored=LATER,
+    )
+    hash_serial: bool = switch(
+        "--hash-serial",
+        help="store a hash of the drive's serial number",
+        group=_TARGET,
+        rare=True,
+        stored=LATER,
+    )
+    allow_memory_filesystem: bool = switch(
+        "--allow-memory-filesystem",
+        help="allow tmpfs or overlay (marks all runs invalid)",
+        group=_TARGET,
+        rare=True,
+        stored=LATER,
+    )
+    preset: str = option(
+        "--preset",
+        default="standard",
+        help="quick (test only), standard, paper or adaptive (default: standard)",
+        group=_PROTOCOL,
+    )
+    repetitions: Annotated[int, q.COUNT] | None = option(
+        "--repetitions",
+        value="N",
+        parse=amounts.repetitions,
+        help="runs of each experiment",
+        group=_PROTOCOL,
+        stored=LATER,
+    )
+    settle_s: Annotated[float, q.PAUSE] | None = option(
+        "--settle",
+        value="S",
+        parse=amounts.pause,
+        help="pause before each run",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    idle_s: Annotated[float, q.PAUSE] | None = option(
+        "--idle",
+        value="S",
+        parse=amounts.pause,
+        help="length of the idle baseline",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    work_bytes: Annotated[int, q.SIZE] | None = option(
+        "--work",
+        value="SIZE",
+        parse=amounts.work,
+        help="bytes to move per run, e.g. 1g (2^30)",
+        group=_PROTOCOL,
+        stored=LATER,
+    )
+    min_phase_s: Annotated[float, q.PAUSE] | None = option(
+        "--min-phase",
+        value="S",
+        parse=amounts.pause,
+        help="shortest phase; pilots size the work, shorter phases are not ranked",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    max_written_bytes: Annotated[int, q.SIZE] | None = option(
+        "--max-written",
+        value="BYTES",
+        parse=amounts.decimal_bytes_whole,
+        write=amounts.gigabytes,
+        help="limit of written bytes with test files, e.g. 10G (10^10)",
+        group=_PROTOCOL,
+        stored=LATER,
+    )
+    precondition_percent: Annotated[int, q.COUNT] | None = option(
+        "--precondition",
+        value="PERCENT",
+        parse=amounts.precondition,
+        help="writes before measuring, in percent of the target, e.g. 200%%",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    seed: Annotated[int, q.COUNT] = option(
+        "--seed",
+        value="N",
+        parse=amounts.seed,
+        default_factory=drawn_seed,
+        help="repeat the random order of a campaign",
+        group=_PROTOCOL,
+        rare=True,
+    )
+    drop_caches_by: str | None = option(
+        "--drop-caches-by",
+        value="COMMAND",
+        help="command that empties the servers' caches",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    share_machine: bool = switch(
+        "--share-machine",
+        help="allow parallel campaigns (no energy for overlapping runs)",
+        group=_PROTOCOL,
+        rare=True,
+        stored=LATER,
+    )
+    sweeps: tuple[str, ...] = option(
+        "--sweep",
+        value="FACTOR=VALUES",
+        repeat=True,
+        help="factor values, e.g. threads=1..256, file_size=1m..9m+2m; repeatable",
+        group=_FACTORS,
+        stored=LATER,
+    )
+    frequencies: tuple[str, ...] = option(
+        "--frequency",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="processor frequencies: lowest, highest, all or 1.6GHz,2.4GHz",
+        group=_FACTORS,
+        stored=LATER,
+    )
+    smt: tuple[str, ...] = option(
+        "--smt",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="simultaneous multithreading: on, off, or on,off",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
+    turbo: tuple[str, ...] = option(
+        "--turbo",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="turbo: on, off, or on,off",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
+    variants: tuple[str, ...] = option(
+        "--variant",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="journal study: ext4, nojc, fast_commit, delayjc",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
+    windows_of: str | None = option(
+        "--windows-of",
+        value="PRESET",
+        help="journal study: preset for the delays (paper: 16 ms and 1 ms)",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
+    sysfs_root: str = option(
+        "--sysfs-root",
+        value="DIR",
+        default="/",
+        help="set frequency, SMT and turbo under DIR instead (for testing)",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
+    meters: tuple[str, ...] = option(
+        "--meter",
+        value="SPEC",
+        repeat=True,
+        help="power meter, repeatable: auto (default), none, demo, rapl, hwmon, ...",
+        group=_POWER,
+        stored=LATER,
+    )
+    allow_estimates: bool = switch(
+        "--allow-estimates",
+        help="model the power if there is no meter",
+        group=_POWER,
+        stored=LATER,
+    )
+    server_power: tuple[str, ...] = option(
+        "--server-power",
+        value="COMMAND",
+        repeat=True,
+        help="command that reports a storage server's power; repeatable",
+        group=_POWER,
+        rare=True,
+        stored=LATER,
+    )
     rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
-    """How often each meter is read, where it has something new so often."""
-    work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
-    """Replaces the protocol's value: the bytes of each run."""
+    """How often each meter is read, where it has something new so often (`--rate`)."""
     counter_rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
-    """How often energy counters are, while a tool runs."""
-    min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
-    """In the protocol's place: how long each phase should last."""
-    adaptive: bool = field(default=False, metadata=LATER)
-    """Repeat only imprecise experiments, in presets that do not do so by default."""
-    precision: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
-    """In the place of the adaptive protocol's, as the two after it."""
-    indifference: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
-    floor: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
-    pilot: PilotUse | None = field(default=None, metadata=LATER)
-    """In the place of the adaptive protocol's, too."""
-    see_order: bool = field(default=False, metadata=LATER)
-    """Whether the order in which requests reach the drive is looked at."""
-    trace_journal: bool = field(default=False, metadata=LATER)
-    """Whether ext4's journal is traced around each run."""
-    max_written_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
-    """Bytes that the campaign may write, including test files; None: no budget."""
-    precondition_percent: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
-    """Replaces the suite's value: share of the measured area that is written before."""
-    drop_caches_by: str | None = field(default=None, metadata=LATER)
-    """Shell command that empties the caches of the servers behind the files."""
-    server_power: tuple[str, ...] = field(default=(), metadata=LATER)
-    """Shell commands, one per server, that run `eeio meter node -` there."""
-    sweeps: tuple[str, ...] = field(default=(), metadata=LATER)
-    """Values of a factor in the place of the suite's, as `threads=1..256`."""
-    windows_of: str | None = field(default=None, metadata=LATER)
-    """The preset with the study's delay of delayjc; None: the campaign's preset."""
-    smt: tuple[str, ...] = field(default=(), metadata=LATER)
-    """`on`, `off` or both; none: left as it is. So `turbo`."""
-    turbo: tuple[str, ...] = field(default=(), metadata=LATER)
-    share_machine: bool = field(default=False, metadata=LATER)
-    """Other campaigns may run at the same time; runs that overlap one have no energy."""
+    """How often energy counters are, while a tool runs (`--rate`)."""
+    see_order: bool = switch(
+        "--see-order",
+        help="record the block-layer request order",
+        group=_POWER,
+        rare=True,
+        stored=LATER,
+    )
+    trace_journal: bool = switch(
+        "--trace-journal",
+        help="count ext4 journal commits (needs root)",
+        group=_POWER,
+        rare=True,
+        stored=LATER,
+    )
+    adaptive: bool = switch(
+        "--adaptive",
+        help="repeat until --precision is reached; shorten pauses at stable power",
+        group=_ADAPTIVE,
+        stored=LATER,
+    )
+    precision: Annotated[float, q.FRACTION] | None = option(
+        "--precision",
+        value="SHARE",
+        parse=amounts.share_below_one,
+        help="half-width of the 95 %% interval to reach (default: 0.05)",
+        group=_ADAPTIVE,
+        stored=LATER,
+    )
+    indifference: Annotated[float, q.FRACTION] | None = option(
+        "--indifference",
+        value="SHARE",
+        parse=amounts.share_below_one,
+        help="equivalence margin (default: 0.05)",
+        group=_ADAPTIVE,
+        rare=True,
+        stored=LATER,
+    )
+    floor: Annotated[float, q.FRACTION] | None = option(
+        "--floor",
+        value="SHARE",
+        parse=amounts.share_below_one,
+        help="smallest effect to report (default: 0.02)",
+        group=_ADAPTIVE,
+        rare=True,
+        stored=LATER,
+    )
+    pilot: PilotUse | None = option(
+        "--pilot",
+        choices=get_args(PilotUse),
+        help="pilots for run length: once (default), each campaign, stored, none",
+        group=_ADAPTIVE,
+        rare=True,
+        stored=LATER,
+    )
 
     @property
     def frequency_root(self) -> Path:
@@ -483,7 +740,7 @@ class StoredDesign:
         return None
 
 
-_PROTOCOL = tuple(item.name for item in dataclasses.fields(Protocol))
+_PROTOCOL_FIELDS = tuple(item.name for item in dataclasses.fields(Protocol))
 
 
 def _planned(stored: _StoredExperiment) -> PlannedExperiment:

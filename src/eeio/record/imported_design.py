@@ -32,7 +32,7 @@ def imported(
         suite=IMPORTED,
         suite_title=title,
         created_utc=created_utc,
-        options=Options(preset, None, 0, suite=IMPORTED, repetitions=repetitions),
+        options=Options(suite=IMPORTED, preset=preset, seed=0, repetitions=repetitions),
         protocol=Protocol(repetitions, 0.0, 0.0, is_measurement),
         experiments=tuple(experiments),
         not_measured=(),

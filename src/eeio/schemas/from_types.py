@@ -30,6 +30,7 @@ from eeio.analysis.domain_figures import DomainFiguresBody
 from eeio.analysis.rows import RowBody
 from eeio.analysis.summary import Quartiles
 from eeio.files.typed import PAIRS, key_of, may_lack
+from eeio.options import options_of
 from eeio.record.run import SCHEMA_VERSION
 from eeio.units.quantities import Quantity
 
@@ -210,8 +211,13 @@ def _union(kinds: list[_Schema], null: bool) -> _Schema:
 
 
 def _descriptions(kind: Any) -> dict[str, str]:
-    """Field -> the text that follows it in the source of its class."""
+    """Field -> the text that follows it in the source of its class, or the help of the option that
+    it is."""
     found: dict[str, str] = {}
+    if isinstance(kind, type) and is_dataclass(kind):
+        for field, option in options_of(kind):
+            found[field.name] = f"`{option.flags[0]}`: " if option.flags else ""
+            found[field.name] += (option.help or "").replace("%%", "%")
     classes = (
         [kind]
         if is_typeddict(kind)
@@ -220,14 +226,14 @@ def _descriptions(kind: Any) -> dict[str, str]:
     for each in reversed(classes):
         source = ast.parse(inspect.getsource(each)).body[0]
         assert isinstance(source, ast.ClassDef)
-        for field, after in zip(source.body, source.body[1:], strict=False):
+        for statement, after in zip(source.body, source.body[1:], strict=False):
             if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
                 and isinstance(after, ast.Expr)
                 and isinstance(after.value, ast.Constant)
             ):
-                found[field.target.id] = _first(str(after.value.value))
+                found[statement.target.id] = _first(str(after.value.value))
     return found
 
 

@@ -16,7 +16,9 @@ LMBENCH = profiles.find("eeio-lmbench-1.0.0")
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
 def test_an_image_has_the_room_that_each_profile_states(tmp_path: Path, preset: str) -> None:
     """An image that was sized for fio's file only made all runs of lmbench fail."""
-    options = Options(preset, None, 1, directory=str(tmp_path), filesystems=("ext4",))
+    options = Options(
+        preset=preset, device=None, seed=1, directory=str(tmp_path), filesystems=("ext4",)
+    )
     made = plan.make(options, suites.find("eeio-pavan2018"))
     others = sum(size for (_, profile), size in made.files.items() if profile != LMBENCH.identifier)
     assert made.room_bytes("ext4") == others + (1 << 30)

@@ -202,7 +202,7 @@ def test_test_files_that_are_left_are_reported_with_their_size(tmp_path: Path) -
 
 
 def test_a_campaign_may_overwrite_the_file_systems_it_made(tmp_path: Path) -> None:
-    options = Options("quick", None, "/dev/a", 1, erase="/dev/a", lose=("gpt",))
+    options = Options(preset="quick", erase="/dev/a", lose=("gpt",))
     assert permission(options) == Permission(Path("/dev/a"), ("gpt",), frozenset())
     assert permission(options, tmp_path).made == frozenset()
     (tmp_path / MADE).write_text("1-2\n3-4\n")

@@ -1,16 +1,15 @@
 """`eeio drive states`: power of a drive in its states; with --gap, the break-even idle time for
 standby (gap.py)."""
 
-import argparse
 import math
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.commands.arguments import OptionGroup, add_help_all
 from eeio.commands.drive import gap as pauses
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import document_format, output_file, pager_switch, write_document
 from eeio.commands.restore import restore_orphans
-from eeio.commands.waiting import add_wait
+from eeio.commands.waiting import wait_option
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, RejectedError
 from eeio.machine import nvme_power, power_saving
 from eeio.machine.device import check_readable, check_unused
@@ -24,66 +23,99 @@ from eeio.measure.drives.listing import power_saving_of
 from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
 from eeio.measure.power import check_meters
 from eeio.measure.restoring import restoring
+from eeio.options import Command, argument, option, switch
 from eeio.paths import temporary_folder
+from eeio.units import amounts
 from eeio_power.monitor import PowerMonitor, open_source
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "states",
-        help="measure drive power: active, idle, standby, spin-up",
-        description="Measures the power of each state of a drive (docs/studies/). ATA drives: "
-        "active (sequential reads), idle, standby, and the energy of the spin-up at the next "
-        "read. NVMe drives: each power state, reading, idling and waking. The drive is only "
-        "read, and must not be mounted (--gap with a command allows it). --gap measures a pause "
-        "and the work after it, with and without standby, and reports the break-even idle time.",
+@dataclass(frozen=True, kw_only=True)
+class StatesRequest:
+    """`eeio drive states`."""
+
+    device: Path = option(
+        "--device",
+        value="DEV",
+        parse=Path,
+        required=True,
     )
-    parser.add_argument("--device", metavar="DEV", type=Path, required=True)
-    parser.add_argument(
+    meter: tuple[str, ...] = option(
         "--meter",
-        metavar="SPEC",
-        action="append",
-        default=[],
+        value="SPEC",
         help="power meter, repeatable (default: auto)",
+        repeat=True,
     )
-    parser.add_argument(
-        "--seconds", metavar="S", type=float, default=30.0, help="time in each state (default: 30)"
+    seconds: float = option(
+        "--seconds",
+        value="S",
+        help="time in each state (default: 30)",
+        parse=float,
+        default=30.0,
     )
-    parser.add_argument(
+    settle: float = option(
         "--settle",
-        metavar="S",
-        type=float,
-        default=10.0,
+        value="S",
         help="pause before each state (default: 10)",
+        parse=float,
+        default=10.0,
     )
-    pauses.add(parser)
-    parser.add_argument(
-        "--setting", choices=KEYS,
+    gap: tuple[float, ...] | None = option(
+        "--gap",
+        value="LIST",
+        parse=pauses.seconds,
+        help="pauses in seconds, e.g. 10,60,300; with and without power saving",
+    )
+    repetitions: int | None = option(
+        "--repetitions",
+        value="N",
+        parse=amounts.repetitions,
+        help=f"with --gap: repetitions of each pause (default: {pauses.REPETITIONS})",
+    )
+    state: int | None = option(
+        "--state",
+        value="N",
+        parse=amounts.seed,
+        help="with --gap: NVMe power state for saving (default: the deepest)",
+    )
+    seed: int | None = option(
+        "--seed", value="N", parse=amounts.seed, help="with --gap: repeat a random order"
+    )
+    words: tuple[str, ...] = argument(
+        "-- COMMAND",
+        count="...",
+        help="with --gap: work before and after each pause (default: read 16 MiB)",
+    )
+    setting: str | None = option(
+        "--setting",
         help="measure at each value of this kernel setting instead (see --list)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--list", action="store_true",
+        choices=KEYS,
+    )
+    list: bool = switch(
+        "--list",
         help="only list power-saving states and settings with their values",
-    )  # fmt: skip
-    add_wait(OptionGroup(parser))
-    add_formats(OptionGroup(parser))
-    add_help_all(parser)
-    parser.set_defaults(action=states)
+    )
+    wait: float | None = wait_option()
+    format: str = document_format()
+    output: Path | None = output_file()
+    no_pager: bool = pager_switch()
 
 
-def states(arguments: argparse.Namespace) -> int:
-    if pauses.is_requested(arguments):
-        return pauses.gaps(arguments)
-    node = checked_device(arguments.device)
-    if arguments.list:
-        write_document(arguments, power_saving_of(node, check_readable(node)))
+def states(request: StatesRequest) -> int:
+    if request.gap is not None:
+        return pauses.gaps(request, request.gap)
+    further = (request.repetitions, request.seed, request.state)
+    if request.words or further != (None, None, None):
+        raise RejectedError("a COMMAND, --repetitions, --seed and --state go with --gap")
+    node = checked_device(request.device)
+    if request.list:
+        write_document(request, power_saving_of(node, check_readable(node)))
         return EXIT_DONE
     device = check_unused(node)
-    check_meters(tuple(arguments.meter))
-    if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
+    check_meters(request.meter)
+    if not 0 < request.seconds < math.inf or not 0 <= request.settle < math.inf:
         raise RejectedError("--seconds is above 0, --settle not below")
     try:
-        setting = _setting(device, arguments.setting)
+        setting = _setting(device, request.setting)
         controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
         if controller is not None:
             _check_states(node, controller)
@@ -91,7 +123,7 @@ def states(arguments: argparse.Namespace) -> int:
             power_saving.state_of(node)
     except EeioError as error:
         raise RejectedError(f"not measured: {error}") from error
-    source = open_source(tuple(arguments.meter), False)
+    source = open_source(request.meter, False)
     if source.reason is not None:
         raise RejectedError(f"not measured: {source.reason}")
     with (
@@ -100,9 +132,9 @@ def states(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
-        drive = Measured(node, arguments.seconds, arguments.settle, power)
+        drive = Measured(node, request.seconds, request.settle, power)
         found = _measured(drive, setting or controller)
-    write_document(arguments, document(node, found))
+    write_document(request, document(node, found))
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
@@ -131,3 +163,16 @@ def _measured(drive: Measured, of: NvmeController | Setting | None) -> list[Stat
         if isinstance(of, Setting):
             return of_setting(of, drive, journal)
         return of_nvme(of, drive, journal)
+
+
+COMMAND = Command(
+    "states",
+    StatesRequest,
+    states,
+    help="measure drive power: active, idle, standby, spin-up",
+    description="Measures the power of each state of a drive (docs/studies/). ATA drives: "
+    "active (sequential reads), idle, standby, and the energy of the spin-up at the next "
+    "read. NVMe drives: each power state, reading, idling and waking. The drive is only "
+    "read, and must not be mounted (--gap with a command allows it). --gap measures a pause "
+    "and the work after it, with and without standby, and reports the break-even idle time.",
+)

@@ -1,8 +1,8 @@
 """`eeio export bundle`: campaigns as the artifact of a paper."""
 
-import argparse
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.commands.campaign_folders import load_campaigns
@@ -12,6 +12,7 @@ from eeio.commands.report import complete_report
 from eeio.errors import EXIT_DONE, EeioError, RejectedError
 from eeio.exchange import bundle as bundles
 from eeio.exchange import signatures
+from eeio.options import Command, argument, option, switch
 from eeio.report.campaign.characterized import Report
 from eeio.report.campaign.contents import document
 from eeio.report.campaign.methods import paragraphs
@@ -23,34 +24,41 @@ _FIGURES = ("svg", "pdf")
 _TABLES = {"csv": "csv", "json": "json", "markdown": "md", "latex": "tex"}
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "bundle",
-        help="write a paper artifact: data, tables, figures, checksums",
-        description="Writes a folder and its .tar.gz: records and samples, tables (CSV, JSON, "
-        "Markdown, LaTeX), figures, a description of the method, BibTeX, SHA-256 checksums, and "
-        "the script that remakes tables and figures; of several campaigns also the pages of "
-        "`eeio compare` and `eeio cost`. The same campaigns give the same archive.",
+@dataclass(frozen=True, kw_only=True)
+class BundleRequest:
+    """`eeio export bundle`."""
+
+    campaigns: tuple[str, ...] = argument(
+        "NAME|PATH",
+        help="campaign name or folder",
+        count="+",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path,
+    output: Path | None = option(
+        "-o",
+        "--output",
+        value="DIR",
         help="output folder and archive name (default: ./NAME-bundle)",
-    )  # fmt: skip
-    parser.add_argument("--raw", action="store_true", help="include the raw output of the tools")
-    parser.add_argument(
-        "--sign", metavar="KEY", type=Path, help="sign the checksums with this SSH key"
+        parse=Path,
     )
-    parser.set_defaults(action=bundle)
+    raw: bool = switch(
+        "--raw",
+        help="include the raw output of the tools",
+    )
+    sign: Path | None = option(
+        "--sign",
+        value="KEY",
+        help="sign the checksums with this SSH key",
+        parse=Path,
+    )
 
 
-def bundle(arguments: argparse.Namespace) -> int:
-    if arguments.sign is not None:
-        signatures.check_key(arguments.sign)
-    campaigns = load_campaigns(arguments.campaigns)
+def bundle(request: BundleRequest) -> int:
+    if request.sign is not None:
+        signatures.check_key(request.sign)
+    campaigns = load_campaigns(request.campaigns)
     bundles.check_names(campaigns)
     first = campaigns[0].folder.resolve().name
-    folder: Path = arguments.output or Path(f"{first}-bundle")
+    folder: Path = request.output or Path(f"{first}-bundle")
     packed = folder.with_name(f"{folder.name}.tar.gz")
     for path in (folder, packed):
         if path.exists():
@@ -78,11 +86,11 @@ def bundle(arguments: argparse.Namespace) -> int:
         files["CITATION.cff"] = citation
     data: dict[str, Path] = {}
     for campaign in campaigns:
-        data |= bundles.data_files(campaign, arguments.raw)
+        data |= bundles.data_files(campaign, request.raw)
     bundles.write(folder, data, files)
-    if arguments.sign is not None:
+    if request.sign is not None:
         try:
-            signatures.sign(folder / bundles.SUMS, arguments.sign)
+            signatures.sign(folder / bundles.SUMS, request.sign)
         except EeioError:
             shutil.rmtree(folder)
             raise
@@ -100,3 +108,15 @@ def _methods(report: Report) -> str:
 
 def _methods_tex(report: Report) -> str:
     return "\n\n".join(map(latex, paragraphs(report))) + "\n"
+
+
+COMMAND = Command(
+    "bundle",
+    BundleRequest,
+    bundle,
+    help="write a paper artifact: data, tables, figures, checksums",
+    description="Writes a folder and its .tar.gz: records and samples, tables (CSV, JSON, "
+    "Markdown, LaTeX), figures, a description of the method, BibTeX, SHA-256 checksums, and "
+    "the script that remakes tables and figures; of several campaigns also the pages of "
+    "`eeio compare` and `eeio cost`. The same campaigns give the same archive.",
+)

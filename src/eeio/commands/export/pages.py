@@ -1,14 +1,12 @@
 """The pages of a bundle of several campaigns: their comparison, and the cost of a TB on each."""
 
-import argparse
 import contextlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from eeio.commands import compare, cost
-from eeio.commands.arguments import Parser
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import EeioError, LimitError
 from eeio.record.store import Campaign
@@ -30,7 +28,7 @@ def pages(campaigns: Sequence[Campaign]) -> Pages:
     """Those of `eeio compare` and `eeio cost` without options."""
     if len(campaigns) < 2:
         return NO_PAGES
-    folders = [str(campaign.folder) for campaign in campaigns]
+    folders = tuple(str(campaign.folder) for campaign in campaigns)
     made, missing = {}, {}
     for command, document in (("compare", _comparison), ("cost", _cost)):
         remarks = io.StringIO()
@@ -42,25 +40,15 @@ def pages(campaigns: Sequence[Campaign]) -> Pages:
     return Pages(made, missing)
 
 
-def _comparison(folders: Sequence[str]) -> Document:
+def _comparison(folders: tuple[str, ...]) -> Document:
     from eeio.statistics.decision import Rule
 
-    arguments = _arguments(compare.add_parser, "compare", folders)
-    rule = Rule(arguments.indifference, arguments.floor, arguments.alpha)
-    document, _ = compare.document_of(arguments, rule)
+    request = compare.CompareRequest(campaigns=folders)
+    document, _ = compare.document_of(
+        request, Rule(request.indifference, request.floor, request.alpha)
+    )
     return document
 
 
-def _cost(folders: Sequence[str]) -> Document:
-    return cost.document_of(_arguments(cost.add_parser, "cost", folders))
-
-
-def _arguments(
-    add_parser: "Callable[[argparse._SubParsersAction[argparse.ArgumentParser]], None]",
-    command: str,
-    folders: Sequence[str],
-) -> argparse.Namespace:
-    """Those of the command as typed with the campaigns only."""
-    parser = Parser(prog="eeio")
-    add_parser(parser.add_subparsers(parser_class=Parser, prog="eeio"))
-    return parser.parse_args([command, *folders])
+def _cost(folders: tuple[str, ...]) -> Document:
+    return cost.document_of(cost.CostRequest(campaigns=folders))

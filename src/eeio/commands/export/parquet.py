@@ -1,34 +1,49 @@
 """`eeio export parquet`: campaigns as Parquet files."""
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.errors import EXIT_DONE
 from eeio.exchange.tidy.parquet import check_names, duckdb, write
+from eeio.options import Command, argument, option
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "parquet",
-        help="write Parquet files for SQL, pandas and polars",
-        description="Writes the tables files, runs, phases, metrics, options and power of each "
-        "campaign: FOLDER/runs-NAME.parquet and so on. An earlier export of the same campaign is "
-        "replaced. `eeio export NAME --format parquet` is the same. Needs the extra `query`.",
+@dataclass(frozen=True, kw_only=True)
+class ParquetRequest:
+    """`eeio export parquet`."""
+
+    campaigns: tuple[str, ...] = argument(
+        "NAME|PATH",
+        help="campaign name or folder",
+        count="+",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
-    parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=Path, default=Path("parquet"),
+    output: Path = option(
+        "-o",
+        "--output",
+        value="FOLDER",
         help="output folder (default: ./parquet)",
-    )  # fmt: skip
-    parser.set_defaults(action=export)
+        parse=Path,
+        default=Path("parquet"),
+    )
 
 
-def export(arguments: argparse.Namespace) -> int:
+def export(request: ParquetRequest) -> int:
     duckdb()  # before the campaigns are read
-    campaigns = load_campaigns(arguments.campaigns)
+    campaigns = load_campaigns(request.campaigns)
     check_names(campaigns)
     for campaign in campaigns:
-        for path in write(campaign, arguments.output):
+        for path in write(campaign, request.output):
             print(path)
     return EXIT_DONE
+
+
+COMMAND = Command(
+    "parquet",
+    ParquetRequest,
+    export,
+    help="write Parquet files for SQL, pandas and polars",
+    description="Writes the tables files, runs, phases, metrics, options and power of each "
+    "campaign: FOLDER/runs-NAME.parquet and so on. An earlier export of the same campaign is "
+    "replaced. `eeio export NAME --format parquet` is the same. Needs the extra `query`.",
+)

@@ -1,21 +1,22 @@
 """`eeio export query`, also called as `eeio query`: SQL over campaigns and Parquet files."""
 
-import argparse
 import csv
 import datetime
 import io
 import json
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eeio.commands.arguments import add_format
 from eeio.commands.campaign_folders import load_campaigns
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, InterruptedCampaignError
 from eeio.exchange.tidy import parquet
 from eeio.exchange.tidy.rows import TABLES
 from eeio.measure.signals import signals_raise
+from eeio.options import Command, argument
 from eeio.report.campaign.columns import NONE
 from eeio.report.table_and_plot import Table
 from eeio.report.text import render_table
@@ -23,35 +24,34 @@ from eeio.units.external_text import csv_cell
 from eeio.units.number_text import number
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "query",
-        help="answer an SQL query over campaigns",
-        description="Runs one SELECT over campaigns and folders of Parquet files. Tables: "
-        f"{', '.join(TABLES)} (docs/reference/parquet.md). `eeio query` is the same. Needs the "
-        "extra `query`.",
+@dataclass(frozen=True, kw_only=True)
+class QueryRequest:
+    """`eeio export query`."""
+
+    sql: str = argument(
+        "SQL",
+        help="SELECT statement",
     )
-    parser.add_argument("sql", metavar="SQL", help="SELECT statement")
-    parser.add_argument(
-        "sources", metavar="FOLDER|NAME", nargs="+",
+    sources: tuple[str, ...] = argument(
+        "FOLDER|NAME",
         help="folder of Parquet files, campaign name or campaign folder",
-    )  # fmt: skip
-    add_format(parser, ("table", "csv", "json"))
-    parser.set_defaults(action=query)
+        count="+",
+    )
+    format: str = format_option(("table", "csv", "json"))
 
 
-def query(arguments: argparse.Namespace) -> int:
-    folders = [path for path in map(Path, arguments.sources) if _has_tables(path)]
-    names = [name for name in arguments.sources if Path(name) not in folders]
+def query(request: QueryRequest) -> int:
+    folders = [path for path in map(Path, request.sources) if _has_tables(path)]
+    names = [name for name in request.sources if Path(name) not in folders]
     try:
         with signals_raise("nothing was changed"):  # its temporary folder is removed
-            columns, rows = parquet.query(arguments.sql, folders, load_campaigns(names))
+            columns, rows = parquet.query(request.sql, folders, load_campaigns(names))
     except RuntimeError as error:  # DuckDB's, of a signal
         raise InterruptedCampaignError(signal.SIGINT, f"{error}; nothing was changed") from error
-    if arguments.format == "json":
+    if request.format == "json":
         body = [dict(zip(columns, map(_plain, row), strict=True)) for row in rows]
         print(json.dumps(body, allow_nan=False))
-    elif arguments.format == "csv":
+    elif request.format == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([columns, *([_of_csv(_plain(cell)) for cell in row] for row in rows)])
@@ -92,3 +92,14 @@ def _cell(cell: Any) -> str:
     if cell is None:
         return NONE
     return number(cell) if isinstance(cell, float) else str(_plain(cell))
+
+
+COMMAND = Command(
+    "query",
+    QueryRequest,
+    query,
+    help="answer an SQL query over campaigns",
+    description="Runs one SELECT over campaigns and folders of Parquet files. Tables: "
+    f"{', '.join(TABLES)} (docs/reference/parquet.md). `eeio query` is the same. Needs the "
+    "extra `query`.",
+)

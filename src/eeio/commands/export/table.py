@@ -1,42 +1,22 @@
 """`eeio export table`, also called as `eeio table`: a page that compares bundles."""
 
-import argparse
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import __version__
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import write_file
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, LimitError, RejectedError
 from eeio.exchange.validation import Examined, examine
+from eeio.options import Command, argument, option
 from eeio.units.external_text import shown
 from eeio.units.names import similar
 from eeio.units.quantities import PRICE
 
 _PAGE = "index.html"
 _OURS = '<main id="site">'
-
-
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "table",
-        help="make a web page that compares bundles",
-        description="Writes FOLDER/index.html, a page without external resources: the results of "
-        "all bundles, to sort and to filter by drive, level, domain and price. Checks each bundle "
-        "as `eeio validate` does. Bundles that were changed or cannot be read are rejected, with "
-        "exit status 3. `eeio table` is the same.",
-    )
-    parser.add_argument("bundles", metavar="BUNDLE", type=Path, nargs="+", help="folder or .tar.gz")
-    parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=Path, default=Path("table"),
-        help="output folder (default: ./table)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--price", metavar="DRIVE=N", type=_price, action="append", default=[],
-        help="price of a drive, named as on the page; repeatable",
-    )  # fmt: skip
-    parser.set_defaults(action=table)
 
 
 def _price(text: str) -> tuple[str, float]:
@@ -46,12 +26,39 @@ def _price(text: str) -> tuple[str, float]:
     except ValueError:
         price = math.nan
     if not (equals and drive and PRICE.contains(price)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not DRIVE=N")
+        raise LimitError(f"{text!r} is not DRIVE=N")
     return drive, price
 
 
-def table(arguments: argparse.Namespace) -> int:
-    page: Path = arguments.output / _PAGE
+@dataclass(frozen=True, kw_only=True)
+class TableRequest:
+    """`eeio export table`."""
+
+    bundles: tuple[Path, ...] = argument(
+        "BUNDLE",
+        help="folder or .tar.gz",
+        parse=Path,
+        count="+",
+    )
+    output: Path = option(
+        "-o",
+        "--output",
+        value="FOLDER",
+        help="output folder (default: ./table)",
+        parse=Path,
+        default=Path("table"),
+    )
+    price: tuple[tuple[str, float], ...] = option(
+        "--price",
+        value="DRIVE=N",
+        help="price of a drive, named as on the page; repeatable",
+        parse=_price,
+        repeat=True,
+    )
+
+
+def table(request: TableRequest) -> int:
+    page = request.output / _PAGE
     if page.exists() and _OURS not in page.read_text("utf-8", "replace"):
         raise RejectedError(f"{page} exists and is no page of `eeio table`; choose another -o")
     with analysis():
@@ -59,7 +66,7 @@ def table(arguments: argparse.Namespace) -> int:
     found: dict[str, site.Bundle] = {}
     known_runs: set[str] = set()
     rejected = 0
-    for path in arguments.bundles:
+    for path in request.bundles:
         name = path.resolve().name.removesuffix(".tar.gz")
         try:
             if name in found:
@@ -78,11 +85,11 @@ def table(arguments: argparse.Namespace) -> int:
     if not found:
         raise RejectedError("no bundle is usable; no page was written")
     known = site.drives(found.values())
-    for drive, _ in arguments.price:
+    for drive, _ in request.price:
         if drive not in known:
             hint = similar(drive, known) or f"; there are {', '.join(known)}"
             raise RejectedError(f"--price: no drive is called {drive!r}{shown(hint)}")
-    write_file(page, site.render(list(found.values()), dict(arguments.price), __version__))
+    write_file(page, site.render(list(found.values()), dict(request.price), __version__))
     print(page)
     return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
 
@@ -93,3 +100,15 @@ def _check(path: Path, examined: Examined) -> None:
     if broken:
         more = f"; `eeio validate` lists all {len(broken)} problems" if len(broken) > 1 else ""
         raise RejectedError(f"{path}: {broken[0].where}: {broken[0].what}{more}")
+
+
+COMMAND = Command(
+    "table",
+    TableRequest,
+    table,
+    help="make a web page that compares bundles",
+    description="Writes FOLDER/index.html, a page without external resources: the results of "
+    "all bundles, to sort and to filter by drive, level, domain and price. Checks each bundle "
+    "as `eeio validate` does. Bundles that were changed or cannot be read are rejected, with "
+    "exit status 3. `eeio table` is the same.",
+)

@@ -1,18 +1,19 @@
 """`eeio meter check`: is this meter good enough, and for which experiments?"""
 
-import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.commands import campaign_options
-from eeio.commands.arguments import add_format
+from eeio.commands.campaign_options import CampaignRequest
 from eeio.commands.meter.meters import opened, rate, seconds
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, EXIT_FAILED
 from eeio.measure.calibration.check import Checked, check, verdicts
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign.forecast import expected_lengths, too_slow_meters
 from eeio.measure.profiles import suite as suites
+from eeio.options import Command, argument, option
 from eeio.units.external_text import shown
 from eeio.units.number_text import number
 from eeio_power.meters import Meter
@@ -21,40 +22,52 @@ from eeio_power.monitor import SAMPLE_RATE_HZ
 _LASTS_S = 20.0
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "check",
-        help="check whether a meter is good enough",
-        description="Reads a meter for some seconds, without any load. Shows how often its value "
-        "changes, its resolution, delay and coverage, the shortest phases whose energy it gives to "
-        "5 % and 10 %, and the limits of SPECpower, SNIA Emerald and Green500 that it misses. The "
-        "first line is the verdict. With --suite it names the experiments that are too short for "
-        "it. Exit status 1 if a meter is not good enough.",
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """`eeio meter check`."""
+
+    spec: str = argument(
+        "SPEC",
+        help="meter, e.g. rapl or wattsup:/dev/ttyUSB0",
     )
-    parser.add_argument("spec", metavar="SPEC", help="meter, e.g. rapl or wattsup:/dev/ttyUSB0")
-    parser.add_argument("--suite", metavar="SUITE", help="also check the experiments of a suite")
-    parser.add_argument("--preset", help="with --suite: preset (default: standard)")
-    parser.add_argument(
-        "--directory", metavar="DIR", type=Path, default=Path(),
+    suite: str | None = option(
+        "--suite",
+        value="SUITE",
+        help="also check the experiments of a suite",
+    )
+    preset: str | None = option(
+        "--preset",
+        help="with --suite: preset (default: standard)",
+    )
+    directory: Path = option(
+        "--directory",
+        value="DIR",
         help="with --suite: where it would run (default: here)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", metavar="S", type=seconds, default=_LASTS_S,
+        parse=Path,
+        default=Path(),
+    )
+    seconds: float = option(
+        "--seconds",
+        value="S",
         help=f"time of the check (default: {_LASTS_S:g})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rate", type=rate, default=SAMPLE_RATE_HZ, metavar="HZ",
+        parse=seconds,
+        default=_LASTS_S,
+    )
+    rate: float = option(
+        "--rate",
+        value="HZ",
         help=f"readings per second, if the meter supports it (default: {SAMPLE_RATE_HZ:g})",
-    )  # fmt: skip
-    add_format(parser)
-    parser.set_defaults(action=check_meter)
+        parse=rate,
+        default=SAMPLE_RATE_HZ,
+    )
+    format: str = format_option()
 
 
-def check_meter(arguments: argparse.Namespace) -> int:
-    with opened([arguments.spec]) as meters:
-        checked = check(meters, arguments.rate, arguments.seconds)
-        of_suite = _of_suite(arguments, meters) if arguments.suite is not None else []
-    if arguments.format == "json":
+def check_meter(request: CheckRequest) -> int:
+    with opened([request.spec]) as meters:
+        checked = check(meters, request.rate, request.seconds)
+        of_suite = [] if request.suite is None else _of_suite(request, request.suite, meters)
+    if request.format == "json":
         body = {
             "schema_version": 1,
             "meters": [each.to_json() for each in checked],
@@ -65,23 +78,24 @@ def check_meter(arguments: argparse.Namespace) -> int:
         lines = verdicts(checked) + of_suite
         lines += [line for each in checked for line in _details(each)]
         lines.append(
-            f"next: `eeio meter calibrate --meter {arguments.spec}` measures its delay, by a load"
+            f"next: `eeio meter calibrate --meter {request.spec}` measures its delay, by a load"
         )
         print("\n".join(map(shown, lines)))
     is_enough = bool(checked) and all(each.why_not is None for each in checked)
     return EXIT_DONE if is_enough else EXIT_FAILED
 
 
-def _of_suite(arguments: argparse.Namespace, meters: Sequence[Meter]) -> list[str]:
+def _of_suite(request: CheckRequest, suite: str, meters: Sequence[Meter]) -> list[str]:
     """Which experiments of the suite the meters resolve, a line a meter."""
-    parser = argparse.ArgumentParser()
-    campaign_options.add(parser)
-    typed = [arguments.suite, "--directory", str(arguments.directory), "--meter", arguments.spec]
-    typed += [] if arguments.preset is None else ["--preset", arguments.preset]
-    options = campaign_options.options_of(parser.parse_args(typed))
-    plan = plans.make(options, suites.find(options.suite))
+    options = CampaignRequest(
+        suite=suite,
+        preset=request.preset or "standard",
+        directory=str(request.directory),
+        meters=(request.spec,),
+    ).options()
+    plan = plans.make(options, suites.find(suite))
     lines = too_slow_meters(plan, meters, expected_lengths(plan, meters))
-    return [f"{arguments.suite}: {line}" for line in lines]
+    return [f"{suite}: {line}" for line in lines]
 
 
 def _details(checked: Checked) -> list[str]:
@@ -106,3 +120,16 @@ def _details(checked: Checked) -> list[str]:
     for name, missed in checked.grades.items():
         lines.append(f"  {name}: {'; '.join(missed) if missed else 'meets its limits'}")
     return lines
+
+
+COMMAND = Command(
+    "check",
+    CheckRequest,
+    check_meter,
+    help="check whether a meter is good enough",
+    description="Reads a meter for some seconds, without any load. Shows how often its value "
+    "changes, its resolution, delay and coverage, the shortest phases whose energy it gives to "
+    "5 % and 10 %, and the limits of SPECpower, SNIA Emerald and Green500 that it misses. The "
+    "first line is the verdict. With --suite it names the experiments that are too short for "
+    "it. Exit status 1 if a meter is not good enough.",
+)

@@ -1,18 +1,18 @@
 """`eeio meter list`: available meters, and the requirements of others."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from eeio.commands.arguments import add_format
-from eeio.commands.doctor import add_replay
+from eeio.commands.doctor import replay_option
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.as_data.readings import first_and_last
 from eeio.machine.as_data.replay import Replay, replayed
+from eeio.options import Command, option
 from eeio.record.energy_reading import MARKS
 from eeio.units.number_text import number
 from eeio_power import calibration
@@ -35,36 +35,33 @@ _LIST_SCHEMA = 2
 _PROBE_SCHEMA = 1
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "list", help="list power meters and their requirements",
-        description="Searches for meters. Does not write to serial lines or the network.",
-    )  # fmt: skip
-    add_format(parser)
-    parser.add_argument(
+@dataclass(frozen=True, kw_only=True)
+class ListRequest:
+    """`eeio meter list`."""
+
+    format: str = format_option()
+    meter: tuple[str, ...] = option(
         "--meter",
-        metavar="SPEC",
-        action="append",
-        default=[],
+        value="SPEC",
         help="probe this meter: channels, readings, domain totals; repeatable",
+        repeat=True,
     )
-    add_replay(parser.add_argument)
-    parser.set_defaults(action=show_list)
+    replay: Path | None = replay_option()
 
 
-def show_list(arguments: argparse.Namespace) -> int:
-    if arguments.meter:
-        if arguments.replay is not None:
+def show_list(request: ListRequest) -> int:
+    if request.meter:
+        if request.replay is not None:
             raise RejectedError(
                 "--meter opens a meter of this machine, and --replay is another one"
             )
-        return _probe(arguments.meter, arguments.format == "json")
-    as_json = arguments.format == "json"
-    if arguments.replay is None:
+        return _probe(request.meter, request.format == "json")
+    as_json = request.format == "json"
+    if request.replay is None:
         if as_json:
             return _print_list(discover(), None)
         return _show_list(discover(), calibration.stored(), calibration.stored_delays())
-    with replayed(arguments.replay) as replay:
+    with replayed(request.replay) as replay:
         found = [
             replace(
                 finding,
@@ -250,3 +247,12 @@ def _show_list(
     for spec, delay in delays.items():
         print(f"{spec}: {delay.text}")
     return EXIT_DONE
+
+
+COMMAND = Command(
+    "list",
+    ListRequest,
+    show_list,
+    help="list power meters and their requirements",
+    description="Searches for meters. Does not write to serial lines or the network.",
+)

@@ -1,10 +1,11 @@
 """The options that name meters, those meters, open, and a reading in a line."""
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from eeio.errors import RejectedError
+from eeio.errors import LimitError, RejectedError
+from eeio.options import option
 from eeio.record.reasons import unknown_energy
 from eeio.units.quantities import DURATION, MOST_UNKNOWN
 from eeio_power.errors import PowerError
@@ -13,21 +14,31 @@ from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
 from eeio_power.reading import EnergyReading
 
 
-def add_meters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--meter", action="append", metavar="SPEC",
+def meter_option() -> Any:
+    """The field `meter: tuple[str, ...]`."""
+    return option(
+        "--meter",
+        value="SPEC",
+        repeat=True,
         help="power meter, e.g. wattsup:/dev/ttyUSB0; repeatable (default: auto)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rate", type=rate, default=SAMPLE_RATE_HZ, metavar="HZ",
+    )
+
+
+def rate_option() -> Any:
+    """The field `rate: float`, in Hz."""
+    return option(
+        "--rate",
+        value="HZ",
+        parse=rate,
+        default=SAMPLE_RATE_HZ,
         help=f"readings per second, if the meter supports it (default: {SAMPLE_RATE_HZ:g})",
-    )  # fmt: skip
+    )
 
 
 @contextmanager
-def opened(specs: Sequence[str] | None) -> Iterator[tuple[Meter, ...]]:
+def opened(specs: Sequence[str]) -> Iterator[tuple[Meter, ...]]:
     try:
-        source = open_source(tuple(specs or ()), estimates_allowed=False)
+        source = open_source(tuple(specs), estimates_allowed=False)
     except PowerError as error:
         raise RejectedError(str(error)) from error
     if not source.meters:
@@ -44,7 +55,7 @@ def _number(convert: Callable[[str], float], text: str, what: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 < value <= DURATION.most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        raise LimitError(f"{text!r} is not {what}")
     return value
 
 

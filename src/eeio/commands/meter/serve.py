@@ -1,16 +1,17 @@
 """`eeio meter serve`: the meters for Prometheus."""
 
-import argparse
 import stat
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.commands.meter.meters import add_meters, opened
+from eeio.commands.meter.meters import meter_option, opened, rate_option
 from eeio.commands.output_file import write_file
 from eeio.errors import EXIT_DONE, InterruptedCampaignError, RejectedError
 from eeio.files import inputs
 from eeio.measure.signals import signals_raise
+from eeio.options import Command, option
 from eeio.paths import check_output_folder
 from eeio_power import prometheus_exporter
 from eeio_power.errors import PowerError
@@ -21,26 +22,33 @@ PERIOD_S = 5.0
 """Between two writes of the text file: shorter than the usual scrape interval of 15 s."""
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "serve", help="serve power and energy to Prometheus on loopback",
-        description="Serves /metrics until Ctrl-C, as Prometheus text or OpenMetrics. With "
-        "--textfile, writes a file for node_exporter instead.",
-    )  # fmt: skip
-    add_meters(parser)
-    parser.add_argument(
-        "--address", default="127.0.0.1", help="loopback address (default: 127.0.0.1)"
+@dataclass(frozen=True, kw_only=True)
+class ServeRequest:
+    """`eeio meter serve`."""
+
+    meter: tuple[str, ...] = meter_option()
+    rate: float = rate_option()
+    address: str = option(
+        "--address",
+        help="loopback address (default: 127.0.0.1)",
+        default="127.0.0.1",
     )
-    parser.add_argument("--port", type=int, default=9797, help="TCP port (default: 9797)")
-    parser.add_argument(
-        "--textfile", metavar="FILE.prom", type=Path,
+    port: int = option(
+        "--port",
+        help="TCP port (default: 9797)",
+        parse=int,
+        default=9797,
+    )
+    textfile: Path | None = option(
+        "--textfile",
+        value="FILE.prom",
         help="write this file every 5 s instead, for the textfile collector",
-    )  # fmt: skip
-    parser.set_defaults(action=serve)
+        parse=Path,
+    )
 
 
-def serve(arguments: argparse.Namespace) -> int:
-    file: Path | None = arguments.textfile
+def serve(request: ServeRequest) -> int:
+    file: Path | None = request.textfile
     if file is not None and file.suffix != ".prom":
         raise RejectedError(f"--textfile {file}: node_exporter reads only names that end in .prom")
     if file is not None and not file.parent.is_dir():
@@ -48,8 +56,8 @@ def serve(arguments: argparse.Namespace) -> int:
     if file is not None:
         check_output_folder(file.parent)
         _check_replaceable(file)
-    with opened(arguments.meter) as meters:
-        sampler = Sampler(meters, NOWHERE, arguments.rate, keep_s=prometheus_exporter.KEEP_S)
+    with opened(request.meter) as meters:
+        sampler = Sampler(meters, NOWHERE, request.rate, keep_s=prometheus_exporter.KEEP_S)
         try:
             with signals_raise("the exporter has ended"):
                 if file is not None:
@@ -57,7 +65,7 @@ def serve(arguments: argparse.Namespace) -> int:
                         print(file, flush=True)
                         write_pages(prometheus_exporter.Totals(sampler).collect, file)
                 else:
-                    _serve(sampler, arguments.address, arguments.port)
+                    _serve(sampler, request.address, request.port)
         except InterruptedCampaignError:
             return EXIT_DONE
     return EXIT_DONE
@@ -101,3 +109,13 @@ def write_pages(
             write_file(file, page())
     finally:
         file.unlink(missing_ok=True)
+
+
+COMMAND = Command(
+    "serve",
+    ServeRequest,
+    serve,
+    help="serve power and energy to Prometheus on loopback",
+    description="Serves /metrics until Ctrl-C, as Prometheus text or OpenMetrics. With "
+    "--textfile, writes a file for node_exporter instead.",
+)

@@ -1,41 +1,45 @@
 """`eeio meter sum`: the energy of several nodes together."""
 
-import argparse
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.commands.arguments import add_format
 from eeio.commands.meter.meters import line
+from eeio.commands.output_file import format_option
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.measure import slurm
+from eeio.options import Command, argument, option
 from eeio_power import power_of_nodes as cluster
 from eeio_power.recording import reading_json
 
 _SUM_SCHEMA = 1
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "sum", help="add the energy of several nodes",
-        description="Adds the results of `eeio meter node` per power domain. Uncertainties add "
-        "in quadrature; the coverage is that of the worst node. A missing or invalid node makes "
-        "a domain invalid. In a Slurm job, the energy that sacct reports of its last step follows.",
-        epilog="exit codes: 0 done; 2 wrong usage or unusable file; 3 invalid sum",
-    )  # fmt: skip
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--nodes", type=int, metavar="N", help="required number of nodes")
-    add_format(parser)
-    parser.set_defaults(action=show_sum)
+@dataclass(frozen=True, kw_only=True)
+class SumRequest:
+    """`eeio meter sum`."""
+
+    files: tuple[Path, ...] = argument(
+        "FILE",
+        parse=Path,
+        count="+",
+    )
+    nodes: int | None = option(
+        "--nodes",
+        value="N",
+        help="required number of nodes",
+        parse=int,
+    )
+    format: str = format_option()
 
 
-def show_sum(arguments: argparse.Namespace) -> int:
-    if arguments.nodes is not None and arguments.nodes != len(arguments.files):
-        raise RejectedError(f"{len(arguments.files)} files for {arguments.nodes} nodes")
-    total = cluster.add([cluster.load(path) for path in arguments.files])
+def show_sum(request: SumRequest) -> int:
+    if request.nodes is not None and request.nodes != len(request.files):
+        raise RejectedError(f"{len(request.files)} files for {request.nodes} nodes")
+    total = cluster.add([cluster.load(path) for path in request.files])
     counted = slurm.step_energy(os.environ)
-    if arguments.format == "json":
+    if request.format == "json":
         body: dict[str, object] = {
             "schema_version": _SUM_SCHEMA,
             "nodes": list(total.nodes),
@@ -68,3 +72,15 @@ def _slurm_text(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
     ]
     text = f"; {', '.join(ratios)}" if ratios else ""
     return f"{counted.energy_j} J in {counted.duration_s} s, step {counted.step} by sacct{text}"
+
+
+COMMAND = Command(
+    "sum",
+    SumRequest,
+    show_sum,
+    help="add the energy of several nodes",
+    description="Adds the results of `eeio meter node` per power domain. Uncertainties add "
+    "in quadrature; the coverage is that of the worst node. A missing or invalid node makes "
+    "a domain invalid. In a Slurm job, the energy that sacct reports of its last step follows.",
+    epilog="exit codes: 0 done; 2 wrong usage or unusable file; 3 invalid sum",
+)

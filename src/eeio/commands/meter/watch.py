@@ -1,6 +1,5 @@
 """`eeio meter watch`: a live view of the meters, with a chart of the readings."""
 
-import argparse
 import shutil
 import sys
 import time
@@ -8,8 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from eeio.commands.meter.meters import add_meters, kind_word, opened, seconds
+from eeio.commands.meter.meters import kind_word, meter_option, opened, rate_option, seconds
 from eeio.errors import EXIT_DONE
+from eeio.options import Command, option
 from eeio.units.external_text import shown
 from eeio.units.terminal import raw
 from eeio_power.reading import EnergyReading
@@ -24,22 +24,25 @@ _KEPT = 500
 Key = tuple[str, str]
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "watch", help="show live power",
-        description="Shows power until Ctrl-C, on a terminal with a chart of the last values. "
-        "At the end it prints the minimum, mean and maximum of the shown values.",
-    )  # fmt: skip
-    add_meters(parser)
-    parser.add_argument(
+@dataclass(frozen=True, kw_only=True)
+class WatchRequest:
+    """`eeio meter watch`."""
+
+    meter: tuple[str, ...] = meter_option()
+    rate: float = rate_option()
+    interval: float = option(
         "--interval",
-        type=seconds,
-        default=1.0,
-        metavar="S",
+        value="S",
         help="time between values (default: 1)",
+        parse=seconds,
+        default=1.0,
     )
-    parser.add_argument("--count", type=int, metavar="N", help="end after N lines per meter")
-    parser.set_defaults(action=watch)
+    count: int | None = option(
+        "--count",
+        value="N",
+        help="end after N lines per meter",
+        parse=int,
+    )
 
 
 @dataclass
@@ -83,17 +86,17 @@ def chart(values: Sequence[float | None], bars: str, width: int) -> str:
     return "".join(map(bar, values))
 
 
-def watch(arguments: argparse.Namespace) -> int:
+def watch(request: WatchRequest) -> int:
     live = sys.stdout.isatty()
-    with opened(arguments.meter) as meters:
+    with opened(request.meter) as meters:
         slowest_s = max(meter.native_period_s for meter in meters)
         # A window needs at least two readings.
-        window_s = max(2.0 * slowest_s, arguments.interval)
+        window_s = max(2.0 * slowest_s, request.interval)
         keep_s = 10.0 * window_s
-        with Sampler(meters, NOWHERE, arguments.rate, keep_s=keep_s) as sampler:
+        with Sampler(meters, NOWHERE, request.rate, keep_s=keep_s) as sampler:
             observed: dict[Key, Observed] = {}
             try:
-                _watch(sampler, window_s, arguments.interval, arguments.count, live, observed)
+                _watch(sampler, window_s, request.interval, request.count, live, observed)
             except KeyboardInterrupt:
                 print()
     for (meter, domain), of_domain in observed.items():
@@ -158,3 +161,13 @@ def _watch_line(reading: EnergyReading) -> str:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
     estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"
     return f"{head}{reading.power_w:11.2f} W{estimate}{'  doubtful' if reading.doubtful else ''}"
+
+
+COMMAND = Command(
+    "watch",
+    WatchRequest,
+    watch,
+    help="show live power",
+    description="Shows power until Ctrl-C, on a terminal with a chart of the last values. "
+    "At the end it prints the minimum, mean and maximum of the shown values.",
+)

@@ -1,27 +1,27 @@
 """`eeio profile install`: makes the profiles ready, as the first run would."""
 
-import argparse
 import sys
+from dataclasses import dataclass
 
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EeioError
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
+from eeio.options import Command, argument
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "install",
-        help="install test profiles (`run` does it when needed)",
-        description="Runs the install.sh of test profiles.",
+@dataclass(frozen=True, kw_only=True)
+class InstallRequest:
+    """`eeio profile install`."""
+
+    profiles: tuple[str, ...] = argument(
+        "PROFILE",
+        help="test profile (default: all)",
+        count="*",
     )
-    parser.add_argument(
-        "profiles", metavar="PROFILE", nargs="*", help="test profile (default: all)"
-    )
-    parser.set_defaults(action=install)
 
 
-def install(arguments: argparse.Namespace) -> int:
-    chosen = [profiles.find(name) for name in arguments.profiles or profiles.available()]
+def install(request: InstallRequest) -> int:
+    chosen = [profiles.find(name) for name in request.profiles or profiles.available()]
     failed = 0
     for profile in chosen:
         try:
@@ -32,3 +32,12 @@ def install(arguments: argparse.Namespace) -> int:
             continue
         print(f"{profile.identifier}: {f'{tool.version} {tool.path}' if tool else 'ready'}")
     return EXIT_FAILED if failed else EXIT_DONE
+
+
+COMMAND = Command(
+    "install",
+    InstallRequest,
+    install,
+    help="install test profiles (`run` does it when needed)",
+    description="Runs the install.sh of test profiles.",
+)

@@ -1,82 +1,123 @@
 """`eeio profile new`: a command of one's own as a test profile."""
 
-import argparse
 import os
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.commands import campaign_options
-from eeio.commands.arguments import WithProgram
 from eeio.errors import EXIT_DONE, RejectedError
-from eeio.measure.new_profile import make, request
+from eeio.measure.new_profile import make
+from eeio.measure.new_profile import request as workloads
 from eeio.measure.new_profile.request import Workload
 from eeio.measure.profiles import profile as profiles
+from eeio.options import Command, argument, option
 from eeio.paths import check_output_folder
 from eeio.record import tools
 from eeio.record.tools import _figures
+from eeio.units import amounts
 
 _VARIABLE = "EEIO_TEST_PROFILES"
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "new",
-        help="create a test profile and a suite from a command",
-        description="Writes a test profile for eeio run and the Phoronix Test Suite. The "
-        "profile runs the command once, in a folder of the target directory. Regular "
-        "expressions read the command's output. The command is not run now.",
-        epilog="example: eeio profile new mydd --factor size=16m,64m --operation read "
-        "--prepare 'head -c {size} /dev/urandom >in' --figure ', ([0-9.]+) s,' --unit s "
-        "--bytes '^([0-9]+) bytes' --suite ./try-mydd -- dd if=in of=/dev/null bs=64k",
+@dataclass(frozen=True, kw_only=True)
+class NewRequest:
+    """`eeio profile new`."""
+
+    name: str = argument(
+        "NAME",
+        help="lower-case letters and digits: eeio-NAME-1.0.0",
     )
-    parser.__class__ = WithProgram
-    parser.add_argument(
-        "name", metavar="NAME", help="lower-case letters and digits: eeio-NAME-1.0.0"
-    )
-    parser.add_argument(
-        "--folder", metavar="DIR",
+    folder: str | None = option(
+        "--folder",
+        value="DIR",
         help=f"parent folder of the profile (default: first of {_VARIABLE})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--factor", metavar="NAME=A,B", action="append", default=[],
+    )
+    factor: tuple[str, ...] = option(
+        "--factor",
+        value="NAME=A,B",
         help="values of {NAME} in the command; first is the default; repeatable",
-    )  # fmt: skip
-    parser.add_argument("--figure", metavar="REGEX",
-                        help="pattern of the result in the output, with one group")  # fmt: skip
-    parser.add_argument("--unit", choices=_figures.UNITS, metavar="UNIT",
-                        help=f"unit of the result: {', '.join(_figures.UNITS)}")  # fmt: skip
-    parser.add_argument(
-        "--bytes", metavar="REGEX|SIZE",
+        repeat=True,
+    )
+    figure: str | None = option(
+        "--figure",
+        value="REGEX",
+        help="pattern of the result in the output, with one group",
+    )
+    unit: str | None = option(
+        "--unit",
+        value="UNIT",
+        help=f"unit of the result: {', '.join(_figures.UNITS)}",
+        choices=_figures.UNITS,
+    )
+    bytes: str | None = option(
+        "--bytes",
+        value="REGEX|SIZE",
         help="moved bytes: pattern in the output, size or {factor}; needed for MB/J",
-    )  # fmt: skip
-    parser.add_argument("--operation", choices=request.OPERATIONS, default="mixed",
-                        help="storage operation (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--spatiality", choices=request.SPATIALITIES, default="mixed",
-                        help="access pattern (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--buffer", choices=("on", "off"), default="on",
-                        help="page cache use (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--flush", choices=request.FLUSHES, default="none",
-                        help="flush policy for writes (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--level", choices=(request.LEVEL,), default=request.LEVEL,
-                        help="level of the I/O stack (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--prepare", metavar="COMMAND", default="",
-                        help="shell command before each run, not measured")  # fmt: skip
-    parser.add_argument("--footprint", metavar="SIZE", default="",
-                        help="maximum size of its files, for the plan")  # fmt: skip
-    parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="time limit of a run (default: %(default)g)")  # fmt: skip
-    parser.add_argument("--suite", metavar="DIR",
-                        help="also create a suite with all factor combinations")  # fmt: skip
-    parser.set_defaults(action=new_profile, program=())
+    )
+    operation: str = option(
+        "--operation",
+        help="storage operation (default: %(default)s)",
+        choices=workloads.OPERATIONS,
+        default="mixed",
+    )
+    spatiality: str = option(
+        "--spatiality",
+        help="access pattern (default: %(default)s)",
+        choices=workloads.SPATIALITIES,
+        default="mixed",
+    )
+    buffer: str = option(
+        "--buffer",
+        help="page cache use (default: %(default)s)",
+        choices=("on", "off"),
+        default="on",
+    )
+    flush: str = option(
+        "--flush",
+        help="flush policy for writes (default: %(default)s)",
+        choices=workloads.FLUSHES,
+        default="none",
+    )
+    level: str = option(
+        "--level",
+        help="level of the I/O stack (default: %(default)s)",
+        choices=(workloads.LEVEL,),
+        default=workloads.LEVEL,
+    )
+    prepare: str = option(
+        "--prepare",
+        value="COMMAND",
+        help="shell command before each run, not measured",
+        default="",
+    )
+    footprint: str = option(
+        "--footprint",
+        value="SIZE",
+        help="maximum size of its files, for the plan",
+        default="",
+    )
+    timeout: float = option(
+        "--timeout",
+        value="S",
+        help="time limit of a run (default: %(default)g)",
+        parse=amounts.pause,
+        default=3600.0,
+    )
+    suite: str | None = option(
+        "--suite",
+        value="DIR",
+        help="also create a suite with all factor combinations",
+    )
+    program: tuple[str, ...] = ()
 
 
-def new_profile(arguments: argparse.Namespace) -> int:
-    workload = _workload(arguments)
+def new_profile(request: NewRequest) -> int:
+    workload = _workload(request)
     workload.check()
-    folder = _folder(arguments.folder)
+    folder = _folder(request.folder)
     _check_free(workload)
     target = folder / workload.profile
-    suite = None if arguments.suite is None else Path(arguments.suite).absolute()
+    suite = None if request.suite is None else Path(request.suite).absolute()
     if suite is not None and (suite.exists() or suite == target):
         raise RejectedError(f"{suite} exists and is not overwritten")
     if suite is not None:
@@ -94,26 +135,29 @@ def new_profile(arguments: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-def _workload(arguments: argparse.Namespace) -> Workload:
-    if (arguments.figure is None) != (arguments.unit is None):
+def _workload(request: NewRequest) -> Workload:
+    if (request.figure is None) != (request.unit is None):
         raise RejectedError(
             "--figure and --unit belong together: a number without its unit is none, such as "
             "--figure '([0-9.]+) MB/s' --unit MB/s"
         )
+    figure = None
+    if request.figure is not None and request.unit is not None:
+        figure = (request.figure, request.unit)
     factors: dict[str, tuple[str, ...]] = {}
-    for text in arguments.factor:
-        name, values = request.factor(text)
+    for text in request.factor:
+        name, values = workloads.factor(text)
         if name in factors:
             raise RejectedError(f"--factor {name} is repeated: give all its values at once")
         factors[name] = values
-    if not 1 <= arguments.timeout <= 604800:
-        raise RejectedError(f"--timeout {arguments.timeout:g}: from 1 s to a week, 604800")
+    if not 1 <= request.timeout <= 604800:
+        raise RejectedError(f"--timeout {request.timeout:g}: from 1 s to a week, 604800")
     return Workload(
-        name=arguments.name, command=tuple(arguments.program), factors=factors,
-        operation=arguments.operation, spatiality=arguments.spatiality, buffer=arguments.buffer,
-        flush=arguments.flush, moved=arguments.bytes, prepare=arguments.prepare,
-        figure=None if arguments.figure is None else (arguments.figure, arguments.unit),
-        timeout_s=int(arguments.timeout), footprint=arguments.footprint,
+        name=request.name, command=request.program, factors=factors,
+        operation=request.operation, spatiality=request.spatiality, buffer=request.buffer,
+        flush=request.flush, moved=request.bytes, prepare=request.prepare,
+        figure=figure,
+        timeout_s=int(request.timeout), footprint=request.footprint,
     )  # fmt: skip
 
 
@@ -138,3 +182,18 @@ def _check_free(workload: Workload) -> None:
             f"eeio has a parser {workload.name!r}, which would read your command's output: "
             "rename the profile"
         )
+
+
+COMMAND = Command(
+    "new",
+    NewRequest,
+    new_profile,
+    help="create a test profile and a suite from a command",
+    description="Writes a test profile for eeio run and the Phoronix Test Suite. The "
+    "profile runs the command once, in a folder of the target directory. Regular "
+    "expressions read the command's output. The command is not run now.",
+    epilog="example: eeio profile new mydd --factor size=16m,64m --operation read "
+    "--prepare 'head -c {size} /dev/urandom >in' --figure ', ([0-9.]+) s,' --unit s "
+    "--bytes '^([0-9]+) bytes' --suite ./try-mydd -- dd if=in of=/dev/null bs=64k",
+    takes_program=True,
+)

@@ -1,14 +1,14 @@
 """`eeio record frequency`: processor frequencies, and a program run at one of them."""
 
-import argparse
 import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.commands.arguments import OptionGroup, add_format, add_help_all
+from eeio.commands.arguments import program_of
+from eeio.commands.output_file import format_option
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.machine import frequency as frequencies
@@ -17,53 +17,55 @@ from eeio.machine.lock import drive_lock
 from eeio.machine.undo import UndoJournal
 from eeio.measure import foreground
 from eeio.measure.restoring import restoring
+from eeio.options import Command, argument, option
 
 SCHEMA_VERSION = 1
 
 _ENDS = ("lowest", "highest")
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "frequency",
-        help="run a program at one processor frequency, or list frequencies",
-        description="Lists the processor frequencies. With --set, runs a program with all "
-        "processors at one frequency, turbo and SMT off, and restores the settings afterwards "
-        "(after SIGKILL: `eeio doctor restore`).",
-    )
-    parser.add_argument(
+@dataclass(frozen=True, kw_only=True)
+class FrequencyRequest:
+    """`eeio record frequency`."""
+
+    wanted: str | None = option(
         "--set",
-        metavar="HZ",
-        dest="wanted",
+        value="HZ",
         help="frequency: 1.6GHz, 1600MHz, 1600000000, lowest or highest",
     )
-    OptionGroup(parser).rare(
-        "--sysfs-root", metavar="DIR", type=Path, default=Path("/"),
+    sysfs_root: Path = option(
+        "--sysfs-root",
+        value="DIR",
         help="use the tree under DIR instead of / (for testing)",
-    )  # fmt: skip
-    add_format(parser)
-    add_help_all(parser)
-    parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
-    parser.set_defaults(action=frequency)
+        parse=Path,
+        default=Path("/"),
+        rare=True,
+    )
+    format: str = format_option()
+    words: tuple[str, ...] = argument(
+        "-- COMMAND",
+        count="...",
+    )
 
 
-def frequency(arguments: argparse.Namespace) -> int:
-    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    root = arguments.sysfs_root.resolve()
-    if bool(command) != (arguments.wanted is not None):
+def frequency(request: FrequencyRequest) -> int:
+    command = program_of(request.words)
+    root = request.sysfs_root.resolve()
+    wanted = request.wanted
+    if bool(command) != (wanted is not None):
         raise RejectedError("a frequency and a program go together: --set HZ -- COMMAND")
-    if not command:
+    if wanted is None:
         found = frequencies.describe(root)
-        print(_to_json(found) if arguments.format == "json" else _lines(found))
+        print(_to_json(found) if request.format == "json" else _lines(found))
         return EXIT_DONE
-    wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
+    wanted_hz = None if wanted in _ENDS else frequencies.parse_hz(wanted)
     if shutil.which(command[0]) is None:
         raise RejectedError(f"{command[0]}: no such program")
     with drive_lock(frequencies.lock_name(root)):
         restore_orphans()  # settings left by a killed run would be taken for the original ones
         if wanted_hz is not None:
             frequencies.check_reachable(wanted_hz, root)
-        return _run(command, arguments.wanted, wanted_hz, root, arguments.format == "json")
+        return _run(command, wanted, wanted_hz, root, request.format == "json")
 
 
 def _run(
@@ -102,3 +104,14 @@ def _lines(found: Processors) -> str:
             f"policies:  {found.policies}",
         )
     )
+
+
+COMMAND = Command(
+    "frequency",
+    FrequencyRequest,
+    frequency,
+    help="run a program at one processor frequency, or list frequencies",
+    description="Lists the processor frequencies. With --set, runs a program with all "
+    "processors at one frequency, turbo and SMT off, and restores the settings afterwards "
+    "(after SIGKILL: `eeio doctor restore`).",
+)

@@ -1,16 +1,16 @@
 """`eeio record power`: energy of a command."""
 
-import argparse
 import json
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.commands.arguments import add_format
-from eeio.commands.meter.meters import add_meters, line, opened, seconds
+from eeio.commands.arguments import program_of
+from eeio.commands.meter.meters import line, meter_option, opened, rate_option, seconds
+from eeio.commands.output_file import format_option
 from eeio.errors import (
     EXIT_DONE,
     EXIT_DONE_WITH_INVALID_RUNS,
@@ -19,6 +19,7 @@ from eeio.errors import (
     RejectedError,
 )
 from eeio.measure.signals import signals_raise
+from eeio.options import Command, argument, option
 from eeio.paths import check_output_folder, temporary_folder
 from eeio_power.errors import PowerError
 from eeio_power.profile_rules import (
@@ -38,44 +39,51 @@ or timed out; 2 wrong usage, command not started; 3 command succeeded, but a
 reading is invalid; 130 interrupted; 143 stopped by SIGTERM, with the command"""
 
 
-def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "power", help="measure the energy of a command",
-        description="Runs a command and prints its time, power and energy. With --format json the "
-        "command's output goes to stderr.",
-        epilog=_RECORD_EXITS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    add_meters(parser)
-    add_format(parser)
-    parser.add_argument(
+@dataclass(frozen=True, kw_only=True)
+class PowerRequest:
+    """`eeio record power`."""
+
+    meter: tuple[str, ...] = meter_option()
+    rate: float = rate_option()
+    format: str = format_option()
+    profile: str | None = option(
         "--profile",
-        choices=tuple(PROFILES),
         help="grade the readings as PASS or WARN, with reasons",
+        choices=tuple(PROFILES),
     )
-    parser.add_argument(
-        "--idle", type=seconds, default=0.0, metavar="S",
+    idle: float = option(
+        "--idle",
+        value="S",
         help="measure S idle seconds first; show idle and busy power (default: 0)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="S",
-        help="end the command (not its children) after S",
-    )  # fmt: skip
-    parser.add_argument(
-        "--samples", type=Path, metavar="FILE", help="store the samples in this new file (.csv.gz)"
+        parse=seconds,
+        default=0.0,
     )
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
-    parser.set_defaults(action=record_command)
+    timeout: float | None = option(
+        "--timeout",
+        value="S",
+        help="end the command (not its children) after S",
+        parse=seconds,
+    )
+    samples: Path | None = option(
+        "--samples",
+        value="FILE",
+        help="store the samples in this new file (.csv.gz)",
+        parse=Path,
+    )
+    words: tuple[str, ...] = argument(
+        "-- COMMAND",
+        count="...",
+    )
 
 
-def record_command(arguments: argparse.Namespace) -> int:
-    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+def record_command(request: PowerRequest) -> int:
+    command = program_of(request.words)
     if not command:
         raise RejectedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
-    if arguments.samples is not None:
-        check_output_folder(arguments.samples.parent)
+    if request.samples is not None:
+        check_output_folder(request.samples.parent)
     with (
-        opened(arguments.meter) as meters,
+        opened(request.meter) as meters,
         tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
     ):
         try:
@@ -83,19 +91,19 @@ def record_command(arguments: argparse.Namespace) -> int:
                 recording = record(
                     command,
                     meters,
-                    arguments.samples or Path(folder) / "power.csv.gz",
-                    rate_hz=arguments.rate,
-                    idle_s=arguments.idle,
-                    timeout_s=arguments.timeout,
-                    stdout=sys.stderr if arguments.format == "json" else None,
+                    request.samples or Path(folder) / "power.csv.gz",
+                    rate_hz=request.rate,
+                    idle_s=request.idle,
+                    timeout_s=request.timeout,
+                    stdout=sys.stderr if request.format == "json" else None,
                     say=lambda text: print(f"eeio: {text}", file=sys.stderr),
                 )
         except PowerError as error:
             raise RejectedError(str(error)) from error
-    grades = _grades(recording, PROFILES.get(arguments.profile or ""), arguments.idle)
-    if arguments.format == "json":
+    grades = _grades(recording, PROFILES.get(request.profile or ""), request.idle)
+    if request.format == "json":
         body = to_json(recording)
-        if arguments.profile:
+        if request.profile:
             body["grades"] = [asdict(found) for found in grades]
         print(json.dumps(body, indent=1))
         # Values without a field in the JSON.
@@ -160,3 +168,15 @@ def _watts(share: Share) -> str:
     if share.power_w is None:
         return "-"
     return f"{share.power_w:.2f} ± {share.uncertainty_w or 0.0:.2f}"
+
+
+COMMAND = Command(
+    "power",
+    PowerRequest,
+    record_command,
+    help="measure the energy of a command",
+    description="Runs a command and prints its time, power and energy. With --format json the "
+    "command's output goes to stderr.",
+    epilog=_RECORD_EXITS,
+    keeps_lines=True,
+)

@@ -1,16 +1,17 @@
 """`eeio record trace`: the I/O phases of an unmodified program, with the power that each took."""
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.commands.arguments import add_format
+from eeio.commands.arguments import program_of
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.output_file import write_file
+from eeio.commands.output_file import format_option, write_file
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, EeioError, RejectedError
 from eeio.measure import traced, tracers
+from eeio.options import Command, argument, option
 from eeio.paths import check_output_folder, make_output_folder
 from eeio.report.document import RENDERERS, Document, render_terminal
 from eeio.report.documents.traced import Traced, document
@@ -19,70 +20,83 @@ from eeio.traces.events import GAP_S, transfers
 from eeio.units import terminal
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "trace",
-        help="show the I/O phases of a program with their power",
-        description="Runs a program under strace or bpftrace with power measurement. Prints its "
-        "I/O phases: operation, access pattern, request sizes, bytes, start and end, and "
-        "energy; then the rest and the total. --read reads stored traces instead: strace files, "
-        "bpftrace.txt, fio iologs, Darshan logs and DXT text, or time,client,op,offset,length. "
-        "I/O by mmap, io_uring or libaio is not observed; the output mentions such I/O.",
-    )
-    parser.add_argument(
-        "--tracer", choices=tracers.NAMES, default="strace",
+@dataclass(frozen=True, kw_only=True)
+class TraceRequest:
+    """`eeio record trace`."""
+
+    tracer: str = option(
+        "--tracer",
         help="bpftrace has less overhead and needs root (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--read", metavar="FILE", type=Path, nargs="+", help="stored traces to read"
+        choices=tracers.NAMES,
+        default="strace",
     )
-    parser.add_argument(
+    read: tuple[Path, ...] = option(
+        "--read",
+        value="FILE",
+        help="stored traces to read",
+        parse=Path,
+        count="+",
+    )
+    meter: tuple[str, ...] = option(
         "--meter",
-        metavar="SPEC",
-        action="append",
-        default=[],
+        value="SPEC",
         help="power meter, repeatable (default: auto)",
+        repeat=True,
     )
-    parser.add_argument(
-        "--gap", metavar="S", type=float, default=GAP_S,
+    gap: float = option(
+        "--gap",
+        value="S",
         help="shortest pause that ends a phase (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--file", metavar="WORD", action="append", default=[],
+        parse=float,
+        default=GAP_S,
+    )
+    file: tuple[str, ...] = option(
+        "--file",
+        value="WORD",
         help="only files whose path contains this text; repeatable",
-    )  # fmt: skip
-    parser.add_argument(
-        "--replay", metavar="TRACE.csv", type=Path, help="also write the trace for eeio-dataserver"
+        repeat=True,
     )
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, help="output folder (default: trace-TIME)"
+    replay: Path | None = option(
+        "--replay",
+        value="TRACE.csv",
+        help="also write the trace for eeio-dataserver",
+        parse=Path,
     )
-    add_format(parser, tuple(RENDERERS))
-    parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
-    parser.set_defaults(action=trace)
+    output: Path | None = option(
+        "-o",
+        "--output",
+        value="DIR",
+        help="output folder (default: trace-TIME)",
+        parse=Path,
+    )
+    format: str = format_option(tuple(RENDERERS))
+    words: tuple[str, ...] = argument(
+        "-- COMMAND",
+        count="...",
+    )
 
 
-def trace(arguments: argparse.Namespace) -> int:
-    command = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    if bool(command) == bool(arguments.read):
+def trace(request: TraceRequest) -> int:
+    command = program_of(request.words)
+    if bool(command) == bool(request.read):
         raise RejectedError(
             "which program, or which trace? `eeio record trace -- COMMAND`, or --read FILE"
         )
-    if not arguments.gap >= 0:
-        raise RejectedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
-    if arguments.replay is not None:
-        check_output_folder(arguments.replay.parent)
-    folder, names, samples = arguments.output, arguments.file, None
-    if arguments.read:
+    if not request.gap >= 0:
+        raise RejectedError(f"--gap {request.gap}: --gap is 0 or above, in seconds")
+    if request.replay is not None:
+        check_output_folder(request.replay.parent)
+    folder, names, samples = request.output, request.file, None
+    if request.read:
         try:
-            found = traced.of_stored(arguments.read, names, arguments.gap)
+            found = traced.of_stored(request.read, names, request.gap)
         except EeioError as error:
             raise RejectedError(str(error)) from error
     else:
         folder = folder or Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         found, samples = traced.of_program(
-            command, folder, arguments.tracer, arguments.meter, names, arguments.gap,
-            to_stderr=arguments.format != "table",
+            command, folder, request.tracer, request.meter, names, request.gap,
+            to_stderr=request.format != "table",
         )  # fmt: skip
     answer = document(found, _none_of(found, names))
     body = RENDERERS["json"](answer)
@@ -90,10 +104,10 @@ def trace(arguments: argparse.Namespace) -> int:
         make_output_folder(folder)
         write_file(folder / "phases.json", body)
         _draw(found, samples, folder / "timeline.svg")
-    _show(answer, arguments.format)
-    if arguments.replay is not None:
+    _show(answer, request.format)
+    if request.replay is not None:
         csv = logs.to_csv(traced.wanted(found.events, names))
-        write_file(arguments.replay, csv)
+        write_file(request.replay, csv)
     if found.exit_code < 0:
         return EXIT_SIGNAL_BASE - found.exit_code
     return EXIT_DONE if found.exit_code == 0 else EXIT_FAILED
@@ -132,3 +146,16 @@ def _draw(found: Traced, samples: Path | None, path: Path) -> None:
         print(f"timeline not drawn: {error}", file=sys.stderr)
         return
     print(f"timeline: {path}", file=sys.stderr)
+
+
+COMMAND = Command(
+    "trace",
+    TraceRequest,
+    trace,
+    help="show the I/O phases of a program with their power",
+    description="Runs a program under strace or bpftrace with power measurement. Prints its "
+    "I/O phases: operation, access pattern, request sizes, bytes, start and end, and "
+    "energy; then the rest and the total. --read reads stored traces instead: strace files, "
+    "bpftrace.txt, fio iologs, Darshan logs and DXT text, or time,client,op,offset,length. "
+    "I/O by mmap, io_uring or libaio is not observed; the output mentions such I/O.",
+)

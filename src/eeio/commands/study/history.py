@@ -1,37 +1,44 @@
 """`eeio study history`, also called as `eeio history`: when the results of a suite changed."""
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import paths
 from eeio.analysis.metrics import gated, gated_name
-from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.output_file import document_format, output_file, pager_switch, write_document
 from eeio.errors import EXIT_DONE, EeioError, RejectedError
+from eeio.options import Command, argument, option
 from eeio.record.publication import warnings_of
 from eeio.record.store import Campaign, progress
 from eeio.units.names import similar
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "history",
-        help="find when the results of a suite changed",
-        description="Shows each experiment of a suite over all stored campaigns, with the changes "
-        "of its level and what changed in the machine then. `eeio history SUITE` is the same.",
+@dataclass(frozen=True, kw_only=True)
+class HistoryRequest:
+    """`eeio study history`."""
+
+    suite: str = argument(
+        "SUITE",
+        help="suite of the campaigns (see `eeio list`)",
     )
-    parser.add_argument("suite", metavar="SUITE", help="suite of the campaigns (see `eeio list`)")
-    options = OptionGroup(parser)
-    options.add("--machine", metavar="HOST", help="only campaigns of this machine")
-    options.add(
-        "--metric", metavar="METRIC", type=gated_name, choices=gated()[1:],
+    machine: str | None = option(
+        "--machine",
+        value="HOST",
+        help="only campaigns of this machine",
+    )
+    metric: str | None = option(
+        "--metric",
+        value="METRIC",
         help="J/GB, MB/s, ... (default: J/GB, or MB/s without energy)",
-    )  # fmt: skip
-    add_formats(options, pager_is_rare=False)
-    parser.set_defaults(action=show)
+        parse=gated_name,
+        choices=gated()[1:],
+    )
+    format: str = document_format()
+    output: Path | None = output_file()
+    no_pager: bool = pager_switch(rare=False)
 
 
 def _has_power(campaign: Campaign) -> bool:
@@ -70,7 +77,7 @@ def _loaded(names: Sequence[str], machine: str | None) -> Iterator[Campaign]:
         yield campaign
 
 
-def show(arguments: argparse.Namespace) -> int:
+def show(request: HistoryRequest) -> int:
     suites: dict[str, list[str]] = {}
     for name, folder in paths.campaigns().items():
         try:
@@ -78,20 +85,30 @@ def show(arguments: argparse.Namespace) -> int:
             suites.setdefault(Path(progress(folder).suite).name, []).append(name)
         except (EeioError, OSError, ValueError):
             continue  # `eeio list` names it
-    suite = Path(arguments.suite).name
+    suite = Path(request.suite).name
     if suite not in suites:
         known = similar(suite, suites)
         raise RejectedError(f"no campaign of the suite {suite!r}{known}; see `eeio list`")
-    campaigns = list(_loaded(suites[suite], arguments.machine))
+    campaigns = list(_loaded(suites[suite], request.machine))
     if not campaigns:
-        raise RejectedError(f"no campaign of {suite} on the machine {arguments.machine}")
+        raise RejectedError(f"no campaign of {suite} on the machine {request.machine}")
     campaigns = _without_demo(campaigns)
     with analysis():
         from eeio.comparison.history import history
         from eeio.report.documents.history import document
     warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
-    found = history(suite, campaigns, arguments.metric)
+    found = history(suite, campaigns, request.metric)
     if not found.series:
         raise RejectedError(f"no campaign of {suite} has a measured {found.metric}")
-    write_document(arguments, document(found, tuple(warnings)))
+    write_document(request, document(found, tuple(warnings)))
     return EXIT_DONE
+
+
+COMMAND = Command(
+    "history",
+    HistoryRequest,
+    show,
+    help="find when the results of a suite changed",
+    description="Shows each experiment of a suite over all stored campaigns, with the changes "
+    "of its level and what changed in the machine then. `eeio history SUITE` is the same.",
+)

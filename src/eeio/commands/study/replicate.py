@@ -1,47 +1,25 @@
 """`eeio study replicate`: papers' printed figures, recomputed from published data or other printed
 values."""
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio import studies
 from eeio.analysis import printed_figures as printed
-from eeio.commands.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, named_study
-from eeio.commands.output_file import add_formats, write_answer
+from eeio.commands.output_file import document_format, output_file, pager_switch, write_answer
 from eeio.commands.plots import write_plots
-from eeio.errors import EXIT_DONE, RejectedError
+from eeio.errors import EXIT_DONE, LimitError, RejectedError
 from eeio.exchange.importing import mapping, runs
+from eeio.options import Command, argument, option
 from eeio.report.document import Document
 from eeio.report.documents.printed_figures import Listed, of_all, of_paper
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "replicate",
-        help="recompute the figures of published papers",
-        description="Recomputes each figure that a paper prints. The input is DIR, a copy of "
-        "the paper's published data. For papers without published data, it is the other printed "
-        "values. Shows printed and recomputed value, place, verdict and reason. Without a "
-        "study, lists all papers with the number of figures per verdict.",
-    )
-    known = [*studies.offering("published"), *studies.offering("printed")]
-    parser.add_argument("study", metavar=_one_of(sorted(known)), nargs="?")
-    parser.add_argument(
-        "folder", metavar="DIR", type=Path, nargs="?", help="copy of the paper's published data"
-    )
-    parser.add_argument(
-        "--data", metavar="STUDY=DIR", action="append", default=[], type=_data,
-        help="copy of a study's published data, for the list of all papers",
-    )  # fmt: skip
-    parser.add_argument(
-        "--figures", metavar="DIR", type=Path,
-        help="also draw the paper's figures from its published data into DIR",
-    )  # fmt: skip
-    add_formats(OptionGroup(parser), pager_is_rare=False)
-    parser.set_defaults(action=replicate)
+def _known() -> list[str]:
+    return sorted([*studies.offering("published"), *studies.offering("printed")])
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -53,40 +31,68 @@ def _one_of(names: Sequence[str]) -> str:
 def _data(word: str) -> tuple[str, Path]:
     name, equals, folder = word.partition("=")
     if not (name and equals and folder):
-        raise argparse.ArgumentTypeError(f"{word!r} is not STUDY=DIR")
+        raise LimitError(f"{word!r} is not STUDY=DIR")
     return name, Path(folder)
 
 
-def replicate(arguments: argparse.Namespace) -> int:
-    if arguments.study is not None and arguments.data:
-        raise RejectedError(f"--data is for the list of all papers; give {arguments.study} DIR")
-    if arguments.study is None:
-        if arguments.figures is not None:
+@dataclass(frozen=True, kw_only=True)
+class ReplicateRequest:
+    """`eeio study replicate`."""
+
+    study: str | None = argument(_one_of(_known()), count="?")
+    folder: Path | None = argument(
+        "DIR",
+        help="copy of the paper's published data",
+        parse=Path,
+        count="?",
+    )
+    data: tuple[tuple[str, Path], ...] = option(
+        "--data",
+        value="STUDY=DIR",
+        help="copy of a study's published data, for the list of all papers",
+        parse=_data,
+        repeat=True,
+    )
+    figures: Path | None = option(
+        "--figures",
+        value="DIR",
+        help="also draw the paper's figures from its published data into DIR",
+        parse=Path,
+    )
+    format: str = document_format()
+    output: Path | None = output_file()
+    no_pager: bool = pager_switch(rare=False)
+
+
+def replicate(request: ReplicateRequest) -> int:
+    if request.study is not None and request.data:
+        raise RejectedError(f"--data is for the list of all papers; give {request.study} DIR")
+    if request.study is None:
+        if request.figures is not None:
             raise RejectedError("--figures draws those of one study; name it, and its data")
-        answer: Document | str = of_all(_every(dict(arguments.data)))
+        answer: Document | str = of_all(_every(dict(request.data)))
     else:
-        answer = _one(arguments)
-    write_answer(arguments, answer)
+        answer = _one(request, request.study)
+    write_answer(request, answer)
     return EXIT_DONE
 
 
-def _one(arguments: argparse.Namespace) -> "Document | str":
-    name = arguments.study
+def _one(request: ReplicateRequest, name: str) -> "Document | str":
     study = named_study(name)
     if study.published is not None:
-        if arguments.folder is None:
+        if request.folder is None:
             raise RejectedError(
                 f"{name} is recomputed from its published data; give the folder of a copy"
             )
-        sources = _sources(study.published, arguments.folder)
+        sources = _sources(study.published, request.folder)
         with analysis():
-            if arguments.figures is not None:
+            if request.figures is not None:
                 drawn = study.published.figures(sources)
-                write_plots({n: svg.encode() for n, svg in drawn.items()}, arguments.figures)
-            return study.published.answer(sources, arguments.format)
+                write_plots({n: svg.encode() for n, svg in drawn.items()}, request.figures)
+            return study.published.answer(sources, request.format)
     if study.printed is None:
         raise RejectedError(f"the study {name!r} has no printed figures to recompute")
-    if arguments.folder is not None or arguments.figures is not None:
+    if request.folder is not None or request.figures is not None:
         raise RejectedError(
             f"{name} has no published data to read from a folder or to plot; `eeio study "
             f"replicate {name}` recomputes its printed figures"
@@ -142,3 +148,15 @@ def _sources(published: studies.PublishedData, folder: Path) -> list[studies.Sou
         for remark in campaign.remarks:
             print(f"{campaign.name}: {remark}", file=sys.stderr)
     return [studies.Source(one.campaign(), one.idle_watts) for one in found.campaigns]
+
+
+COMMAND = Command(
+    "replicate",
+    ReplicateRequest,
+    replicate,
+    help="recompute the figures of published papers",
+    description="Recomputes each figure that a paper prints. The input is DIR, a copy of "
+    "the paper's published data. For papers without published data, it is the other printed "
+    "values. Shows printed and recomputed value, place, verdict and reason. Without a "
+    "study, lists all papers with the number of figures per verdict.",
+)

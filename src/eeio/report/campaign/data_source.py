@@ -3,6 +3,8 @@ import."""
 
 import shlex
 
+from eeio.files.typed import may_lack
+from eeio.options import options_of
 from eeio.record.design import Options
 from eeio.record.imported_design import IMPORTED
 from eeio.record.run import only_known
@@ -39,59 +41,12 @@ def source_of(campaign: Campaign) -> str:
 
 def measured_by(options: Options) -> str:
     """The command that measured a campaign."""
-    arguments = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
-    for name, value in (
-        ("--directory", options.directory),
-        ("--device", options.device),
-        ("--erase", options.erase),
-        ("--repetitions", options.repetitions),
-        ("--work", options.work_bytes),
-        ("--precision", options.precision),
-        ("--indifference", options.indifference),
-        ("--floor", options.floor),
-        ("--pilot", options.pilot),
-        # Without the option the two differ, or are the default of before.
-        ("--rate", options.rate_hz if options.rate_hz == options.counter_rate_hz else None),
-        ("--settle", options.settle_s),
-        ("--idle", options.idle_s),
-        ("--min-phase", options.min_phase_s),
-        ("--drive-label", options.drive_label),
-        ("--filesystem", ",".join(options.filesystems) or None),
-        ("--variant", ",".join(options.variants) or None),
-        ("--frequency", ",".join(options.frequencies) or None),
-        ("--windows-of", options.windows_of),
-        ("--max-written", _gigabytes(options.max_written_bytes)),
-        ("--precondition", options.precondition_percent),
-        ("--drop-caches-by", options.drop_caches_by),
-        ("--smt", ",".join(options.smt) or None),
-        ("--turbo", ",".join(options.turbo) or None),
-        ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
-        ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
-        ("--seed", options.seed),
-    ):
-        if value is not None:
-            arguments += [name, f"{value:g}" if isinstance(value, float) else str(value)]
-    for text in options.sweeps:
-        arguments += ["--sweep", text]
-    for name in options.lose:
-        arguments += ["--lose", name]
-    for meter in options.meters:
-        arguments += ["--meter", meter]
-    for command in options.server_power:
-        arguments += ["--server-power", command]
-    for name, wanted in (
-        ("--allow-estimates", options.allow_estimates),
-        ("--allow-memory-filesystem", options.allow_memory_filesystem),
-        ("--hash-serial", options.hash_serial),
-        ("--see-order", options.see_order),
-        ("--trace-journal", options.trace_journal),
-        ("--adaptive", options.adaptive),
-        ("--share-machine", options.share_machine),
-    ):
-        if wanted:
-            arguments.append(name)
-    return shlex.join(arguments)
-
-
-def _gigabytes(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes / 1e9:.12g}G"
+    words = ["eeio", "run", options.suite or "SUITE"]
+    for field, option in options_of(Options):
+        value = getattr(options, field.name)
+        if option.flags and (value != field.default or not may_lack(field)):
+            words += option.written(value)
+    # Without --rate the two differ, or are the default of before.
+    if options.rate_hz == options.counter_rate_hz:
+        words += ["--rate", f"{options.rate_hz:g}"]
+    return shlex.join(words)
