@@ -8,6 +8,7 @@ import pytest
 
 from eeio.cli import parser
 from eeio.commands import parsers, run
+from eeio.measure.campaign import exclusions
 from eeio.measure.campaign import plan as plans
 from eeio.measure.profiles import suite as suites
 from tests import cpufreq
@@ -50,7 +51,7 @@ def test_a_command_is_understood(command: str) -> None:
 @pytest.mark.parametrize("command", RUNS)
 def test_a_campaign_is_planned(command: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose frequencies can be set."""
-    monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
+    monkeypatch.setattr(exclusions, "_why_cache_stays", lambda *_: None)
     tree = cpufreq.pstate_tree(home / "tree")
     fields = shlex.split(re.sub(r"/mnt/\w+", str(home), command))[1:]
     fields += ["--meter", "none", "--sysfs-root", str(tree)]

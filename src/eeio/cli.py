@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eeio import __version__
-from eeio.commands import aliases, parsers, registry
+from eeio.commands import aliases, registry
 from eeio.commands.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
@@ -77,6 +77,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     if only == "--version":
         return top
+    from eeio.commands import parsers
+
     # Of this class too: argparse makes them of their parent's, which lists the commands by groups.
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = top.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=Parser
@@ -169,7 +171,10 @@ def _main(argv: Sequence[str] | None) -> int:
         from eeio.commands.importing import with_source
 
         command_line = with_source(command_line)
-    command, request = parsers.request_of(top.parse_args(command_line))
+    arguments = top.parse_args(command_line)
+    from eeio.commands.parsers import request_of
+
+    command, request = request_of(arguments)
     try:
         with (
             _trusted_programs(),

@@ -17,7 +17,7 @@ from tests.suites import written
 from tests.waiting import until
 
 from eeio.machine.filesystem import mounts
-from eeio.measure.campaign.plan import file_bytes_of
+from eeio.measure.campaign.file_sizes import file_bytes_of
 from eeio.measure.journal import delayjc
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites

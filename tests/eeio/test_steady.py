@@ -15,7 +15,7 @@ from tests.plugin import Eeio
 from eeio.cli import main
 from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign import runner
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.rounds import WriteBudget
 from eeio.measure.profiles import profile as profiles
 from eeio.record.design import Wear

@@ -26,7 +26,7 @@ from eeio.measure.bench import trial
 from eeio.measure.bench.plan import How
 from eeio.measure.bench.trial import Trial
 from eeio.measure.campaign import safety
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters

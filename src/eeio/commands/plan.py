@@ -22,6 +22,7 @@ from eeio.measure.campaign.detection import (
     gate_detection,
     newest,
 )
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.doctor import recorded
 from eeio.measure.profiles import suite as suites
 from eeio.options import Command, option, switch
@@ -104,7 +105,7 @@ def show(request: PlanRequest) -> int:
 
 
 def _detected(
-    plan: plans.Plan, suite: suites.Suite, request: PlanRequest
+    plan: Plan, suite: suites.Suite, request: PlanRequest
 ) -> Detection | GateDetection | None:
     """The requested detection; None if not requested."""
     if request.detect is None:

@@ -7,9 +7,10 @@ these: a file in the command's folder and an entry here (docs/decisions/0041-fou
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eeio.options import Command, Family
+if TYPE_CHECKING:
+    from eeio.options import Command, Family
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,13 @@ NEXT_TO = {"run": "plan", "list": "rm"}
 COMMANDS = {name: of for group in (*GROUPS.values(), FURTHER) for name, of in group.items()}
 
 
-def command(name: str) -> Command[Any] | Family:
+def command(name: str) -> "Command[Any] | Family":
     """A command with its sub-commands. Raises KeyError for one that there is not."""
     files = COMMANDS[name]
     if isinstance(files, str):
         return _imported(files)
+    from eeio.options import Family
+
     return Family(name, files.help, tuple(map(_imported, files.commands.values())))
 
 
@@ -115,6 +118,6 @@ def import_all() -> None:
         command(name)
 
 
-def _imported(file: str) -> Command[Any] | Family:
+def _imported(file: str) -> "Command[Any] | Family":
     made: Command[Any] | Family = importlib.import_module(f"eeio.commands.{file}").COMMAND
     return made

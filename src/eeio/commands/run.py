@@ -17,6 +17,7 @@ from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, LimitError, Reje
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.forecast import forecast, most_text
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
@@ -97,7 +98,7 @@ def run_suite(request: RunRequest) -> int:
     return finish(store, outcome)
 
 
-def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
+def _announce(plan: Plan, suite: suites.Suite, agreed: bool) -> None:
     """Prints time and bytes; large ones require confirmation on a terminal, or RejectedError."""
     expected = forecast(plan, suite)
     print(

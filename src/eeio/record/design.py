@@ -646,7 +646,7 @@ class Design:
             suite_title=stored.suite_title,
             created_utc=stored.created_utc,
             options=stored.options,
-            protocol=Protocol(**{f: getattr(stored.protocol, f) for f in _PROTOCOL}),
+            protocol=Protocol(**{f: getattr(stored.protocol, f) for f in _PROTOCOL_FIELDS}),
             experiments=experiments,
             not_measured=stored.not_measured,
             runs=_runs(experiments, stored.order),

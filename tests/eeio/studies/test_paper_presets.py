@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from eeio.measure.campaign import exclusions, file_sizes
 from eeio.measure.campaign import plan as plans
 from eeio.measure.campaign.sweep import why_not
 from eeio.measure.profiles import suite as suites
@@ -16,9 +17,9 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EEIO_IOR", "/bin/true")
-    monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
+    monkeypatch.setattr(exclusions, "_why_cache_stays", lambda *_: None)
     # Bonnie++ takes a file of twice the memory.
-    monkeypatch.setattr(plans, "memory_bytes", lambda root: 16 << 30)
+    monkeypatch.setattr(file_sizes, "memory_bytes", lambda root: 16 << 30)
     options = Options(
         suite="eeio-panadero2012", preset="paper", directory=str(home), meters=("none",),
         disk_cache="both", device=None, seed=1,

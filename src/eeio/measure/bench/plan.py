@@ -7,7 +7,8 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.machine import caches
 from eeio.measure.bench.request import Command
-from eeio.measure.campaign.plan import Plan, in_rounds, order
+from eeio.measure.campaign.planned_campaign import Plan
+from eeio.measure.campaign.run_order import in_rounds, order
 from eeio.measure.profiles import profile as profiles
 from eeio.record.design import AdaptiveProtocol, Options, PlannedExperiment, Protocol
 from eeio.record.run import CacheLayers, Experiment

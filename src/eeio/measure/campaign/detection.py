@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eeio import paths
 from eeio.errors import EeioError, RejectedError
 from eeio.measure.campaign import safety
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.record.design import Design, PlannedExperiment, PlannedRun
 from eeio.record.store import Campaign, load, read_design

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from eeio import paths
 from eeio.errors import EeioError
 from eeio.measure.campaign import pilot_store, pilots, safety
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.rounds import most_repetitions
 from eeio.measure.profiles.suite import Suite
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun

@@ -35,7 +35,7 @@ from eeio.measure.campaign.invocation import TIMED_OUT, invoke
 from eeio.measure.campaign.journal_tracing import JournalWatch
 from eeio.measure.campaign.load_maximum import FULL_SPEED, SCRIPT, SETTING, TITLE, Maxima, Maximum
 from eeio.measure.campaign.machine_limits import MachineLimits
-from eeio.measure.campaign.plan import Plan, prefilled_bytes
+from eeio.measure.campaign.planned_campaign import Plan, prefilled_bytes
 from eeio.measure.campaign.probes import (
     DriveCounters,
     DriveView,

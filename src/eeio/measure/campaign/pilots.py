@@ -33,7 +33,7 @@ from eeio.machine.counters import read_counters
 from eeio.machine.filesystem import BlockDevice
 from eeio.measure.campaign import pilot_store, safety
 from eeio.measure.campaign.pilot_store import PilotTask, StoredPilot
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.probes import Sampling
 from eeio.measure.profiles.profile import Profile
 from eeio.record.design import AdaptiveProtocol, NotMeasured, Options, PlannedExperiment, Protocol

@@ -20,7 +20,7 @@ from eeio.measure.campaign.forecast import (
     too_slow_meters,
 )
 from eeio.measure.campaign.pilots import may_grow
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.power import check_meters
 from eeio.measure.profiles import installation

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from eeio import studies
 from eeio.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
 from eeio.comparison.precision import known_worst
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.record.design import MOST, PRECISE, AdaptiveProtocol, PlannedExperiment
 from eeio.record.run import Run
 from eeio.record.store import Campaign

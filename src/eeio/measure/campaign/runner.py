@@ -25,9 +25,10 @@ from eeio.measure.campaign.forecast import cannot_resolve
 from eeio.measure.campaign.invocation import invoke
 from eeio.measure.campaign.measurement import Measurement, iso
 from eeio.measure.campaign.pilots import Pilots
-from eeio.measure.campaign.plan import Plan, another_round
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import Progress, cost_of_run, format_duration, run_text
 from eeio.measure.campaign.rounds import WriteBudget
+from eeio.measure.campaign.run_order import another_round
 from eeio.measure.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.measure.campaign.volumes import Volumes, raw_device
 from eeio.measure.power import idle_medians, recorded

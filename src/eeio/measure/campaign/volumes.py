@@ -17,7 +17,7 @@ from eeio.machine.filesystem import (
     mount_of,
 )
 from eeio.machine.undo import UndoJournal
-from eeio.measure.campaign.plan import Plan
+from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.safety import MADE, SCRATCH, check_folder, permission
 
 
