@@ -15,7 +15,7 @@ from tests.simulators import FakeRapl
 
 from eeio.comparison.precision import half_width
 from eeio.machine.filesystem import BlockDevice
-from eeio.measure.campaign import measurement, rounds
+from eeio.measure.campaign import rounds, settling
 from eeio.measure.campaign.runner import store_lock
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment
 from eeio.record.run import CacheLayers, Experiment, Phase, Run
@@ -176,7 +176,7 @@ def test_a_pause_ends_when_the_machine_has_settled(
 ) -> None:
     power = _Power(idle_at_s)
     known = {} if idle_w is None else {("m", "system"): idle_w}
-    found = measurement.settle(
+    found = settling.settle(
         RULE, power, known, (), 7.0, sleep=power.sleep, clock=lambda: power.now_s
     )
     assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == message
@@ -194,7 +194,7 @@ def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
 
     write_for_five_seconds(0.0)
     device = BlockDevice("sdx", 8, 0, root=tmp_path)
-    found = measurement.settle(
+    found = settling.settle(
         RULE, power, {("m", "system"): 10.0}, [device], 0.0,
         sleep=write_for_five_seconds, clock=lambda: power.now_s,
     )  # fmt: skip

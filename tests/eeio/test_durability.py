@@ -23,8 +23,8 @@ from eeio.machine import caches
 from eeio.machine.caches import Sync, flush
 from eeio.machine.durability import why_flushes_end_early
 from eeio.machine.filesystem import Mount, backing_devices, further_devices, mount_of
-from eeio.measure.campaign.measurement import _until_durable
 from eeio.measure.campaign.probes import Flush
+from eeio.measure.campaign.recorded_phase import until_durable
 from eeio.record.run import CacheLayers, Durable, Experiment, Run
 from eeio.record.tools.capture import PhaseResult, ToolResult
 from eeio_power.monitor import PowerMonitor, PowerSource
@@ -57,9 +57,9 @@ def write(name: str, start_s: float | None, end_s: float | None, **more: Any) ->
 def test_the_last_write_is_durable_when_the_flush_after_the_tool_returns() -> None:
     first, last = write("first", 0.0, 2.0), write("last", 2.0, 4.0)
     synced = Sync(105.0, 106.0, "syncfs")
-    found, reason = _until_durable(last, (first, last), synced, 100.0)
+    found, reason = until_durable(last, (first, last), synced, 100.0)
     assert (found, reason) == (Durable(6.0, 2e6, "syncfs"), None)
-    found, reason = _until_durable(first, (first, last), synced, 100.0)
+    found, reason = until_durable(first, (first, last), synced, 100.0)
     assert found is None and reason is not None and "other I/O of the same run followed" in reason
 
 
@@ -67,23 +67,23 @@ def test_what_is_not_known_has_its_reason() -> None:
     unplaced, placed = write("write", None, None), write("write", 0.0, 2.0)
     synced = Sync(103.0, 104.0, "syncfs")
     assert "when it wrote is not known: test" in str(
-        _until_durable(unplaced, (unplaced,), synced, 100.0)[1]
+        until_durable(unplaced, (unplaced,), synced, 100.0)[1]
     )
     failed = Sync(103.0, 103.0, "", "/mnt: Input/output error")
-    assert _until_durable(placed, (placed,), failed, 100.0) == (
+    assert until_durable(placed, (placed,), failed, 100.0) == (
         None,
         "not flushed: /mnt: Input/output error",
     )
-    assert _until_durable(write("read", 0.0, 2.0), (), synced, 100.0) == (None, None)
+    assert until_durable(write("read", 0.0, 2.0), (), synced, 100.0) == (None, None)
 
 
 def test_a_command_that_reads_from_another_drive_too_is_durable() -> None:
     """Its own program, for instance: the bytes that it read are unknown, those written are not."""
     known = replace(write("write", 0.0, 2.0, metrics={"bytes_written": 1e6}), bytes_moved=None)
     synced = Sync(3.0, 4.0, "syncfs")
-    assert _until_durable(known, (known,), synced, 0.0) == (Durable(4.0, None, "syncfs"), None)
+    assert until_durable(known, (known,), synced, 0.0) == (Durable(4.0, None, "syncfs"), None)
     unknown = replace(known, metrics={})
-    found, reason = _until_durable(unknown, (unknown,), synced, 0.0)
+    found, reason = until_durable(unknown, (unknown,), synced, 0.0)
     assert found is None and reason == "the number of written bytes is unknown"
 
 
@@ -91,7 +91,7 @@ def test_a_tool_s_own_flush_stands() -> None:
     own = Durable(2.0, 4e6, "the tool's own")
     flushed = write("write", 0.0, 2.0, until_durable=own)
     later = write("read", 2.0, 3.0)
-    assert _until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
+    assert until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
 
 
 def test_no_flush_counts_where_flushes_do_not_reach_the_drive() -> None:
@@ -102,7 +102,7 @@ def test_no_flush_counts_where_flushes_do_not_reach_the_drive() -> None:
         (write("write", 0.0, 2.0, durable_reason="it wrote no data"), (None, "it wrote no data")),
         (write("read", 0.0, 2.0), (None, None)),
     ):
-        assert _until_durable(phase, (phase,), Sync(2.0, 3.0, "x"), 0.0, "not here") == wanted
+        assert until_durable(phase, (phase,), Sync(2.0, 3.0, "x"), 0.0, "not here") == wanted
 
 
 @pytest.mark.root

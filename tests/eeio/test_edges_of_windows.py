@@ -8,14 +8,14 @@ import pytest
 from tests.eeio_results import made
 
 from eeio.commands.meter.meters import line
-from eeio.measure.campaign import measurement
+from eeio.measure.campaign import recorded_phase
 from eeio_power import reading as measured
 from eeio_power.session import Session
 
 
 def test_the_limit_of_error_contains_what_the_edges_may_be_off() -> None:
     missing = made.energy(None, reasons=("too slow",))
-    found, left = measurement._with_edges((made.energy(40.0), missing), 0.05)
+    found, left = recorded_phase.with_edges((made.energy(40.0), missing), 0.05)
     assert found.uncertainty_j == pytest.approx(0.1 + 40.0 * 0.05)
     assert replace(found, uncertainty_j=0.1) == made.energy(40.0)
     assert left == missing

@@ -10,7 +10,7 @@ from tests.simulators.tree import write_tree
 from eeio.cli import main
 from eeio.machine import caches, counters
 from eeio.machine.filesystem import BlockDevice, backing_device, block_device
-from eeio.measure.campaign import measurement
+from eeio.measure.campaign import preparation, recorded_phase
 from eeio.measure.campaign.volumes import Volume
 from eeio.record.design import PlannedExperiment
 from eeio.record.run import CacheLayers, DeviceCounters, Experiment, Run
@@ -177,16 +177,20 @@ def test_reads_of_the_drive_have_no_remark() -> None:
 def test_a_warm_page_cache_rejects_reads_that_the_counters_do_not_prove(
     tmp_path: Path, phase: PhaseResult, is_valid: bool
 ) -> None:
-    prepared = measurement._Prepared(None, "page cache not dropped: 5 of 5 bytes", 0.0)
+    prepared = preparation.Prepared(
+        preparation.Dropped(None, "page cache not dropped: 5 of 5 bytes"), 0.0
+    )
     experiment = of_fio("on")
     planned = PlannedExperiment(experiment, "eeio-fio-1.0.0", {}, "x", "", 67 * MB)
-    observed = measurement._Observed(
+    observed = recorded_phase.Observed(
         planned, Capture(tmp_path, {}, 0, 0.0, 1.0, 0.0), prepared,
         Volume(tmp_path, None, "none", None, None), None, (), lambda start, end: (),
         caches.Sync(1.0, 1.0, "syncfs"),
     )  # fmt: skip
     run = Run(experiment, 1, 0, "quick", "", 0.0, 1.0, 0, (), "raw")
-    recorded = measurement._phase(phase, run, observed, ToolResult(phases=(phase,)), None)
+    recorded = recorded_phase.recorded_phase(
+        phase, run, observed, ToolResult(phases=(phase,)), None
+    )
     assert (recorded.validity == ()) is is_valid
 
 

@@ -1,41 +1,39 @@
-"""One run: the state it starts in, the tool's process, its record.
-
-The pause before a run: until the machine has settled, not for a fixed time.
-"""
+"""One run: the state it starts in, the tool's process, its record."""
 
 import os
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import EeioError, ToolOutputError
 from eeio.machine import caches, counters, frequency, other_io
-from eeio.machine import device as devices
-from eeio.machine.below import CacheBelow, caches_below, why_in_memory
-from eeio.machine.counters import read_counters
-from eeio.machine.direct_io import why_file_not_direct
+from eeio.machine.below import why_in_memory
 from eeio.machine.drive import elsewhere
 from eeio.machine.durability import why_flushes_end_early
 from eeio.machine.filesystem import (
     BlockDevice,
-    further_devices,
-    is_served_by_a_program,
     mount_of,
-    zone_bytes,
 )
-from eeio.machine.undo import UndoJournal, run_command
+from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.invocation import TIMED_OUT, invoke
 from eeio.measure.campaign.journal_tracing import JournalWatch
 from eeio.measure.campaign.load_maximum import FULL_SPEED, SCRIPT, SETTING, TITLE, Maxima, Maximum
 from eeio.measure.campaign.machine_limits import MachineLimits
 from eeio.measure.campaign.planned_campaign import Plan, prefilled_bytes
+from eeio.measure.campaign.preparation import (
+    Dropped,
+    Prepared,
+    all_caches_below,
+    drop_caches,
+    remarks_of_caches,
+)
 from eeio.measure.campaign.probes import (
     DriveCounters,
     DriveView,
@@ -47,133 +45,37 @@ from eeio.measure.campaign.probes import (
     Suspension,
     observe,
 )
-from eeio.measure.campaign.server_power import Energy, NodePower, ServerPower
+from eeio.measure.campaign.recorded_phase import Observed, recorded_phase
+from eeio.measure.campaign.server_power import NodePower, ServerPower
+from eeio.measure.campaign.settling import Settled, settle
 from eeio.measure.campaign.volumes import Volume, Volumes, raw_device
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation
 from eeio.record import tools
-from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun
-from eeio.record.reasons import WROTE_NOTHING
+from eeio.record.design import PlannedExperiment, PlannedRun
 from eeio.record.run import (
     CHECKED,
-    MEMORY_CACHE,
-    STORAGE_CACHE,
     UNCHECKED,
-    Durable,
     EnergyReading,
-    Experiment,
-    Phase,
     Run,
 )
-from eeio.record.tools.capture import Capture, PhaseResult, ToolResult
-from eeio_power.energy import energy_in_parts
+from eeio.record.tools.capture import Capture
 from eeio_power.monitor import PowerMonitor
 
-# Power is the mean of this long; a drive without traffic for STILL_S is idle.
-_MEAN_S = 2.0
-STILL_S = 1.0
-_STEP_S = 0.1
-# Background traffic of a drive with a mounted file system.
-_STILL_BYTES = 256 * 1024
-
-
-@dataclass(frozen=True)
-class Settled:
-    """How long it took, s, and as text why it ended."""
-
-    after_s: float
-    reason: str
-
-
-def settle(
-    rule: AdaptiveProtocol,
-    power: PowerMonitor,
-    idle_w: Mapping[tuple[str, str], float],
-    devices: Sequence[BlockDevice],
-    fixed_s: float,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> Settled:
-    """Waits `settle_least_s` at least, until power is back at idle and the drives are idle;
-    `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without such a power it
-    uses a fixed pause (`fixed_s`, at most `settle_most_s`) and the drive's counters."""
-    began_s = clock()
-    still_since_s, moved = began_s, _moved(devices)
-    while True:
-        sleep(_STEP_S)
-        now_s = clock()
-        past_s = now_s - began_s
-        now_moved = _moved(devices)
-        if now_moved - moved > _STILL_BYTES:
-            still_since_s, moved = now_s, now_moved
-        is_still = not devices or now_s - still_since_s >= STILL_S
-        share = _share_of_idle(power, idle_w, now_s)
-        if share is None:
-            if past_s >= min(fixed_s, rule.settle_most_s) and is_still:
-                return Settled(past_s, "a fixed pause: no meter shows when it is idle")
-        elif past_s >= rule.settle_least_s and is_still and abs(share - 1) <= rule.settle_power:
-            return Settled(past_s, "power is back at idle and the drive does no I/O")
-        if past_s >= rule.settle_most_s:
-            what = "the drive moves still" if not is_still else f"power is {share or 0:.2f} of idle"
-            return Settled(past_s, f"not settled after the most there is: {what}")
-
-
-def _share_of_idle(
-    power: PowerMonitor, idle_w: Mapping[tuple[str, str], float], now_s: float
-) -> float | None:
-    """Of the first meter and domain with values of the last seconds and an idle baseline."""
-    if not idle_w:
-        return None
-    for reading in power.energy(now_s - _MEAN_S, now_s, wait=False):
-        idle = idle_w.get((reading.meter, reading.domain))
-        if reading.power_w is not None and idle is not None and idle > 0.0:
-            return reading.power_w / idle
-    return None
-
-
-def _moved(devices: Sequence[BlockDevice]) -> int:
-    counted = map(read_counters, devices)
-    return sum(each.read_bytes + each.written_bytes for each in counted)
-
-
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
-# Real data has a zero block here and there.
-_TOLERATED_ZERO_SHARE = 0.05
-# A server with much memory needs a while to write it back.
-_DROP_S = 300.0
-# Operations with bytes that must reach the device before they count.
-_WRITES = ("write", "mixed")
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """The state in which a tool starts."""
+class _Drives:
+    """Where the bytes of a run go. `raw` is the device that the tool opens itself, or that the user
+    named for a command (`is_watched`)."""
 
-    cache_dropped: str | None
-    read_reason: str | None
-    prepare_s: float
-    notes: tuple[str, ...] = ()
-    settled: Settled | None = None
-    below_reason: str | None = None
-    """Why reads may have come from a cache below the drive, which even direct I/O passes."""
-    caches: tuple[CacheBelow, ...] = ()
-    """All caches below the drive."""
-    never_durable: str | None = None
-    """Why no flush shows that data are on the drive."""
-
-
-@dataclass(frozen=True)
-class _Observed:
-    """A tool that has ended, and the source of its phases."""
-
-    planned: PlannedExperiment
-    capture: Capture
-    prepared: _Prepared
-    volume: Volume
+    on_raw_device: bool
+    is_watched: bool
+    raw: BlockDevice | None
     device: BlockDevice | None
-    probes: Sequence[Probe]
-    energy: Energy
-    flushed: caches.Sync
+    devices: Sequence[BlockDevice]
+    target: other_io.Target
 
 
 class Measurement:
@@ -215,61 +117,26 @@ class Measurement:
         PowerError where it cannot be prepared."""
         experiment = planned.experiment
         volume = self._volumes.get(experiment.volume)
-        on_raw_device = experiment.experiment.target == "device"
-        if on_raw_device:
+        if experiment.experiment.target == "device":
             self._volumes.check_device()
         elif experiment.volume == "":
             safety.check_folder(volume.directory)
-        # A command has no target: `eeio bench --device` names the drive to watch and to flush.
-        is_watched = experiment.experiment.is_command and self.raw_device is not None
-        device = self.raw_device if on_raw_device or is_watched else volume.device
-        raw_devices = () if self.raw_device is None else (self.raw_device,)
-        devices = raw_devices if on_raw_device or is_watched else volume.devices
-        # Entries here stay until the campaign's end, not only until that of the run.
+        drives = self._drives(experiment, volume)
+        # These settings stay until the campaign's end, the others only until that of the run.
         reached = self._set_processors(experiment)
-        found = len(self._journal.entries)
-        try:
-            if experiment.experiment.cache.disk is not None:
-                if device is None:
-                    raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
-                caches.switch_write_cache(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, begun, volume, raw, devices, power)
-            if on_raw_device:
+        with self._changes_undone():
+            self._switch_write_cache(experiment, volume, drives)
+            prepared = self._prepare(planned, begun, volume, raw, drives.devices, power)
+            if drives.on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
-            options, profile = self._plan.options, self._plan.profiles[experiment.profile]
             servers = ServerPower(
-                options.server_power if power.meters else (), raw / "servers", self._journal
+                self._plan.options.server_power if power.meters else (),
+                raw / "servers",
+                self._journal,
             )
-            nodes = NodePower(profile, raw / "nodes", options.meters, power, servers)
-            raw_device = self.raw_device if on_raw_device or is_watched else None
-            node = None if raw_device is None else raw_device.node
-            only_here = "only this machine's part was flushed, of several"
-            # Stopped in reverse. Those listed before the flush include its writes; the journal's
-            # trace ends before it, or it would count as a flush of the tool.
-            target = _target(on_raw_device, volume, device)
-            of_drive = DriveCounters(
-                device, experiment, target, self._journal, self._no_drive(volume, is_watched)
-            )
-            flush = Flush(
-                power, None if on_raw_device else _flushed_folder(volume, raw_device), node,
-                only_here if nodes.several else None, of_drive.flushed,
-            )  # fmt: skip
-            probes = (
-                servers,
-                nodes,
-                DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
-                of_drive,
-                OtherIo(devices, experiment, target),
-                flush,
-                JournalWatch(
-                    experiment, volume, raw, self._journal, self._plan.protocol.study,
-                    requested=options.trace_journal,
-                ),
-                MachineLimits(devices),
-                Suspension(),
-                Meters(power, raw),
-                ProcessorSampler(),
-            )  # fmt: skip
+            profile = self._plan.profiles[experiment.profile]
+            nodes = NodePower(profile, raw / "nodes", self._plan.options.meters, power, servers)
+            flush, probes = self._probes(experiment, volume, drives, servers, nodes, raw, power)
             scratch = volume.directory / safety.SCRATCH
             prepared_in = safety.folder_identity(scratch)
             capture = observe(
@@ -277,39 +144,99 @@ class Measurement:
             )
             self._conclude(planned, volume, raw)
             was_replaced = prepared_in not in (None, safety.folder_identity(scratch))
-            run = replace(
-                begun,
-                started_utc=iso(capture.started_utc_s),
-                started_monotonic_s=capture.started_monotonic_s,
-                duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
-                exit_code=capture.exit_code,
-                device=device.name if device else None,
-                device_reason=None if device else volume.device_reason,
-                disk_cache_found=caches.write_cache_found(device) if device else None,
-                cache_dropped=prepared.cache_dropped,
-                prepare_s=prepared.prepare_s,
-                settled_after_s=prepared.settled.after_s if prepared.settled else None,
-                settled_reason=prepared.settled.reason if prepared.settled else None,
-            )
+            run = _ended(begun, capture, prepared, drives.device, volume)
             if capture.exit_code != 0:
                 run = replace(run, validity=(_failure(capture),))
             else:
-                run = self._read(
-                    replace(run, notes=reached),
-                    _Observed(
-                        experiment, capture, prepared, volume, device, probes,
-                        nodes.energy(capture), flush.done,
-                    ),
-                )  # fmt: skip
+                energy = nodes.energy(capture)
+                observed = Observed(
+                    experiment, capture, prepared, volume, drives.device, probes, energy, flush.done
+                )
+                run = self._read(replace(run, notes=reached), observed)
             for probe in probes:
                 run = probe.add_to(run)
             if was_replaced:
-                why = f"{scratch} was renamed or replaced during the run"
-                run = replace(run, validity=(*run.validity, why))
+                reason = f"{scratch} was renamed or replaced during the run"
+                run = replace(run, validity=(*run.validity, reason))
             return run
+
+    def _drives(self, planned: PlannedExperiment, volume: Volume) -> _Drives:
+        on_raw_device = planned.experiment.target == "device"
+        # A command has no target: `eeio bench --device` names the drive to watch and to flush.
+        is_watched = planned.experiment.is_command and self.raw_device is not None
+        raw, device, drives = None, volume.device, volume.devices
+        if on_raw_device or is_watched:
+            raw = device = self.raw_device
+            drives = () if raw is None else (raw,)
+        target = _target(on_raw_device, volume, device)
+        return _Drives(on_raw_device, is_watched, raw, device, drives, target)
+
+    @contextmanager
+    def _changes_undone(self) -> Iterator[None]:
+        """Undoes at its end what is noted in the journal meanwhile."""
+        before = len(self._journal.entries)
+        try:
+            yield
         finally:
-            for entry in reversed(self._journal.entries[found:]):
+            for entry in reversed(self._journal.entries[before:]):
                 self._journal.undo(entry)
+
+    def _switch_write_cache(
+        self, planned: PlannedExperiment, volume: Volume, drives: _Drives
+    ) -> None:
+        state = planned.experiment.cache.disk
+        if state is None:
+            return
+        if drives.device is None:
+            raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
+        caches.switch_write_cache(drives.device, state, self._journal)
+
+    def _probes(
+        self,
+        planned: PlannedExperiment,
+        volume: Volume,
+        drives: _Drives,
+        servers: ServerPower,
+        nodes: NodePower,
+        raw: Path,
+        power: PowerMonitor,
+    ) -> tuple[Flush, Sequence[Probe]]:
+        """The flush after the tool, and all probes: they are stopped in reverse. Those before the
+        flush include its writes; the journal's trace ends before it, or it would count as a flush
+        of the tool."""
+        device = drives.device
+        of_drive = DriveCounters(
+            device, planned, drives.target, self._journal, self._no_drive(volume, drives.is_watched)
+        )
+        only_here = "only this machine's part was flushed, of several"
+        flush = Flush(
+            power,
+            None if drives.on_raw_device else _flushed_folder(volume, drives.raw),
+            None if drives.raw is None else drives.raw.node,
+            only_here if nodes.several else None,
+            of_drive.flushed,
+        )
+        journal_watch = JournalWatch(
+            planned,
+            volume,
+            raw,
+            self._journal,
+            self._plan.protocol.study,
+            requested=self._plan.options.trace_journal,
+        )
+        return flush, (
+            servers,
+            nodes,
+            DriveView(device, self._journal, self._why_unseen(planned, device, volume)),
+            of_drive,
+            OtherIo(drives.devices, planned, drives.target),
+            flush,
+            journal_watch,
+            MachineLimits(drives.devices),
+            Suspension(),
+            Meters(power, raw),
+            ProcessorSampler(),
+        )
 
     def _prepare(
         self,
@@ -319,57 +246,52 @@ class Measurement:
         raw: Path,
         devices: Sequence[BlockDevice],
         power: PowerMonitor,
-    ) -> _Prepared:
+    ) -> Prepared:
         """Files with real data in them, an empty page cache, and a pause to settle."""
         started_s = time.monotonic()
-        profile = self._plan.profiles[planned.experiment.profile]
-        notes: tuple[str, ...] = ()
-        if self._installed[profile.identifier].script("pre.sh") is not None:
-            before = raw / "prepare"
-            before.mkdir()
-            capture = self._invoke(planned, volume, before, "pre")
-            if capture.exit_code != 0:
-                raise EeioError(f"preparing the test files failed: {_failure(capture)}")
-            notes = tuple((before / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
-            shutil.rmtree(before)
-        if self._offers_load(planned.experiment):
+        experiment = planned.experiment
+        notes = self._make_files(planned, volume, raw)
+        if self._offers_load(experiment):
             notes += self._maximum(planned, begun, volume, raw, devices).notes
-        found: str | None = None
-        reason: str | None = None
-        below: str | None = None
-        is_raw = planned.experiment.experiment.target == "device"
-        directory = volume.served or volume.directory
-        every = [*devices, *(() if is_raw else further_devices(directory))]
-        below_devices = [cache for each in every for cache in caches_below(each)]
-        of_directory = _caches_of_directory(planned.experiment.experiment, volume)
-        known = tuple(dict.fromkeys([*of_directory, *below_devices]))
+        below, every = all_caches_below(experiment.experiment, volume, devices)
+        dropped = Dropped()
         # For a command the user decides whether its caches are cold (`eeio bench`).
-        is_warm = planned.experiment.factors.get("cache") == "warm"
-        if is_warm and planned.experiment.experiment.is_command:
+        is_warm = experiment.factors.get("cache") == "warm"
+        if is_warm and experiment.experiment.is_command:
             # Data that --prepare or another program changed are not the command's to flush.
             os.sync()
-        if planned.experiment.experiment.level != "context" and not is_warm:
-            on_raw_device = planned.experiment.experiment.target == "device"
-            node = self.raw_device.node if on_raw_device and self.raw_device else None
-            found, reason = caches.drop(volume.test_files, node)
-            if not caches.drops_all():
-                through = _of_caches(known).get(MEMORY_CACHE)
-                below = through and f"reads may have been served {through} (run as root)"
-            if (command := self._plan.options.drop_caches_by) is not None:
-                run_command(["sh", "-c", command], _DROP_S)
-                found += f"; and by `{command}`"
-            reads = planned.experiment.experiment.operation == "read"
-            if node is not None and reads:
-                zone = zone_bytes(self.raw_device)
-                reason = _never_written(node, planned.experiment.file_bytes, zone) or reason
-        never = why_flushes_end_early(None if is_raw else mount_of(directory), every)
+        is_raw = experiment.experiment.target == "device"
+        if experiment.experiment.level != "context" and not is_warm:
+            raw_device = self.raw_device if is_raw else None
+            dropped = drop_caches(
+                experiment, volume, raw_device, below, self._plan.options.drop_caches_by
+            )
+        mount = None if is_raw else mount_of(volume.served or volume.directory)
+        never = why_flushes_end_early(mount, every)
         prepare_s = time.monotonic() - started_s
+        settled = self._settle(devices, power)
+        return Prepared(dropped, prepare_s, notes, settled, below, never)
+
+    def _make_files(self, planned: PlannedRun, volume: Volume, raw: Path) -> tuple[str, ...]:
+        """Runs the profile's pre.sh, and returns its last line."""
+        if self._installed[planned.experiment.profile].script("pre.sh") is None:
+            return ()
+        folder = raw / "prepare"
+        folder.mkdir()
+        capture = self._invoke(planned, volume, folder, "pre")
+        if capture.exit_code != 0:
+            raise EeioError(f"preparing the test files failed: {_failure(capture)}")
+        notes = tuple((folder / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
+        shutil.rmtree(folder)
+        return notes
+
+    def _settle(self, devices: Sequence[BlockDevice], power: PowerMonitor) -> Settled | None:
+        """The pause before the tool; None for a fixed one."""
         protocol = self._plan.protocol
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
-            return _Prepared(found, reason, prepare_s, notes, None, below, known, never)
-        settled = settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes, settled, below, known, never)
+            return None
+        return settle(protocol.adaptive, power, self._idle_w, devices, protocol.settle_s)
 
     def _conclude(self, planned: PlannedRun, volume: Volume, raw: Path) -> None:
         """The command that is to follow this run of a command, once its bytes are on the device."""
@@ -533,7 +455,7 @@ class Measurement:
             SETTING: "" if maximum is None else str(maximum.bytes_per_s),
         }
 
-    def _read(self, run: Run, observed: _Observed) -> Run:
+    def _read(self, run: Run, observed: Observed) -> Run:
         """Metrics, checks against the device, and energy."""
         device = observed.device
         try:
@@ -552,10 +474,12 @@ class Measurement:
         memory = self._why_in_memory(run, observed.volume)
         return replace(
             run,
-            phases=tuple(_phase(phase, run, observed, result, memory) for phase in result.phases),
+            phases=tuple(
+                recorded_phase(phase, run, observed, result, memory) for phase in result.phases
+            ),
             context=result.context,
             notes=(*notes, *observed.capture.notes),
-            remarks=_of_caches(observed.prepared.caches),
+            remarks=remarks_of_caches(observed.prepared.caches),
         )
 
     def _no_drive(self, volume: Volume, is_watched: bool) -> str | None:
@@ -581,9 +505,6 @@ def _flushed_folder(volume: Volume, watched: BlockDevice | None) -> Path | None:
     return None
 
 
-_HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses it"
-
-
 def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> other_io.Target:
     """Where the bytes of a run go."""
     mount = None if on_raw_device else mount_of(volume.served or volume.directory)
@@ -594,138 +515,24 @@ def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> 
     )
 
 
-def _caches_of_directory(experiment: Experiment, volume: Volume) -> list[CacheBelow]:
-    """Those of a FUSE file system's program; the page cache, if direct I/O is requested on a file
-    system that has none."""
-    if experiment.target == "device":
-        return []
-    directory = (volume.served or volume.directory).resolve()
-    mount = mount_of(directory)
-    if is_served_by_a_program(mount):
-        program = f"the program that serves {mount.mount_point} ({mount.filesystem})"
-        return [CacheBelow(f"the caches of {program}", True)]
-    if experiment.cache.buffer != "off":
-        return []
-    why = why_file_not_direct(directory, mount)
-    return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
-
-
-def _of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:
-    """The remarks on caches below the device."""
-    kinds = ((MEMORY_CACHE, True), (STORAGE_CACHE, False))
-    texts = {
-        kind: ", ".join(cache.text for cache in found if cache.in_memory is in_memory)
-        for kind, in_memory in kinds
-    }
-    return {kind: f"through {text}" for kind, text in texts.items() if text}
-
-
-def _phase(
-    phase: PhaseResult, run: Run, observed: _Observed, result: ToolResult, memory: str | None
-) -> Phase:
-    """A parsed phase with its energy and every reason not to use it."""
-    prepared, energy_of = observed.prepared, observed.energy
-    validity = [*phase.invalid]
-    # Direct I/O of a client does not go past its server's cache.
-    cached = (
-        run.experiment.cache.buffer == "on"
-        or run.experiment.target == "device"
-        or observed.volume.served is not None
-    )
-    # Where reads may be of a phase's own writes, the drive's counters do not prove the cache empty.
-    is_unproven = counters.read_back_bytes(run.experiment, [phase]) > 0
-    if cached and (phase.operation == "read" or is_unproven) and prepared.read_reason:
-        validity.append(prepared.read_reason)
-    if memory is not None:
-        validity.append(f"no storage device was measured: {memory}")
-    if phase.operation in ("read", "mixed") and prepared.below_reason is not None:
-        validity.append(prepared.below_reason)
-    through = _of_caches(prepared.caches).get(MEMORY_CACHE)
-    if run.experiment.level == "device" and through is not None:
-        validity.append(f"no device was measured: {through}{_HOW_TO_BYPASS}")
-    readings: tuple[EnergyReading, ...] = ()
-    began_s = run.started_monotonic_s
-    if phase.stretches:
-        readings = energy_in_parts(
-            energy_of, [(began_s + one.start_s, began_s + one.end_s) for one in phase.stretches]
-        )
-    elif phase.start_s is not None and phase.end_s is not None:
-        readings = energy_of(began_s + phase.start_s, began_s + phase.end_s)
-    durable, reason = _until_durable(
-        phase, result.phases, observed.flushed, began_s, prepared.never_durable,
-        is_command=run.experiment.is_command,
-    )  # fmt: skip
-    if durable is not None and phase.start_s is not None:
-        same = durable.end_s == phase.end_s
-        energy = readings if same else energy_of(began_s + phase.start_s, began_s + durable.end_s)
-        durable = replace(durable, energy=energy)
-    if phase.edges_unsure_s:
-        readings = _with_edges(readings, phase.edges_unsure_s)
-        if durable is not None:
-            durable = replace(durable, energy=_with_edges(durable.energy, phase.edges_unsure_s))
-    recorded = phase.recorded(readings, tuple(validity))
-    return replace(recorded, until_durable=durable, durable_reason=reason)
-
-
-def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[EnergyReading, ...]:
-    """Readings with the energy of the time by which the window's edges may be off, added to their
-    uncertainty."""
-    return tuple(
-        reading
-        if reading.power_w is None or reading.uncertainty_j is None
-        else replace(reading, uncertainty_j=reading.uncertainty_j + abs(reading.power_w) * unsure_s)
-        for reading in readings
-    )
-
-
-def _until_durable(
-    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float,
-    never: str | None = None, *, is_command: bool = False,
-) -> tuple[Durable | None, str | None]:  # fmt: skip
-    """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
-    reported one, else by the flush right after it, which is the last write's. `never`: why no
-    flush shows it."""
-    if phase.operation in _WRITES and never is not None:
-        is_nothing = phase.durable_reason == WROTE_NOTHING
-        return None, WROTE_NOTHING if is_nothing else never
-    known = phase.until_durable or phase.durable_reason
-    # A phase in several stretches includes its flush: the time from its start includes other work.
-    if phase.operation not in _WRITES or known or (phase.stretches and phase.includes_flush):
-        return phase.until_durable, phase.durable_reason
-    if phase.stretches:
-        return None, "its I/O has several intervals, so the time of durability is unknown"
-    # A command may change a file system without bytes in its account: its parser and its probe
-    # decide whether it wrote. The bytes that it read may be another drive's.
-    written = phase.metrics.get("bytes_written", phase.bytes_moved)
-    if written is None and not is_command:
-        return None, "the number of written bytes is unknown"
-    if phase.start_s is None or phase.end_s is None or not (written or is_command):
-        return None, f"when it wrote is not known: {phase.window_source}"
-    if any((other.end_s or 0.0) > phase.end_s for other in all_phases):
-        return None, "other I/O of the same run followed before its bytes were flushed"
-    if synced.error is not None:
-        return None, f"not flushed: {synced.error}"
-    end_s = synced.end_s - began_s
-    lasted_s = end_s - phase.start_s
-    rate = None if phase.bytes_moved is None else phase.bytes_moved / lasted_s
-    return Durable(end_s, rate, synced.source), None
-
-
-def _never_written(node: Path, length_bytes: int, zone: int | None) -> str | None:
-    """Why reads of a device that could not be prefilled do not measure its medium, or None. `zone`:
-    the size of its zones, bytes."""
-    zones: list[devices.Zone] = []
-    if zone is not None:
-        sectors = -(-length_bytes // 512)
-        command = ["blkzone", "report", "-o", "0", "-l", str(sectors), str(node)]
-        with suppress(EeioError):  # without it, gaps at the ends of zones count as zeros
-            zones = devices.zones_of(run_command(command))
-    share = devices.zero_share(node, length_bytes, zone or 0, zones)
-    if share <= _TOLERATED_ZERO_SHARE:
-        return None
-    return (
-        f"{share:.0%} of the first {length_bytes} bytes of {node} read as zeros: never written or "
-        "trimmed, so reading them need not touch the medium; --erase lets eeio fill the device"
+def _ended(
+    begun: Run, capture: Capture, prepared: Prepared, device: BlockDevice | None, volume: Volume
+) -> Run:
+    """The run with its times, its exit code, and the state in which it started."""
+    settled = prepared.settled
+    return replace(
+        begun,
+        started_utc=iso(capture.started_utc_s),
+        started_monotonic_s=capture.started_monotonic_s,
+        duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
+        exit_code=capture.exit_code,
+        device=device.name if device else None,
+        device_reason=None if device else volume.device_reason,
+        disk_cache_found=caches.write_cache_found(device) if device else None,
+        cache_dropped=prepared.dropped.cache_dropped,
+        prepare_s=prepared.prepare_s,
+        settled_after_s=settled.after_s if settled else None,
+        settled_reason=settled.reason if settled else None,
     )
 
 
