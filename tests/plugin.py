@@ -37,7 +37,12 @@ PARSERS = Path(__file__).parents[1] / "result-parsers/eeio_parsers"
 def pytest_configure() -> None:
     """Tests that run beside each other have no business with each other's campaigns. Each worker
     has locks of its own."""
-    os.environ["EEIO_LOCKS"] = tempfile.mkdtemp(prefix="eeio-locks-")
+    folder = tempfile.mkdtemp(prefix="eeio-locks-")
+    os.environ["EEIO_LOCKS"] = folder
+    # Not the machine's page cache: all programs would be read again after each run of a test. The
+    # pages of the test files are dropped in any case.
+    os.environ["EEIO_DROP_CACHES"] = str(Path(folder, "drop_caches"))
+    Path(folder, "drop_caches").touch()
     # A shell ignores SIGINT for background jobs, and nohup SIGHUP; the programs that are tested
     # would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -137,7 +137,8 @@ def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
     if backing_device(home)[0] is None:
         pytest.skip("no block device lies behind the temporary directory")
     suite = _suite(
-        home, "level=filesystem operation=read spatiality=random buffer=off bytes_moved=4000000000"
+        home,
+        "level=filesystem operation=read spatiality=random buffer=off bytes_moved=4000000000 mode=unread",
     )
     report = _run(home, eeio, suite, "--meter", "none", expected=3)
     (row,) = _rows(report)
