@@ -12,7 +12,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 make_output
 prepared
 
-set -- ranks="$processes" files="$files" rounds="$rounds" size="$size" fsync="$fsync" \
+set -- ranks="$processes" files="$files" rounds="$rounds" size="${size_bytes}" fsync="$fsync" \
 	layout="$layout" directory=. calls="$output/calls.csv" eeio="$output/eeio.json"
 
 start() { # ARGUMENTS...

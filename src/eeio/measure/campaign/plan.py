@@ -428,7 +428,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     device = block_device(Path(options.device), root) if options.device else None
     zone = None if options.filesystems else zone_bytes(device)
     rejected = sweep.rejected(
-        swept, lambda entry: sweep.why_not(used[entry.profile], sizes, factors_of(entry))
+        swept, lambda entry: used[entry.profile].why_not(sizes, factors_of(entry))
     )
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
