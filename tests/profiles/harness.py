@@ -27,7 +27,9 @@ def copy_of(profile: Path, folder: Path) -> Path:
     return folder
 
 
-_READ = re.compile(r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|awk|py|conf|c))\b|#include "(.+)"')
+_READ = re.compile(
+    r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|awk|py|conf|c))\b|#include "(.+)"'
+)
 
 
 def missing_files(folder: Path) -> list[str]:

@@ -6,22 +6,25 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.profiles.harness import FOLDERS, copy_of
 
 from eeio.errors import RejectedError
 from eeio.files import documents
 from eeio.measure.profiles import factors, profile
 from eeio.measure.profiles.factors import Factor, Factors
+from tests.profiles.harness import FOLDERS, copy_of
 
 AWKS = [awk for awk in ("awk", "mawk", "gawk", "busybox") if shutil.which(awk)]
 WRONG = ("", "0", "1", "07", "-1", "1.5", "4k", "5000", "4K", "3m", "1t", "2g", "9" * 14 + "g",
          "9" * 19, "on", "none", "it's", "a b", "a,b", "$(reboot)", "*", "a\nb", "\\")  # fmt: skip
-COMBINATIONS = 150
-"""Of each profile."""
+COMBINATIONS = 10_000
+EACH_ACCEPTED = 40
+"""Of each profile: combinations of factors, and accepted ones that both try. Of rejected ones they
+try one for each message."""
 
 
 def definition(folder: Path) -> Factors:
@@ -44,19 +47,24 @@ def values(factor: Factor) -> list[str]:
 
 
 def samples(known: Factors, source: random.Random) -> Iterator[list[str]]:
-    """Arguments of runs: each value alone, wrong ones, and combinations."""
+    """Arguments of runs: each value alone, and some wrong ones."""
     yield []
     yield ["speed=high"]
     yield ["operation"]
     for factor in known.by_name.values():
-        for value in (*values(factor), *WRONG):
+        for value in (*values(factor), *source.sample(WRONG, 4)):
             yield [f"{factor.name}={value}"]
     for name, value in known.never:
         yield [f"{name}={value}"]
+
+
+def combinations(known: Factors, source: random.Random) -> Iterator[list[str]]:
+    """Arguments of runs: the factors of two conditions, and another factor."""
     for _ in range(COMBINATIONS):
-        count = source.randint(2, min(6, len(known.by_name)))
-        chosen = source.sample(list(known.by_name.values()), count)
-        yield [f"{factor.name}={source.choice(values(factor))}" for factor in chosen]
+        named = {source.choice(list(known.by_name))}
+        for step in source.choices(known.steps, k=2) if known.steps else ():
+            named |= set(step.names) & known.by_name.keys()
+        yield [f"{name}={source.choice(values(known.by_name[name]))}" for name in sorted(named)]
 
 
 def in_shell(folder: Path, arguments: list[str], *awk: str) -> str | None:
@@ -67,8 +75,8 @@ def in_shell(folder: Path, arguments: list[str], *awk: str) -> str | None:
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stderr == ""
-    last = [token for token in shlex.split(done.stdout)][-2:]
-    return last[1] if last[0] == "refuse" else None
+    *_, command, message = shlex.split(done.stdout)
+    return message if command == "refuse" else None
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
@@ -76,17 +84,34 @@ def test_scripts_and_plans_reject_the_same_factors_with_the_same_text(
     folder: Path, tmp_path: Path
 ) -> None:
     found = profile.load(folder)
+    known = definition(folder)
     home = copy_of(folder, tmp_path / "home")
     no_preset = f"EEIO_PRESET=quick: not in {home}/presets.conf"
     source = random.Random(folder.name)
-    accepted = 0
-    for number, arguments in enumerate(samples(definition(folder), source)):
-        expected = definition(folder).problem(arguments, found.presets["quick"], no_preset)
+    expected = [
+        (arguments, known.problem(arguments, found.presets["quick"], no_preset))
+        for arguments in (*samples(known, source), *combinations(known, source))
+    ]
+    messages = Counter[str | None]()
+    for number, (arguments, message) in enumerate(expected):
+        messages[message] += 1
+        if messages[message] > (EACH_ACCEPTED if message is None else 1):
+            continue
         awk = AWKS[number % len(AWKS)]
         command = ("busybox", "awk") if awk == "busybox" else (awk,)
-        assert in_shell(home, arguments, *command) == expected, (awk, arguments)
-        accepted += expected is None
-    assert accepted > 10
+        assert in_shell(home, arguments, *command) == message, (awk, arguments)
+    assert messages[None] > EACH_ACCEPTED
+    # Each condition rejects some of them.
+    for step in known.steps:
+        first, last = step.message.partition("{")[0], step.message.rpartition("}")[2]
+        assert (
+            not step.message
+            or "missing" in step.message
+            or any(
+                message and message.startswith(first) and message.endswith(last)
+                for message in messages
+            )
+        ), step.message
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)

@@ -15,7 +15,6 @@ from eeio.paths import shipped, temporary_folder
 
 _LIST = "common"
 WITH = {
-    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh"),
     "factors.sh": (
         "factors.awk",
         "checks.sh",

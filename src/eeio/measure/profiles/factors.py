@@ -140,6 +140,12 @@ class _Step:
     source: str
     message: str
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Those that occur in its terms, values among them."""
+        sides = [side for term in (*self.when, *self.required) for side in (term.left, term.right)]
+        return frozenset(name for side in sides for name in re.split(r"[*/%,]", side))
+
 
 @dataclass(frozen=True)
 class Factors:
