@@ -1,5 +1,5 @@
 # Variables that follow from the factors, and the user's ini file. For factors.sh.
-# shellcheck shell=sh disable=SC2034 # for the scripts
+# shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves; for the scripts
 io500=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 ini=${EEIO_IO500_INI:-}
 if [ -n "$ini" ]; then
