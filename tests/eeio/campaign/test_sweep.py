@@ -168,10 +168,7 @@ def test_a_sweep_of_4096_combinations_starts_no_program(
         "level=filesystem operation=read spatiality=strided request_size=4k buffer=off "
         "processes=1 engine=libaio iodepth=1 stride=2"
     )
-    protocol = (
-        "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
-    )
-    suite = str(written(home / "suites/one", [("fio", arguments, "one")], protocol))
+    suite = str(written(home / "suites/one", [("fio", arguments, "one")]))
 
     def started(*arguments: object, **_: object) -> None:
         raise AssertionError(f"started: {arguments}")
