@@ -60,12 +60,12 @@ function operand(text) {
 	return kind[text] == "size" ? bytes_of(value[text]) : value[text] + 0
 }
 
-# Of * / and %, from left to right, in whole numbers.
+# Of * / and %, from left to right, in whole numbers. A division by 0 is 0.
 function calculated(text,   number, sign, length_of, next_number) {
 	while (text != "") {
 		length_of = match(text, /[*\/%]/) ? RSTART - 1 : length(text)
 		next_number = operand(substr(text, 1, length_of))
-		if (sign == "*") number *= next_number
+		if (sign == "*" || (sign != "" && next_number == 0)) number *= next_number
 		else if (sign == "/") number = int(number / next_number)
 		else if (sign == "%") number %= next_number
 		else number = next_number

@@ -175,6 +175,7 @@ def test_calculations_in_conditions(tmp_path: Path) -> None:
     (tmp_path / "factors.conf").write_text(
         "a number 0..100 default=0 | a\nb size 1..1g default=1 | b\n"
         "require b/4096*4096>=a*512 | {a} of {b}\nrequire b%2=0 | odd {b}\n"
+        "when a=0 require b/a=0 b%a=0 | not 0\n"
     )
     shutil.copy(FOLDERS[0].parent / "common/factors.awk", tmp_path)
     (tmp_path / "presets.conf").write_text("quick x=1\n")
@@ -185,6 +186,7 @@ def test_calculations_in_conditions(tmp_path: Path) -> None:
         (["b=8191", "a=9"], "9 of 8191"),
         (["b=8191", "a=8"], "odd 8191"),
         (["b=8190", "a=8"], None),
+        (["b=8190", "a=0"], None),
     ):
         assert known.problem(arguments, {}, "") == expected
         for awk in AWKS:

@@ -112,12 +112,12 @@ class _Term:
 
 
 def _calculated(text: str, factors: Mapping[str, Factor], values: Mapping[str, str]) -> int:
-    """Of * / and %, from left to right, in whole numbers."""
+    """Of * / and %, from left to right, in whole numbers. A division by 0 is 0."""
     first, *rest = re.split(r"([*/%])", text)
     result = _operand(first, factors, values)
     for sign, name in zip(rest[::2], rest[1::2], strict=True):
         number = _operand(name, factors, values)
-        if sign == "*":
+        if sign == "*" or number == 0:
             result *= number
         elif sign == "/":
             result //= number
