@@ -12,7 +12,7 @@ cd eeio-bonnie 2>/dev/null || refuse "$scratch: not prepared; run pre.sh with th
 # Not -q: the progress words on stderr tell when each phase began and ended.
 # -r: half the file, so that Bonnie++ starts whatever the memory. -f: how many MiB a byte at a time,
 # or none of them. -n 0: no small files.
-set -- -d . -s "$size_mib:$request_bytes" -r $((size_mib / 2)) \
+set -- -d . -s "$size_mib:$request_size_bytes" -r $((size_mib / 2)) \
 	"-f${characters_mib:-}" -n 0 -m eeio
 [ "$buffer" = on ] || set -- "$@" -D
 # It flushes at the end of each phase whatever it is told; -b: after every write, too.

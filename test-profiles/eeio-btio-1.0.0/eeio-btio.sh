@@ -27,7 +27,7 @@ original() { # the user's own NPB, whose output eeio reads
 
 own() {
 	(launch "$processes" "$HOME/btio" ranks="$processes" class="$class" subtype="$subtype" flush="$flush" \
-		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer" \
+		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer_bytes" \
 		directory=. eeio="$output/eeio.json")
 }
 

@@ -17,8 +17,8 @@ prepared
 run() {
 	rm -f "$output/eeio.json"
 	# In a shell of its own, which mpirun replaces.
-	(launch "$processes" "$HOME/checkpoint" ranks="$processes" size="$size" spread="$spread" \
-		request_size="$request_size" interval_ms="$((interval_s * 1000))" checkpoints="$checkpoints" \
+	(launch "$processes" "$HOME/checkpoint" ranks="$processes" size="$size_bytes" spread="$spread" \
+		request_size="$request_size_bytes" interval_ms="$((interval_s * 1000))" checkpoints="$checkpoints" \
 		compute="$compute" fsync="$fsync" directory=. eeio="$output/eeio.json")
 }
 

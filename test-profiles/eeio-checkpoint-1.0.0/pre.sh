@@ -6,7 +6,7 @@
 . "$HOME/factors.sh"
 enter "$scratch"
 rm -f eeio-checkpoint.*
-needed=$((2 * processes * (size + 8192)))
+needed=$((2 * processes * (size_bytes + 8192)))
 need_bytes "$needed"
 # So that the caller can see what lies behind the files.
 : >eeio-checkpoint.ready

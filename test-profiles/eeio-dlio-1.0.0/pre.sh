@@ -8,7 +8,7 @@
 . "$HOME/samples.sh"
 # Each reader holds a sample, a checkpoint is in memory twice; and Python with PyTorch.
 memory=$((readers * (record + 4 * deviation) + 1073741824))
-[ "$workload" != checkpoint ] || memory=$((memory + 2 * checkpoint_bytes))
+[ "$workload" != checkpoint ] || memory=$((memory + 2 * checkpoint_size_bytes))
 available=$(awk '$1 == "MemAvailable:" { printf "%.0f", $2 * 1024 }' /proc/meminfo)
 [ "${available:-0}" -ge "$memory" ] ||
 	refuse "workload=$workload: needs $memory bytes of memory, ${available:-0} are available; give fewer" \
@@ -25,4 +25,4 @@ if ! is_ready; then
 	echo "$marker" >eeio-dlio.ready
 	data_made >"$HOME/data.ready"
 fi
-[ "$workload" != checkpoint ] || need_bytes $((checkpoints * checkpoint_bytes + 67108864))
+[ "$workload" != checkpoint ] || need_bytes $((checkpoints * checkpoint_size_bytes + 67108864))

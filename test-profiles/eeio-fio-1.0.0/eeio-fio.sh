@@ -12,7 +12,7 @@ random-*) pattern=rand$operation ;;
 *-mixed) pattern=rw ;;
 *) pattern=$operation ;;
 esac
-set -- --name=eeio-fio --bs="$request_bytes" \
+set -- --name=eeio-fio --bs="$request_size_bytes" \
 	--numjobs="$processes" --group_reporting --size="$share_bytes" --runtime="$runtime_s" \
 	--overwrite=1 --invalidate=1 --lat_percentiles=1 --clat_percentiles=0 --eta=never \
 	--output-format=json+ --output="$output/fio.json" \
@@ -20,13 +20,12 @@ set -- --name=eeio-fio --bs="$request_bytes" \
 if [ "$spatiality" = strided ]; then
 	# Once through the file in steps of stride requests, then the end: fio would start over
 	# at the same blocks.
-	steps=$((share_bytes / (stride * request_bytes)))
-	[ "$steps" -gt 0 ] || refuse "stride=$stride: longer than the file; give a larger file_size"
-	set -- "$@" --rw="$pattern:$(((stride - 1) * request_bytes))" --io_size=$((steps * request_bytes))
+	steps=$((share_bytes / (stride * request_size_bytes)))
+	set -- "$@" --rw="$pattern:$(((stride - 1) * request_size_bytes))" --io_size=$((steps * request_size_bytes))
 else
 	set -- "$@" --rw="$pattern" ${read_share:+--rwmixread="$read_share"}
 fi
-set -- "$@" --direct=$direct
+set -- "$@" --direct="$direct"
 offered=$(load_options) || exit 2
 # shellcheck disable=SC2046,SC2086 # words without spaces
 set -- "$@" $(request_options) $flush_option $offered
@@ -35,6 +34,7 @@ if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	set -- "$@" --randseed="$EEIO_RUN_SEED"
 fi
 if [ -n "$device" ]; then
+	# shellcheck disable=SC2086 # words without spaces
 	set -- "$@" --filename="$fio_device" --offset_increment="$share_bytes" $zone_options
 	[ "$operation" = read ] && set -- "$@" --readonly
 else

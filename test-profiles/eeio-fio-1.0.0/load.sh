@@ -1,8 +1,8 @@
 # An offered load: load=30 asks for 30 % of the bandwidth that these factors reach at whole speed here.
 # `eeio run` measures that before the first step and states it in EEIO_LOAD_MAXIMUM. Under PTS pre.sh
 # measures it, outside the window. The load is offered for the whole run time, however large
-# the file is. Sourced by factors.sh.
-# shellcheck shell=sh disable=SC2154 # factors.sh sets them
+# the file is. For derived.sh.
+# shellcheck shell=sh
 
 load_file=$HOME/load.max # lines: bytes/s and what they are of
 load_of() { # prints it: the factors, and where; what is mounted there may be another disk by now

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Outside the measured window: writes the whole file with real data, so that reads never meet
 # extents that were never written and writes never allocate. A file that is ready is kept.
-# shellcheck disable=SC2015 # refuse leaves
+# shellcheck disable=SC2015,SC2086 # refuse leaves; $zone_options is words
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 fio=$(sed -n 's/^path=//p' "$HOME/tool.conf")

@@ -1,10 +1,7 @@
-# What is read or written, and what may be erased. Sourced by factors.sh, which has set the factors.
-# shellcheck shell=sh disable=SC2034,SC2154 # of factors.sh, and for those who source it
+# What is read or written, and what may be erased. For derived.sh.
+# shellcheck shell=sh disable=SC2034 # for the scripts
 device='' identity='' zone_options=''
-if [ "$level" = device ]; then
-	[ "$buffer" = off ] || refuse "buffer=on: level=device is measured without the page cache; give buffer=off"
-	device=${EEIO_DEVICE:-}
-fi
+[ "$level" != device ] || device=${EEIO_DEVICE:-}
 if [ -n "$device" ]; then
 	case $device in
 	/*) ;;

@@ -1,6 +1,6 @@
 # A zoned drive (ZNS, host-managed SMR): each zone is written from its begin, and reset before it is written
 # again. Sourced by target.sh.
-# shellcheck shell=sh disable=SC2034,SC2154 # factors.sh and target.sh set and use them
+# shellcheck shell=sh disable=SC2034 # for the scripts
 case $operation-$spatiality in
 read-sequential | read-random | write-sequential) ;;
 read-*) refuse "spatiality=$spatiality: $device is a zoned drive: a stride would meet the gaps at the ends of its zones" ;;
@@ -10,7 +10,7 @@ esac
 [ "$engine" != mmap ] || refuse "engine=mmap: $device is a zoned drive, which requires direct I/O; give another engine"
 zone_options=--zonemode=zbd
 zone_bytes=$(($(cat "$queue/chunk_sectors") * 512))
-[ "$request_bytes" -le "$zone_bytes" ] ||
+[ "$request_size_bytes" -le "$zone_bytes" ] ||
 	refuse "request_size=$request_size: more than a zone of $device, $zone_bytes bytes"
 for limit in max_open_zones max_active_zones; do
 	most=$(cat "$queue/$limit" 2>/dev/null)
@@ -23,7 +23,7 @@ if [ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ]; then
 	PATH=$PATH:/usr/sbin:/sbin
 	[ -n "$(command -v blkzone)" ] || refuse "$device is a zoned drive, and blkzone is missing: install the package util-linux"
 	capacity_bytes=$(($(blkzone report -c 1 "$device" | sed -n '1s/.* cap \(0x[0-9a-f]*\).*/\1/p') * 512))
-	[ "$operation" = read ] || [ $((capacity_bytes % request_bytes)) = 0 ] ||
+	[ "$operation" = read ] || [ $((capacity_bytes % request_size_bytes)) = 0 ] ||
 		refuse "request_size=$request_size: does not divide the capacity of a zone of $device, $capacity_bytes bytes"
 fi
 

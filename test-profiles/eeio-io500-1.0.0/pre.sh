@@ -23,6 +23,7 @@ case $PWD in
 	;;
 esac
 rm -rf eeio-io500 eeio-io500.*
+bytes=${data_bytes:-0}
 need_bytes $((2 * bytes * processes))
 # Without a size, at most 40 % of what is free, in each of the two phases that write most.
 share=$((free * 2 / 5 / processes))

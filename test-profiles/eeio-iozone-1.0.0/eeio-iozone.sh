@@ -11,7 +11,7 @@ prepared
 [ "$test" = 0 ] || is_ready || refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
 
 # -+n: no second pass; -w: keep the files.
-set -- -i "$test" -+n -w -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k
+set -- -i "$test" -+n -w -s $((share_bytes / 1024))k -r $((request_size_bytes / 1024))k
 # -e: a write ends when its data are flushed. Without it IOzone flushes after it has taken the time.
 # -o: each write by itself (O_SYNC).
 case $flush in

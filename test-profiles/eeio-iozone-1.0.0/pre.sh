@@ -13,7 +13,7 @@ if ! is_ready; then
 	need_bytes "$needed"
 	[ "$test" = 0 ] && exit 0
 	for file in $files; do
-		"$iozone" -i 0 -+n -w -e -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k -f "$file" >/dev/null &&
+		"$iozone" -i 0 -+n -w -e -s $((share_bytes / 1024))k -r $((request_size_bytes / 1024))k -f "$file" >/dev/null &&
 			[ "$(stat -c %s "$file")" = "$share_bytes" ] ||
 			{ echo "eeio-iozone: prefilling $scratch/$file failed" >&2 && exit 1; }
 	done

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the creation of files once, as the factors say, and nothing else: whoever calls this measures
 # this window.
+# shellcheck disable=SC2031 # the shared files have a variable mode only in a subshell
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
@@ -12,7 +13,7 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 make_output
 prepared
 
-set -- ranks="$processes" files="$files" rounds="$rounds" size="$size" fsync="$fsync" \
+set -- ranks="$processes" files="$files" rounds="$rounds" size="$size_bytes" fsync="$fsync" \
 	layout="$layout" directory=. calls="$output/calls.csv" eeio="$output/eeio.json"
 
 start() { # ARGUMENTS...

@@ -9,7 +9,7 @@ rm -rf eeio-metadata.*
 # A file has an inode, an entry in a folder and whole blocks of data; a folder has a block.
 folders=$((processes * rounds + rounds + 2)) created=$((processes * files * rounds))
 inodes=$((created + folders))
-needed=$((created * (512 + (size + 4095) / 4096 * 4096) + folders * 4096))
+needed=$((created * (512 + (size_bytes + 4095) / 4096 * 4096) + folders * 4096))
 need_bytes "$needed"
 need_inodes "$inodes"
 # So that the caller can see what lies behind the files.

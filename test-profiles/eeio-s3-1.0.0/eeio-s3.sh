@@ -11,7 +11,7 @@ prepared
 
 run() {
 	rm -f "$output/eeio.json"
-	"$python" -I -S "$HOME/client.py" run endpoint="$endpoint" region="$region" size="$size" \
+	"$python" -I -S "$HOME/client.py" run endpoint="$endpoint" region="$region" size="$request_size_bytes" \
 		objects="$objects" concurrency="$processes" seed="${EEIO_RUN_SEED:-1}" state="$state" \
 		server="$server" eeio="$output/eeio.json"
 }

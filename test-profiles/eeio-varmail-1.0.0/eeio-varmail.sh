@@ -16,7 +16,7 @@ ready=eeio-varmail.ready
 run() {
 	rm -f "$output/eeio.json"
 	"$HOME/varmail" ranks="$processes" files="$files" loops="$loops" runtime_s="$runtime_s" \
-		append="$append" fsync="$fsync" seed="${EEIO_RUN_SEED:-1}" directory=. \
+		append="$append_bytes" fsync="$fsync" seed="${EEIO_RUN_SEED:-1}" directory=. \
 		eeio="$output/eeio.json"
 }
 

@@ -7,10 +7,10 @@
 enter "$scratch"
 rm -rf eeio-varmail.*
 # A file that is there has in the mean its first size or two appends, in whole blocks, and an inode.
-largest=$((size > 2 * append ? size : 2 * append))
+largest=$((size_bytes > 2 * append_bytes ? size_bytes : 2 * append_bytes))
 needed=$((files * (largest + 8192)))
 need_bytes "$needed"
 inodes=$((files + files / 100 + processes + 3))
 need_inodes "$inodes"
-"$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory=. || exit
+"$HOME/varmail" fill ranks="$processes" files="$files" size="$size_bytes" directory=. || exit
 echo "$processes $files" >eeio-varmail.ready

@@ -27,12 +27,14 @@ def copy_of(profile: Path, folder: Path) -> Path:
     return folder
 
 
-_READ = re.compile(r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|py|conf|c))\b|#include "(.+)"')
+_READ = re.compile(
+    r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|awk|py|conf|c))\b|#include "(.+)"'
+)
 
 
 def missing_files(folder: Path) -> list[str]:
     """What the scripts and sources in a folder read, include or import, and is not in it."""
-    optional = {"tool.sh", "tool.conf"}
+    optional = {"tool.sh", "tool.conf", "derived.sh"}
     missing = []
     for path in (path for path in folder.iterdir() if path.is_file()):
         text = path.read_text(errors="replace")

@@ -165,8 +165,8 @@ def test_a_full_disk_ends_all_ranks(program: Program, tmp_path: Path) -> None:
     ("arguments", "reported"),
     [
         ("processes=257", "processes=257: give a whole number from 1 to 256"),
-        ("size=1k", "size=1k: give 4k to 65536g"),
-        ("request_size=9m", "request_size=9m: give 4k to 8m"),
+        ("size=1k", "size=1k: give a size from 4k to 65536g"),
+        ("request_size=9m", "request_size=9m: give a size from 4k to 8m"),
         ("fsync=on flush=none", "flush=none: fsync=on is flush=each"),
         ("spread=95", "spread=95: give a whole number from 0 to 90"),
         ("compute=hard", "compute=hard: give one of: sleep busy"),

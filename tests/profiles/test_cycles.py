@@ -306,7 +306,7 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("bonnie", "flush=on", "flush=on"),
         ("bonnie", "buffer=off characters=1m", "a byte at a time is no direct I/O"),
         ("bonnie", "buffer=on flush=each characters=1m", "which would flush every byte"),
-        ("bonnie", "buffer=on characters=5000", "characters=5000: give a multiple of 1 MiB"),
+        ("bonnie", "buffer=on characters=5000", "characters=5000: give 0, or a multiple of 1m"),
         ("bonnie", "buffer=on file_size=8m characters=9m", "at most file_size=8m"),
         ("lmbench", "tests=network", "tests=network"),
     ],

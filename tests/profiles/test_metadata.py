@@ -420,7 +420,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("processes=257", "processes=257: give a whole number from 1 to 256"),
         ("rounds=x", "rounds=x: give a whole number"),
         ("size=1t", "size=1t: give a size"),
-        ("size=2g", "size=2g: give at most 1g"),
+        ("size=2g", "size=2g: give 0, or a size from 1 to 1g"),
         ("buffer=off", "buffer=off: give one of: on"),
         ("operation=write", "operation=write: give one of: metadata"),
         ("layout=tree", "layout=tree: give one of: shared own"),

@@ -396,7 +396,7 @@ def test_a_state_file_of_others_is_not_believed(s3: Installed, store: Objects) -
         ("", {"AWS_SECRET_ACCESS_KEY": ""}, 1, "no credentials. Set AWS_ACCESS_KEY_ID"),
         ("", {"EEIO_S3_REGION": "a b"}, 2, "EEIO_S3_REGION=a b: give a name"),
         ("", {"EEIO_S3_ENDPOINT": ""}, 2, "no object store: set EEIO_S3_ENDPOINT=URL"),
-        ("request_size=1g", {}, 2, "request_size=1g: give at most 256m"),
+        ("request_size=1g", {}, 2, "request_size=1g: give a size from 1 to 256m"),
         ("processes=0", {}, 2, "processes=0"),
         ("operation=read", {}, 2, "operation=read: give one of: mixed"),
     ],

@@ -195,7 +195,7 @@ def test_an_error_in_the_middle_ends_all(program: Program, tmp_path: Path, call:
         ("files=20", "files=20: give at least two for each of 16 processes"),
         ("fsync=on flush=none", "flush=none: fsync=on is flush=each"),
         ("fsync=off flush=each", "flush=each: fsync=off is flush=none"),
-        ("append=3m", "append=3m: give at most 2m"),
+        ("append=3m", "append=3m: give a size from 1 to 2m"),
         ("buffer=off", "buffer=off: give one of: on"),
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],

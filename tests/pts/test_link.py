@@ -129,12 +129,12 @@ def test_a_profile_of_the_users_own_is_linked(tmp_path: Path, pts: Path) -> None
     own = tmp_path / "own/eeio-mine-1.0.0"
     own.mkdir(parents=True)
     (own / "test-definition.xml").write_text("<x/>")
-    (own / "common").write_text("checks.sh interim.sh\n")
+    (own / "common").write_text("factors.sh interim.sh\n")
     assert link(tmp_path, pts, str(own))[0] == 0
     linked = tmp_path / ".phoronix-test-suite/test-profiles/local/eeio-mine-1.0.0"
     assert {path.name for path in linked.iterdir()} == {
-        "test-definition.xml", "checks.sh", "scratch.sh", "owners.sh", "trust.sh",
-        "repairs.sh", "contents.sh", "interim.sh",
+        "test-definition.xml", "factors.sh", "factors.awk", "checks.sh", "scratch.sh", "owners.sh",
+        "trust.sh", "repairs.sh", "contents.sh", "interim.sh",
     }  # fmt: skip
     assert link(tmp_path, None, "--remove")[0] == 0
     assert not linked.exists() and own.is_dir()

@@ -1,10 +1,12 @@
 """`--sweep`: values of a factor in the place of a suite's, each combination an experiment."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.plugin import Eeio
+from tests.suites import written
 
 from eeio.errors import RejectedError
 from eeio.measure.campaign import plan as plans
@@ -156,6 +158,30 @@ def test_what_cannot_be_swept_is_rejected_with_the_reason(
     with pytest.raises(RejectedError) as caught:
         plan(home, "eeio-chang2014", *sweeps)
     assert message in str(caught.value)
+
+
+def test_a_sweep_of_4096_combinations_starts_no_program(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It started a shell for each of them."""
+    arguments = (
+        "level=filesystem operation=read spatiality=strided request_size=4k buffer=off "
+        "processes=1 engine=libaio iodepth=1 stride=2"
+    )
+    suite = str(written(home / "suites/one", [("fio", arguments, "one")]))
+
+    def started(*arguments: object, **_: object) -> None:
+        raise AssertionError(f"started: {arguments}")
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    sweeps = ("processes=1..16+1", "iodepth=1..16+1", "stride=2..17+1")
+    assert len(plan(home, suite, *sweeps, preset="quick").experiments) == 4096
+
+
+def test_combinations_that_a_profile_rejects_are_left_out_with_its_message(home: Path) -> None:
+    made = plan(home, "eeio-engines", "iodepth=1,4", preset="quick")
+    reasons = {one.reason for one in made.not_measured}
+    assert "eeio-fio: iodepth=4: engine=psync has one request at a time" in "\n".join(reasons)
 
 
 def test_the_hold_of_another_preset(home: Path) -> None:

@@ -175,7 +175,7 @@ def _entries(options: Options, suite: Suite, protocol: Protocol, root: Path) -> 
         factors_of,
     )
     rejected = sweep.rejected(
-        swept, lambda entry: sweep.why_not(used[entry.profile], sizes, factors_of(entry))
+        swept, lambda entry: used[entry.profile].why_not(sizes, factors_of(entry))
     )
     left_out = [g for g in suite.left_out(options.preset) if not swept.requests(g)]
     return _Entries(swept.made, used, factors_of, sizes, left_out, without_tool, rejected)

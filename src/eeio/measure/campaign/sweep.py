@@ -9,18 +9,14 @@ file size name the sum over their processes; with more of them each keeps its sh
 with a file of fixed size per thread.
 """
 
-import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from eeio.errors import EeioError, RejectedError
-from eeio.measure.profiles import complete
-from eeio.measure.profiles.profile import Profile, script_environment
+from eeio.measure.profiles.profile import Profile
 from eeio.measure.profiles.suite import LeftOut, SuiteEntry, size_of
-from eeio.units.external_text import shown
 from eeio.units.quantities import shortened
 from eeio.units.sizes import KIB, MIB, parse_size
 
@@ -34,7 +30,6 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 # A factor that replaces two of a profile, and the profile's names of others.
 _FILE_EACH = "file_size_each"
 _OTHER_NAMES = {"record_size": "request_size", "threads": "processes", "ranks": "processes"}
-_CHECK_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -249,34 +244,3 @@ def rejected(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[
         if reason is not None:
             raise RejectedError(f"--sweep: {reason}")
     return found
-
-
-def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | None:
-    """The message with which the profile's factors.sh rejects them; None if it accepts them. A
-    user's profile may have no factors.sh."""
-    if "factors.sh" not in profile.files:
-        return None
-    arguments = [f"{name}={value}" for name, value in sorted(factors.items())]
-    variables = {
-        "EEIO_PRESET": preset,
-        "EEIO_DEVICE": "",
-        "EEIO_ERASE": "",
-        "EEIO_DIRECTORY": os.curdir,
-    }
-    try:
-        with complete.folder_of(profile.folder) as folder:
-            done = subprocess.run(
-                ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *arguments],
-                env=script_environment(folder, variables),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=_CHECK_TIMEOUT_S,
-                check=False,
-            )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RejectedError(f"--sweep: {profile.folder}/factors.sh: {error}") from error
-    if done.returncode == 0:
-        return None
-    last = done.stderr[-4096:].decode(errors="replace").strip().rpartition("\n")[2]
-    return shown(last) or f"{profile.name} takes not these factors: {' '.join(arguments)}"

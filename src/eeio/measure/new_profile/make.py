@@ -17,7 +17,7 @@ from eeio.paths import make_output_folder, shipped
 from eeio.record.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_LISTED = ("checks.sh", "install.sh", "post.sh")
+_LISTED = ("factors.sh", "install.sh", "post.sh")
 _SHARED = sorted({*_LISTED, *chain.from_iterable(WITH.get(name, ()) for name in _LISTED)})
 
 
@@ -26,7 +26,7 @@ def profile_files(workload: Workload) -> dict[str, str]:
     values = _values(workload)
     shared = shipped("test-profiles") / "common"  # copied: the folder is the user's
     same = ("test-definition.xml", "results-definition.xml", "presets.conf", "tool.sh",
-            "factors.sh", "pre.sh")  # fmt: skip
+            "factors.conf", "pre.sh")  # fmt: skip
     return {
         **{name: _filled(name, values) for name in same},
         f"eeio-{workload.name}.sh": _filled("run.sh", values),
@@ -93,12 +93,10 @@ def _values(workload: Workload) -> dict[str, str]:
         "spatiality": workload.spatiality,
         "buffer": workload.buffer,
         "flush": workload.flush,
-        "defaults": "".join(f"factor_{k}={v[0]}\n" for k, v in workload.factors.items()),
-        "cases": "".join(
-            f'\t{k}=*) one_of {k} "$value" "{" ".join(v)}" && factor_{k}=$value ;;\n'
-            for k, v in workload.factors.items()
+        "factors": "".join(
+            f"{name} words {','.join(values)} default={values[0]} | of the command\n"
+            for name, values in workload.factors.items()
         ),
-        "known": "".join(f" {name}" for name in names),
         "prepare_words": ", and the prepared files" if workload.prepare else "",
         "prepare": f"sh -c {pieces(workload.prepare, names)}" if workload.prepare else "exit 0",
         "executes": "".join(_executes(workload)),

@@ -30,6 +30,7 @@ _TAKEN = frozenset((
     "level", "operation", "spatiality", "buffer", "flush", "disk", "api", "cache", "file_size",
     "runtime_s", "timeout_s", "precondition", "files", "rounds", "class", "words", "variant",
     "subtype", "frequency_hz", "smt", "turbo", "load", "request_size", "processes",
+    "never", "prefix", "require", "set", "when",
 ))  # fmt: skip
 
 

@@ -15,7 +15,15 @@ from eeio.paths import shipped, temporary_folder
 
 _LIST = "common"
 WITH = {
-    "checks.sh": ("scratch.sh", "owners.sh", "trust.sh", "repairs.sh", "contents.sh"),
+    "factors.sh": (
+        "factors.awk",
+        "checks.sh",
+        "scratch.sh",
+        "owners.sh",
+        "trust.sh",
+        "repairs.sh",
+        "contents.sh",
+    ),
     "install.sh": ("programs.sh", "owners.sh", "trust.sh", "repairs.sh"),
     "mpi.sh": ("open-mpi.sh",),
 }

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from eeio.errors import LimitError, RejectedError
 from eeio.files import documents, inputs
-from eeio.measure.profiles import complete
+from eeio.measure.profiles import complete, factors
+from eeio.measure.profiles.factors import Factors
 from eeio.paths import check_definition, search_path
+from eeio.units.external_text import shown
 from eeio.units.names import LONGEST_NAME
 from eeio.units.quantities import FRACTION, PAUSE, shortened
 
@@ -32,6 +34,7 @@ class Profile:
     title: str
     version: str
     presets: Mapping[str, Mapping[str, str]]
+    factors: Factors | None = None
 
     @property
     def identifier(self) -> str:
@@ -60,18 +63,24 @@ class Profile:
 
     @property
     def default_factors(self) -> dict[str, str]:
-        """The factors of a run that names no level, such as one from PTS's menu: those that
-        factors.sh begins with, as far as an experiment has fields for them, or its only level."""
-        path = self.files.get("factors.sh")
-        if path is None:
+        """The factors of a run that names no level, such as one from PTS's menu: the defaults of
+        those that an experiment has fields for. A single level is the default."""
+        if self.factors is None:
             return {}
-        text = path.read_text(encoding="utf-8")
-        line = re.search(r"^level=.*$", text, re.M)
-        settings = line[0].split() if line else []
-        pairs = dict(re.findall(r"^(\w+)=(\w+)$", "\n".join(settings), re.M))
-        if (only := re.search(r'one_of level "\$value" "(\w+)"', text)) is not None:
-            pairs.setdefault("level", only[1])
-        return {name: pairs[name] for name in _FIELDS if name in pairs}
+        pairs = {name: factor.default for name, factor in self.factors.by_name.items()}
+        if "level" in pairs and len(self.factors.by_name["level"].words) == 1:
+            pairs["level"] = self.factors.by_name["level"].values
+        return {name: pairs[name] for name in _FIELDS if pairs.get(name)}
+
+    def why_not(self, preset: str, factors: Mapping[str, str]) -> str | None:
+        """Why the profile rejects these factors; None if it accepts them. Without a factors.conf it
+        is checked only when it runs."""
+        if self.factors is None:
+            return None
+        given = [f"{name}={value}" for name, value in sorted(factors.items())]
+        missing = f"EEIO_PRESET={preset}: not in {self.folder / 'presets.conf'}"
+        wrong = self.factors.problem(given, self.presets.get(preset, {}), missing)
+        return None if wrong is None else shown(f"{self.name}: {wrong}")
 
     def preset(self, preset: str) -> Mapping[str, str]:
         """The preset's values for this profile (`file_size`, `runtime_s`, ...)."""
@@ -141,6 +150,7 @@ def load(folder: Path) -> Profile:
         title=root.findtext("TestInformation/Title") or folder.name,
         version=root.findtext("TestProfile/Version") or "",
         presets=_read_presets(folder / "presets.conf"),
+        factors=factors.read(folder / "factors.conf"),
     )
 
 

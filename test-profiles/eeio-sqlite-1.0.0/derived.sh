@@ -1,0 +1,3 @@
+# Variables that follow from the factors. For factors.sh.
+# shellcheck shell=sh disable=SC2034 # for the scripts
+python=$(sed -n 's/^path=//p' "$HOME/tool.conf")
