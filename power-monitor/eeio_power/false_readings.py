@@ -135,23 +135,39 @@ def _outliers(
     for n, part in enumerate(parts):
         if part.is_long or len(parts) == 1:
             continue
-        before = next((p.last_w for p in reversed(parts[:n]) if p.is_long), None)
-        after = next((p.first_w for p in parts[n + 1 :] if p.is_long), None)
-        around_w = [w for w in (before, after) if w is not None]
-        places = [k for k in part.places if k in touching]
-        if not around_w or not places:
+        around_w = _around_w(parts, n)
+        inside = [k for k in part.places if k in touching]
+        if not around_w or not inside:
             continue
-        ratios = [max(stretches.powers_w[k], floor_w) / max(w, floor_w)
-                  for k in places for w in around_w]  # fmt: skip
-        if not all(r > OUTLIER_FACTOR or r < 1.0 / OUTLIER_FACTOR for r in ratios):
+        powers_w = [stretches.powers_w[k] for k in inside]
+        ratios = [max(w, floor_w) / max(near_w, floor_w) for w in powers_w for near_w in around_w]
+        if not all(map(_is_apart, ratios)):
             continue
         base_w = min(around_w)
         yield Doubt(
-            f"{channel.name}: {stretches.powers_w[places[0]]:g} W, {len(places)} in a row, among "
+            f"{channel.name}: {powers_w[0]:g} W, {len(inside)} in a row, among "
             f"readings of {base_w:g} W",
-            math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in places),
+            math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in inside),
             widens=len(around_w) == 1 or 1.0 < max(ratios) <= sure,
         )
+
+
+def _is_apart(ratio: float) -> bool:
+    return ratio > OUTLIER_FACTOR or ratio < 1.0 / OUTLIER_FACTOR
+
+
+def _around_w(parts: "Sequence[_Part]", n: int) -> list[float]:
+    """The powers next to a part: of the long parts before and after it."""
+    around_w = []
+    for before in reversed(parts[:n]):
+        if before.is_long:
+            around_w.append(before.last_w)
+            break
+    for after in parts[n + 1 :]:
+        if after.is_long:
+            around_w.append(after.first_w)
+            break
+    return around_w
 
 
 @dataclass(frozen=True)

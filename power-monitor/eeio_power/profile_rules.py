@@ -103,23 +103,35 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
 
 def _rest(system: Share, parts: Sequence[Share]) -> Share:
     if system.power_w is None or system.uncertainty_w is None:
-        return Share("rest", None, None, None, None, f"the system is not known: {system.reason}")
+        return _unknown_rest(f"the system is not known: {system.reason}")
     if system.kind == "modelled":
-        return Share("rest", None, None, None, None, "the system is an estimate")
-    known = [p for p in parts if p.power_w is not None and p.kind != "modelled"]
-    unknown = [p.part for p in parts if p not in known]
-    power_w = system.power_w - sum(p.power_w or 0.0 for p in known)
-    uncertainty_w = math.hypot(system.uncertainty_w, *(p.uncertainty_w or 0.0 for p in known))
+        return _unknown_rest("the system is an estimate")
+    parts_w, limits_w = [], [system.uncertainty_w]
+    kinds = {system.kind}
+    unknown, reasons = [], []
+    for part in parts:
+        if part.power_w is None or part.kind == "modelled":
+            unknown.append(part.part)
+            continue
+        parts_w.append(part.power_w)
+        limits_w.append(part.uncertainty_w or 0.0)
+        kinds.add(part.kind)
+        if part.reason:
+            reasons.append(f"{part.part} {part.reason}")
+    power_w = system.power_w - sum(parts_w)
+    uncertainty_w = math.hypot(*limits_w)
     if power_w < -uncertainty_w:
-        return Share(
-            "rest", None, None, None, None,
-            f"the parts sum to {-power_w:.1f} W more than the system: they are not parts of it",
-        )  # fmt: skip
-    kinds = [system.kind, *(p.kind for p in known)]
+        return _unknown_rest(
+            f"the parts sum to {-power_w:.1f} W more than the system: they are not parts of it"
+        )
+    if unknown:
+        reasons = [f"includes {', '.join(unknown)}, which is not measured", *reasons]
     kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
-    reasons = [f"includes {', '.join(unknown)}, which is not measured"] if unknown else []
-    reasons += [f"{p.part} {p.reason}" for p in known if p.reason]
     return Share("rest", power_w, uncertainty_w, kind, None, "; ".join(reasons) or None)
+
+
+def _unknown_rest(reason: str) -> Share:
+    return Share("rest", None, None, None, None, reason)
 
 
 def _difference(busy: Share, idle: Share) -> Share:

@@ -392,23 +392,28 @@ def _channel(body: Mapping[str, Any]) -> Channel:
     known = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
     its_delay = None if body.get("delay") is None else delay.read(body["delay"])
     channel = Channel(**{**body, "contents": known, "delay": its_delay})
-    if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
-        raise LimitError("a channel without name or domain")
-    if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
-        raise LimitError("a channel without quantity")
-    if channel.counts is not None and not isinstance(channel.counts, str):
-        raise LimitError("a channel with invalid counts")
-    if not {*known.includes, *known.leaves_out} <= set(CONTENTS):
-        raise LimitError("a channel with unknown contents")
-    for text in (channel.remark, channel.doubt, channel.rule):
-        if text is not None and not isinstance(text, str):
-            raise LimitError("a remark without text")
+    _check_texts(channel)
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):
         if value is not None and quantity.checked(value, "range or highest power") == 0:
             raise LimitError("a range or highest power of 0")
     return channel
+
+
+def _check_texts(channel: Channel) -> None:
+    """Raises LimitError for a field that is no text, or not one of its values."""
+    if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
+        raise LimitError("a channel without name or domain")
+    if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
+        raise LimitError("a channel without quantity")
+    if not isinstance(channel.counts, str | None):
+        raise LimitError("a channel with invalid counts")
+    if not {*channel.contents.includes, *channel.contents.leaves_out} <= set(CONTENTS):
+        raise LimitError("a channel with unknown contents")
+    for text in (channel.remark, channel.doubt, channel.rule):
+        if not isinstance(text, str | None):
+            raise LimitError("a remark without text")
 
 
 _SAMPLES = {"power_w": q.POWER_SAMPLE, "energy_j": q.COUNTER_SAMPLE}

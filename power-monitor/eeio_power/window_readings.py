@@ -382,59 +382,82 @@ class _Steps:
                 f"{channel.name}: the counter ran backwards (reset, or suspended machine)"
             )
             return
-        if length_s > self._wrap_limit_s:
-            found.broken.append(
-                f"{channel.name}: {length_s:.1f} s without a reading; at {self._likely_w:g} W the "
-                f"counter may have wrapped unseen after {self._wrap_limit_s:.1f} s"
-            )
-            return
-        most_w = channel.max_power_w or ABSURD_POWER_W
-        if step_j > self._most_j(k, JUMP_FACTOR * most_w):
-            found.broken.append(
-                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
-                f"than {most_w:g} W can give: it was reset"
-            )
+        if (broken := self._broken(k, step_j)) is not None:
+            found.broken.append(broken)
             return
         near_w = self._near_w(k)
         apart_j = max((abs(step_j - w * length_s) for w in near_w), default=math.inf)
         if not channel.max_power_w and step_j > self._most_j(k, self._likely_w):
-            found.doubts.append(Doubt(
+            doubt = Doubt(
                 f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
-                f"than {BURST_FACTOR:g} times its power before and after", apart_j,
-            ))  # fmt: skip
-        # The maximum that it can have counted in this time since it began at 0.
-        since_reset_w = self._likely_w * (JUMP_FACTOR if channel.max_power_w else 1.0)
-        if near_w and length_s <= self._late_s:
-            since_reset_w = min(since_reset_w, WRAP_FACTOR * max(near_w))
-        may_be_reset = wrapped or abs(self._values[k + 1]) <= self._most_j(k, since_reset_w)
-        if not may_be_reset:
-            if (
-                length_s > self._late_s
-                and near_w
-                and step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
-            ):
-                found.doubts.append(Doubt(self._gap_text(step_j, length_s, near_w), apart_j))
-            return
+                f"than {BURST_FACTOR:g} times its power before and after",
+                apart_j,
+            )
+            found.doubts.append(doubt)
+        if wrapped or self._may_be_reset(k, near_w):
+            self._judge_reset(k, found, near_w, wrapped)
+        elif self._is_high_gap(k, step_j, near_w):
+            found.doubts.append(Doubt(self._gap_text(step_j, length_s, near_w), apart_j))
+
+    def _broken(self, k: int, step_j: float) -> str | None:
+        """Why the energy of the step is unknown."""
+        channel, length_s = self._channel, self.lengths_s[k]
+        if length_s > self._wrap_limit_s:
+            return (
+                f"{channel.name}: {length_s:.1f} s without a reading; at {self._likely_w:g} W the "
+                f"counter may have wrapped unseen after {self._wrap_limit_s:.1f} s"
+            )
+        most_w = channel.max_power_w or ABSURD_POWER_W
+        if step_j > self._most_j(k, JUMP_FACTOR * most_w):
+            return (
+                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
+                f"than {most_w:g} W can give: it was reset"
+            )
+        return None
+
+    def _is_high_gap(self, k: int, step_j: float, near_w: Sequence[float]) -> bool:
+        """Whether the power in a time without a reading is far above that next to it."""
+        if self.lengths_s[k] <= self._late_s or not near_w:
+            return False
+        return step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
+
+    def _may_be_reset(self, k: int, near_w: Sequence[float]) -> bool:
+        """Whether the counter can have counted its value in this time since it began at 0."""
+        most_w = self._likely_w
+        if self._channel.max_power_w:
+            most_w *= JUMP_FACTOR
+        if near_w and self.lengths_s[k] <= self._late_s:
+            most_w = min(most_w, WRAP_FACTOR * max(near_w))
+        return abs(self._values[k + 1]) <= self._most_j(k, most_w)
+
+    def _judge_reset(self, k: int, found: _Found, near_w: Sequence[float], wrapped: bool) -> None:
+        """A step that may be a reset of the counter."""
+        name, step_j, length_s = self._channel.name, self.joules[k], self.lengths_s[k]
         if wrapped and near_w and not self._fits(k, step_j, near_w):
             found.broken.append(
-                f"{channel.name}: the counter restarted: as a wrap that is "
+                f"{name}: the counter restarted: as a wrap that is "
                 f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
             )
         elif length_s > self._late_s:
+            happened = "wrapped or" if wrapped else "may have wrapped or"
             # For a short gap, the power next to it limits how much a reset may hide.
-            short = bool(near_w) and length_s <= self._gap_limit_s
-            found.doubts.append(Doubt(
-                f"{channel.name}: {length_s:.1f} s without a reading, in which the counter "
-                f"{'wrapped or' if wrapped else 'may have wrapped or'} was reset",
-                WRAP_FACTOR * max(near_w) * length_s if short else math.inf,
-            ))  # fmt: skip
+            hidden_j = math.inf
+            if near_w and length_s <= self._gap_limit_s:
+                hidden_j = WRAP_FACTOR * max(near_w) * length_s
+            doubt = Doubt(
+                f"{name}: {length_s:.1f} s without a reading, in which the counter "
+                f"{happened} was reset",
+                hidden_j,
+            )
+            found.doubts.append(doubt)
         elif not near_w:
-            found.doubts.append(Doubt(
-                f"{channel.name}: the counter may have been reset, and no other reading shows it"
-            ))  # fmt: skip
+            found.doubts.append(
+                Doubt(f"{name}: the counter may have been reset, and no other reading shows it")
+            )
         else:
             # If it was a reset, all energy of the stretch is unknown. There is one at most: after
             # it many readings are small.
+            apart_j = max(abs(step_j - w * length_s) for w in near_w)
             found.unsure_j = max(found.unsure_j, apart_j, max(near_w) * length_s)
 
     def _gap_text(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:

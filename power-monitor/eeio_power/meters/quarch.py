@@ -268,20 +268,26 @@ def parsed_header(text: str) -> Stream:
         root = ElementTree.fromstring(text)  # noqa: S314 - no declarations, and bounded
     except ElementTree.ParseError as error:
         raise PowerError(f"the stream's header is no XML: {error}") from error
-    periods = (root.findtext(f".//{tag}") for tag in ("devicePeriod", "devicePerioduS"))
-    period = re.fullmatch(r"(\d{1,12})\s*([num]?s)?", next(filter(None, periods), ""), re.I)
-    channels = [c for c in root.iter("channel") if c.findtext("name")]
-    rails = [
-        (k, _WATTS[units], c.findtext("name") or "")
-        for k, c in enumerate(channels, start=1)  # the first column is the time
-        if (units := c.findtext("units") or "") in _WATTS
-        and not (c.findtext("name") or "").lower().startswith("tot")
-    ]
-    if period is None or int(period[1]) == 0 or not rails:
+    period_s = _header_period_s(root)
+    channels = [channel for channel in root.iter("channel") if channel.findtext("name")]
+    columns, factors, names = [], [], []
+    for column, channel in enumerate(channels, start=1):  # the first column is the time
+        name, units = channel.findtext("name") or "", channel.findtext("units") or ""
+        if units in _WATTS and not name.lower().startswith("tot"):
+            columns.append(column)
+            factors.append(_WATTS[units])
+            names.append(name)
+    if period_s is None or not columns:
         raise PowerError("the stream's header has no power of a rail, or no period")
-    columns, factors, names = zip(*rails, strict=True)
-    period_s = int(period[1]) * _SECONDS[(period[2] or "us").lower()]
-    return Stream(period_s, columns, factors, names)
+    return Stream(period_s, tuple(columns), tuple(factors), tuple(names))
+
+
+def _header_period_s(root: ElementTree.Element) -> float | None:
+    texts = (root.findtext(f".//{tag}") for tag in ("devicePeriod", "devicePerioduS"))
+    period = re.fullmatch(r"(\d{1,12})\s*([num]?s)?", next(filter(None, texts), ""), re.I)
+    if period is None or int(period[1]) == 0:
+        return None
+    return int(period[1]) * _SECONDS[(period[2] or "us").lower()]
 
 
 @dataclass

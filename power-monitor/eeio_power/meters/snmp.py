@@ -297,30 +297,36 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> SnmpMeter:
         )
     agent = Agent(spec, options)
     try:
-        table = _table(spec, options, agent)
-        accuracy = number_option(spec, options, "accuracy")
-        if accuracy is not None:
-            table = replace(table, accuracy=accuracy, limit_w=table.power_w)
-        outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
-        if table.energy is not None:
-            counts = map(_number, agent.get([table.energy.format(index) for index in outlets]))
-            if any(count is None or count < 0 for count in counts):
-                table = replace(table, energy=None)  # this PDU has no counters
-        meter = SnmpMeter(
-            spec=spec,
-            name=options.get("name", "snmp"),
-            agent=agent,
-            table=table,
-            outlets=outlets,
-            factors=[_factors(table, agent, index) for index in outlets],
-            native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
-        )
-        meter = replace(meter, channels=_channels(meter))
+        meter = _meter(spec, options, agent, names)
     except PowerError as error:
         agent.close()
         message = str(error)
-        raise PowerError(message if spec in message else f"meter '{spec}': {message}") from error
+        if spec not in message:
+            message = f"meter '{spec}': {message}"
+        raise PowerError(message) from error
     return first_reading(meter)
+
+
+def _meter(spec: str, options: Mapping[str, str], agent: Agent, names: Sequence[str]) -> SnmpMeter:
+    table = _table(spec, options, agent)
+    accuracy = number_option(spec, options, "accuracy")
+    if accuracy is not None:
+        table = replace(table, accuracy=accuracy, limit_w=table.power_w)
+    outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
+    if table.energy is not None:
+        counts = map(_number, agent.get([table.energy.format(index) for index in outlets]))
+        if any(count is None or count < 0 for count in counts):
+            table = replace(table, energy=None)  # this PDU has no counters
+    meter = SnmpMeter(
+        spec=spec,
+        name=options.get("name", "snmp"),
+        agent=agent,
+        table=table,
+        outlets=outlets,
+        factors=[_factors(table, agent, index) for index in outlets],
+        native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
+    )
+    return replace(meter, channels=_channels(meter))
 
 
 def _table(spec: str, options: Mapping[str, str], agent: Agent) -> Table:
