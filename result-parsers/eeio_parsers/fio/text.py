@@ -490,11 +490,9 @@ def _text_phase(
         raise none_found("fio", f"{entry['name'][:80]}: a run time of {line['ms']} ms is none")
     base = _base(line, iops, request)
     issued = _issued(block, direction)
-    exact = None if issued is None or request is None else issued * request
-    # Bytes are rounded and counts are not, but these include requests that did not end in time.
-    is_exact = bool(exact and runtime_s) and _fits_line(line, (exact or 0) / runtime_s, base)
-    moved = exact if is_exact else size(line["io"], base)
-    if is_exact and exact and runtime_s >= 1:
+    exact = _exact_bytes(line, base, issued, request, runtime_s)
+    moved = exact or size(line["io"], base)
+    if exact and runtime_s >= 1:
         rate: float | None = exact / runtime_s
     else:
         requested = iops * request if iops and request else None
@@ -509,7 +507,7 @@ def _text_phase(
         jobs=int(entry["jobs"]),
         engine=header.get("engine"),
         bandwidth_bytes_per_s=rate,
-        iops=_exact_iops(issued, runtime_s, iops, is_exact),
+        iops=_exact_iops(issued, runtime_s, iops, exact is not None),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
@@ -518,6 +516,17 @@ def _text_phase(
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )
+
+
+def _exact_bytes(
+    line: re.Match[str], base: int, issued: int | None, request: int | None, runtime_s: float
+) -> int | None:
+    """The bytes by the count of requests, if they fit the printed figures: bytes are rounded and
+    counts are not, but these include requests that did not end in time."""
+    if not issued or not request or not runtime_s:
+        return None
+    exact = issued * request
+    return exact if _fits_line(line, exact / runtime_s, base) else None
 
 
 _TIME_SOURCE = "fio's local time at the end, less its run time, zone not reported"

@@ -174,33 +174,43 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         if len(cells) != len(names) - 1:
             raise none_found("IOR", f"{len(cells)} of {len(names) - 1} figures in {row[0]!r:.80}")
         values = dict(zip(names[1:], cells, strict=True))
-        reported = values.get("bw(MiB/s)")
-        if reported is None or reported in _NO_RATE:
+        if values.get("bw(MiB/s)", "-") in _NO_RATE:
             continue
-        rate = figure(reported)
-        moved = int(actual[1]) if actual else _planned(settings)
-        phase = FoundPhase(
-            name=row[1],
-            operation=row[1],
-            access_pattern=_pattern(settings),
-            group=values.get("iter", "0"),
-            request_bytes=_exact(_first(settings, "xfersize") or "")
-            or _kib(values.get("xfer(KiB)")),
-            direct=_direct(settings, part),
-            jobs=_jobs(settings),
-            nodes=count(_first(settings, "nodes") or ""),
-            engine=(_first(settings, "api") or "").partition(" ")[0] or None,
-            # 0.00 is below its decimals, and not known.
-            bandwidth_bytes_per_s=rate * MIB or None,
-            iops=number(values.get("IOPS")) or None,
-            bytes=moved,
-            runtime_s=number(values.get("total(s)")),
-            started_utc=started,
-            time_source=None if started is None else "IOR's local time, zone not reported",
-            metrics=_metrics(values, _TEXT_TIMES),
-            options=_options(settings, part),
-        )
-        yield phase if actual else replace(phase, bytes=_unless_ended(moved, phase))
+        phase = _phase_of_row(row[1], values, settings, part, started)
+        if actual:
+            yield replace(phase, bytes=int(actual[1]))
+        else:
+            yield replace(phase, bytes=_unless_ended(_planned(settings), phase))
+
+
+def _phase_of_row(
+    operation: str,
+    values: Mapping[str, str],
+    settings: dict[str, str],
+    part: str,
+    started: str | None,
+) -> FoundPhase:
+    """Without its bytes."""
+    request_bytes = _exact(_first(settings, "xfersize") or "") or _kib(values.get("xfer(KiB)"))
+    return FoundPhase(
+        name=operation,
+        operation=operation,
+        access_pattern=_pattern(settings),
+        group=values.get("iter", "0"),
+        request_bytes=request_bytes,
+        direct=_direct(settings, part),
+        jobs=_jobs(settings),
+        nodes=count(_first(settings, "nodes") or ""),
+        engine=(_first(settings, "api") or "").partition(" ")[0] or None,
+        # 0.00 is below its decimals, and not known.
+        bandwidth_bytes_per_s=figure(values["bw(MiB/s)"]) * MIB or None,
+        iops=number(values.get("IOPS")) or None,
+        runtime_s=number(values.get("total(s)")),
+        started_utc=started,
+        time_source=None if started is None else "IOR's local time, zone not reported",
+        metrics=_metrics(values, _TEXT_TIMES),
+        options=_options(settings, part),
+    )
 
 
 _TEXT_TIMES = {
